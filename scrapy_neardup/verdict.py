@@ -1,0 +1,35 @@
+"""The answer for one document: is it new, and if not, what is it a copy of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from .reservation import Reservation
+
+#: ``unique``: nothing like it is stored. ``exact``: the same normalised text under another URL. ``near``: nearly
+#: the same text under another URL. ``revisit``: this URL again. ``too_short``: too few tokens to judge.
+Kind = Literal["unique", "exact", "near", "revisit", "too_short"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the detector says of one document, and why."""
+
+    kind: Kind
+    #: URL of the stored document that it matches.
+    url: str | None = None
+    #: Hamming distance of the two fingerprints, in bits; 0 for an exact match.
+    distance: int | None = None
+    #: Estimated Jaccard similarity of the two shingle sets, 0 to 1; 1 for an exact match.
+    similarity: float | None = None
+    #: This document's own place in the index, to be confirmed or released; set by ``reserve`` only.
+    reservation: Reservation | None = None
+    #: The reservation of the matched document while that is not settled.
+    pending: Reservation | None = None
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the document repeats one under another URL."""
+        return self.kind in ("exact", "near")
