@@ -1,0 +1,9 @@
+"""From a downloaded page to the signature of its main text, in worker processes that can be killed."""
+
+from __future__ import annotations
+
+from .base import Extraction, Extractor, Page, Reason
+from .loading import EXTRACTORS, load_extractor
+from .workers import Workers
+
+__all__ = ["EXTRACTORS", "Extraction", "Extractor", "Page", "Reason", "Workers", "load_extractor"]

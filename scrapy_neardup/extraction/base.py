@@ -1,0 +1,71 @@
+"""What goes into an extraction and what comes out: the types that the worker processes exchange."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from scrapy_neardup.fingerprint.signature import Signature
+
+#: ``no_text``: the page has no main text. ``not_text``: an image, a PDF, an archive. ``timeout``: over the time
+#: limit. ``crash``: the worker process died, or was closed. ``memory``: over the memory limit. ``failed``: the
+#: extractor raised an exception.
+Reason = Literal["no_text", "not_text", "timeout", "crash", "memory", "failed"]
+
+
+class Extractor(Protocol):
+    """Main text of an HTML page: paragraphs separated by newlines; None or "" if there is none.
+
+    The answer must depend on nothing but the page: two pages with the same body are extracted once, whatever
+    their URLs.
+    """
+
+    @property
+    def identity(self) -> str:
+        """Name, version and options. Texts of extractors with different identities do not compare."""
+
+    def __call__(self, html: str, url: str | None) -> str | None: ...
+
+
+class Texter(Protocol):
+    """The part of a ``Fingerprinter`` that a worker process uses; it is pickled to get there."""
+
+    def signature(self, text: str) -> Signature: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A downloaded page, as received."""
+
+    body: bytes
+    url: str
+    #: The HTTP header, for the charset that it may declare.
+    content_type: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """The signature of a page's main text, or why there is none."""
+
+    signature: Signature | None
+    #: Why there is no signature; None if there is one.
+    reason: Reason | None
+    #: Time in the worker process; 0 for a body that was seen before.
+    seconds: float
+    #: The page nests too deeply for the configured extractor, so all its visible text was used.
+    fallback: bool = False
+    #: What happened, for the log: one line, about the same for every page with the same trouble.
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What every worker of one server is to do."""
+
+    extractor: str
+    fingerprinter: Texter
+    #: Seconds a page may take.
+    timeout: float
+    #: Bytes a page may take, beyond what an idle worker has.
+    memory: int

@@ -1,0 +1,64 @@
+"""From the bytes of a page to its text: what the page declares, unless its bytes say otherwise."""
+
+from __future__ import annotations
+
+import re
+
+from charset_normalizer import from_bytes
+from w3lib.encoding import html_to_unicode, read_bom
+
+#: Guessed as windows-1252 if nothing fits, as browsers do.
+_LEGACY = [
+    "gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1250", "cp1251", "koi8_r", "cp1252", "cp1253", "cp1254",
+    "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "iso8859_2", "iso8859_5",
+]  # fmt: skip
+_MARKUP = re.compile(rb"<(script|style)\b.*?</\1|<[^<>]*>|[\x00-\x40]+", re.DOTALL | re.IGNORECASE)
+#: A declared charset that turns more of the page than this into replacement characters is wrong.
+_BAD_SHARE = 0.002
+_SAMPLE = 1 << 16  # bytes
+
+
+def decode(body: bytes, content_type: str | None) -> str:
+    """Return the text of *body*, never raising; NUL characters are dropped, as browsers do.
+
+    In turn: byte order mark, UTF-16 by the position of its zero bytes, the charset declared in the HTTP header
+    or the page, UTF-8 if it is valid, the likeliest legacy charset.
+    """
+    encoding = None if read_bom(body)[0] else _utf16(body)
+    if encoding is not None:
+        return body.decode(encoding, "replace").replace("\x00", "")
+    declared, text = html_to_unicode(content_type, body, auto_detect_fun=detect)
+    if text.count("\ufffd") > len(text) * _BAD_SHARE and (detected := detect(body)) != declared:
+        other = body.decode(detected, "replace")
+        if other.count("\ufffd") < text.count("\ufffd"):
+            text = other
+    return text.replace("\x00", "")
+
+
+def detect(body: bytes) -> str:
+    """Return the name of the likeliest charset of a page that does not declare one."""
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A page that was cut, or has a stray byte far into good UTF-8, is still UTF-8.
+        valid = body[: error.start].decode("utf-8")
+        if error.start > len(body) - 4 or error.start - len(valid) > 1000:
+            return "utf-8"
+    else:
+        return "utf-8"
+    # Tags and scripts are ASCII in every page, and hide the letters that tell charsets apart.
+    sample = _MARKUP.sub(b" ", body[: 4 * _SAMPLE])[:_SAMPLE]
+    best = from_bytes(sample, cp_isolation=_LEGACY).best()
+    return best.encoding if best is not None else "cp1252"
+
+
+def _utf16(body: bytes) -> str | None:
+    """Recognise UTF-16 without a mark: in markup, every other byte is zero."""
+    head = body[:1024]
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    few, many = len(head) * 0.02, len(head) * 0.15
+    if even <= few and odd >= many:
+        return "utf-16-le"
+    if odd <= few and even >= many:
+        return "utf-16-be"
+    return None

@@ -1,0 +1,55 @@
+"""Cheap looks at a page that an extractor would not understand, in time linear in its size."""
+
+from __future__ import annotations
+
+import re
+from itertools import accumulate
+
+from lxml import etree  # type: ignore[import-untyped]
+
+#: libxml2 drops without a word whatever lies deeper than 255 elements, and with it trafilatura does.
+MAX_NESTING = 250
+
+_MAGIC = (
+    b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"Rar!",
+    b"\xfd7zXZ\x00", b"7z\xbc\xaf\x27\x1c", b"\x28\xb5\x2f\xfd", b"RIFF", b"OggS", b"ID3", b"\x7fELF", b"MZ\x90",
+    b"wOFF", b"wOF2", b"\x00\x00\x01\x00", b"\xd0\xcf\x11\xe0", b"II*\x00", b"MM\x00*", b"{\\rtf", b"%!PS",
+)  # fmt: skip
+#: Control characters that no text has; escape is part of ISO-2022-JP.
+_CONTROL = dict.fromkeys([*range(9), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F, 0xFFFD])
+_MAX_CONTROL_SHARE = 0.1
+_SAMPLE = 1 << 14  # characters
+
+_TAG = re.compile(
+    r"<(?!/?(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)(/?)[a-z]",
+    re.IGNORECASE,
+)
+
+
+def is_binary(body: bytes) -> bool:
+    """Whether *body* begins like an image, a document, an archive or a program."""
+    return body.lstrip(b"\r\n\t ").startswith(_MAGIC)
+
+
+def is_noise(text: str) -> bool:
+    """Whether the beginning of a decoded page is mostly what no text consists of."""
+    sample = text[:_SAMPLE]
+    return len(sample) - len(sample.translate(_CONTROL)) > len(sample) * _MAX_CONTROL_SHARE
+
+
+def is_too_deep(html: str) -> bool:
+    """Whether elements of the page nest deeper than ``MAX_NESTING``.
+
+    Open minus closed tags is too high where end tags are left out, as of ``<p>`` and ``<li>``. The parser
+    settles those cases.
+    """
+    steps = (-1 if slash else 1 for slash in _TAG.findall(html))
+    depths = accumulate(steps, lambda depth, step: max(depth + step, 0), initial=0)
+    return max(depths) > MAX_NESTING and _parsed_depth(html) > MAX_NESTING
+
+
+def _parsed_depth(html: str) -> int:
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
+    root = etree.fromstring(html.encode("utf-8", "replace"), parser)
+    steps = (1 if event == "start" else -1 for event, _ in etree.iterwalk(root, events=("start", "end")))
+    return max(accumulate(steps, initial=0))

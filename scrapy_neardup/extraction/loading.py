@@ -1,0 +1,70 @@
+"""Extractors by name."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.errors import ExtractorUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .base import Extractor
+
+#: Built-in extractors: module in this package, class, and what to install if it cannot be imported.
+_BUILT_IN = {
+    "trafilatura": ("trafilatura", "Trafilatura", "trafilatura lxml_html_clean"),
+    "resiliparse": ("resiliparse", "Resiliparse", "'scrapy-neardup[resiliparse]'"),
+    "plain": ("plain", "Plain", "scrapy-neardup"),
+}
+EXTRACTORS = tuple(_BUILT_IN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Imported:
+    """A callable of the user's as an extractor."""
+
+    function: Callable[[str, str | None], str | None]
+    identity: str
+
+    def __call__(self, html: str, url: str | None) -> str | None:
+        return self.function(html, url)
+
+
+def load_extractor(name: str) -> Extractor:
+    """Return the extractor called *name*: one of ``EXTRACTORS``, ``package.module.name`` or ``package.module:name``.
+
+    An imported callable's identity is its attribute ``identity``, or else its import path.
+    Raises ExtractorUnavailable.
+    """
+    if name in _BUILT_IN:
+        module, attribute, requirement = _BUILT_IN[name]
+        try:
+            built_in: Extractor = getattr(importlib.import_module(f".{module}", __package__), attribute)()
+        except ImportError as error:
+            raise ExtractorUnavailable(
+                f"The extractor {name!r} cannot be imported ({error}): run pip install {requirement}"
+            ) from error
+        return built_in
+    module, _, attribute = name.rpartition(":" if ":" in name else ".")
+    if not module or not attribute:
+        raise ExtractorUnavailable(
+            f"There is no extractor {name!r}: use one of {', '.join(EXTRACTORS)}, or the import path of a callable"
+        )
+    if module == "__main__":
+        raise ExtractorUnavailable(
+            f"Move the extractor {name!r} to a module that worker processes can import"
+        )
+    try:
+        function = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ExtractorUnavailable(
+            f"The extractor {name!r} cannot be imported ({error}): check the path, and that its package is installed"
+        ) from error
+    if not callable(function):
+        raise ExtractorUnavailable(
+            f"The extractor {name!r} is not callable: name a function (html, url) -> text"
+        )
+    return _Imported(function, str(getattr(function, "identity", f"{module}:{attribute}")))

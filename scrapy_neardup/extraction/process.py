@@ -1,0 +1,151 @@
+"""The crawl's side of the extracting processes: start, ask, kill."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from multiprocessing import Pipe
+from threading import Lock
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from .base import Extraction
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from .base import Job, Page
+
+#: Seconds that the server may take to import the extractor.
+START_TIMEOUT = 60.0
+
+_COMMAND = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
+    "from scrapy_neardup.extraction.server import main; main()"
+)
+
+
+class StartError(RuntimeError):
+    """No worker process could be started."""
+
+
+class Worker:
+    """A process that extracts one page at a time; used by one thread, killed by any."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = Lock()
+        try:
+            if not connection.poll(START_TIMEOUT):
+                raise StartError("the worker process did not start in time")
+            self.pid: int | None = connection.recv()
+        except (EOFError, OSError) as error:
+            connection.close()
+            raise StartError(
+                "the worker process ended at its start; its error is on standard error"
+            ) from error
+
+    @property
+    def alive(self) -> bool:
+        return self.pid is not None
+
+    def extract(self, page: Page, timeout: float) -> Extraction:
+        """Return the extraction; a worker that is too slow is killed, one that died is a ``crash``."""
+        started = perf_counter()
+        with contextlib.suppress(OSError):  # it ended while reading; its answer, or none, says why
+            self._connection.send(page)
+        try:
+            if not self._connection.poll(timeout):
+                self.kill()
+                return Extraction(None, "timeout", perf_counter() - started)
+            extraction, last = self._connection.recv()
+        except (EOFError, OSError):
+            self.kill()
+            return Extraction(None, "crash", perf_counter() - started, detail="the worker process died")
+        if last:
+            self._forget()
+        return extraction  # type: ignore[no-any-return]
+
+    def kill(self) -> None:
+        """End the process at once."""
+        with self._lock:
+            if self.pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, signal.SIGKILL)
+            self.pid = None
+
+    def close(self) -> None:
+        """Close the connection; only the thread that uses the worker may."""
+        self.kill()
+        self._connection.close()
+
+    def _forget(self) -> None:
+        with self._lock:
+            self.pid = None
+
+
+class ForkServer:
+    """A process that has imported the extractor and forks workers; started again if it dies. Thread-safe."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._lock = Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: Connection | None = None
+        self._closed = False
+
+    def fork(self) -> Worker:
+        """Return a worker that is ready for its first page. Raises StartError."""
+        with self._lock:
+            if self._closed:
+                raise StartError("the workers were closed")
+            try:
+                control = self._running()
+                ours, theirs = Pipe()
+                with theirs, socket.socket(fileno=os.dup(control.fileno())) as requests:
+                    socket.send_fds(requests, [b"f"], [theirs.fileno()])
+            except OSError as error:
+                self._stop()
+                raise StartError(f"the server of the worker processes cannot be reached: {error}") from error
+        return Worker(ours)
+
+    def close(self) -> None:
+        """End the server; its workers are on their own."""
+        with self._lock:
+            self._closed = True
+            self._stop()
+
+    def _running(self) -> Connection:
+        if self._control is not None and self._process is not None and self._process.poll() is None:
+            return self._control
+        self._stop()
+        control, theirs = Pipe()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter, our command
+                [
+                    sys.executable,
+                    "-c",
+                    _COMMAND,
+                    json.dumps(sys.path),
+                ],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,  # may be the feed of the crawl
+                env={**os.environ, "OMP_NUM_THREADS": "1"},  # a process with threads must not fork
+                start_new_session=True,  # out of reach of Ctrl-C, which is for the crawl to handle
+            )
+        self._control = control
+        control.send(self._job)
+        return control
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        if self._control is not None:
+            self._control.close()
+        self._process = self._control = None

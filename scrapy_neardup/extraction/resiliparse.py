@@ -1,0 +1,18 @@
+"""Main text by Resiliparse: rules in C++, about ten times faster than Trafilatura, less thorough."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from resiliparse.extract.html2text import extract_plain_text
+
+
+class Resiliparse:
+    """The main content, without comments, bullets and texts that stand for images."""
+
+    identity = f"resiliparse {version('resiliparse')} main_content"
+
+    def __call__(self, html: str, url: str | None) -> str:
+        return extract_plain_text(
+            html, main_content=True, list_bullets=False, alt_texts=False, comments=False, post_meta=False
+        )

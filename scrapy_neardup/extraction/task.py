@@ -1,0 +1,51 @@
+"""What a worker process does with one page."""
+
+from __future__ import annotations
+
+import traceback
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from .base import Extraction
+from .decoding import decode
+from .guards import is_binary, is_noise, is_too_deep
+from .plain import Plain
+
+if TYPE_CHECKING:
+    from scrapy_neardup.fingerprint.signature import Signature
+
+    from .base import Extractor, Page, Reason, Texter
+
+_plain = Plain()
+
+
+def extract(page: Page, extractor: Extractor, fingerprinter: Texter) -> Extraction:
+    """Return the signature of the page's main text, or the reason why there is none; raises nothing."""
+    started = perf_counter()
+    signature: Signature | None = None
+    reason: Reason | None = None
+    detail: str | None = None
+    fallback = False
+    try:
+        html = None if is_binary(page.body) else decode(page.body, page.content_type)
+        if html is None or is_noise(html):
+            reason = "not_text"
+        else:
+            fallback = is_too_deep(html)
+            text = (_plain if fallback else extractor)(html, page.url)
+            if text and not text.isspace():
+                signature = fingerprinter.signature(text)
+            else:
+                reason = "no_text"
+    except MemoryError:
+        reason = "memory"
+    except Exception as error:  # noqa: BLE001 - whatever the extractor raises, the page goes on
+        reason, detail = "failed", _one_line(error)
+    return Extraction(signature, reason, perf_counter() - started, fallback, detail)
+
+
+def _one_line(error: Exception) -> str:
+    """Name the error and where it came from."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    message = " ".join("".join(traceback.format_exception_only(error)).split())
+    return f"{message[:500]} ({frame.filename}:{frame.lineno})"

@@ -1,0 +1,162 @@
+"""A pool of extracting processes behind futures."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import OrderedDict
+from concurrent.futures import Future
+from dataclasses import replace
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING
+
+from .base import Extraction, Job
+from .process import ForkServer, StartError, Worker
+
+if TYPE_CHECKING:
+    from .base import Page, Texter
+
+logger = logging.getLogger(__name__)
+
+#: Results kept for bodies that come again.
+MAX_RESULTS = 10_000
+
+_CLOSED = Extraction(None, "crash", 0.0, detail="the workers were closed")
+
+
+class Workers:
+    """Extract pages in *processes* worker processes, each page within *timeout* seconds and *memory* bytes.
+
+    A thread drives each process, one page at a time: whatever happens to a process happens to one page, and
+    the next page gets a new process. Pages wait in this process, as they came. A body seen before, byte for
+    byte with the same Content-Type, is answered from memory, and so is one that is being extracted just now.
+    """
+
+    def __init__(
+        self, fingerprinter: Texter, extractor: str, *, processes: int, timeout: float, memory: int
+    ) -> None:
+        self._timeout = timeout
+        self._server = ForkServer(Job(extractor, fingerprinter, timeout, memory))
+        self._threads = [
+            Thread(target=self._drive, name=f"neardup-extract-{number}", daemon=True)
+            for number in range(processes)
+        ]
+        self._pages: SimpleQueue[tuple[bytes, Page] | None] = SimpleQueue()
+        self._lock = Lock()  # guards all below
+        self._started = False
+        self._closed = False
+        self._workers: set[Worker] = set()
+        self._waiting: dict[bytes, list[Future[Extraction]]] = {}
+        self._results: OrderedDict[bytes, Extraction] = OrderedDict()
+
+    def start(self) -> None:
+        """Start the processes in the background; the first ``submit`` does it otherwise."""
+        with self._lock:
+            if self._started or self._closed:
+                return
+            self._started = True
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, page: Page) -> Future[Extraction]:
+        """Return the future of the page's extraction, which never holds an exception. Thread-safe.
+
+        Its callbacks run in a thread of the pool, or at once. After ``close`` the extraction is a ``crash``.
+        """
+        self.start()
+        future: Future[Extraction] = Future()
+        key = _key(page)
+        with self._lock:
+            result = self._results.get(key)
+            if result is not None:
+                self._results.move_to_end(key)
+            elif self._closed:
+                result = _CLOSED
+            elif key in self._waiting:
+                self._waiting[key].append(future)
+            else:
+                self._waiting[key] = [future]
+                self._pages.put((key, page))
+        if result is not None:
+            future.set_result(replace(result, seconds=0.0))
+        return future
+
+    def close(self) -> None:
+        """End all processes now; pages that are not done are answered as a ``crash``."""
+        with self._lock:
+            closed, self._closed = self._closed, True
+            workers = list(self._workers)
+        if closed:
+            return
+        self._server.close()
+        for worker in workers:
+            worker.kill()
+        if self._started:
+            for _ in self._threads:
+                self._pages.put(None)
+            for thread in self._threads:
+                thread.join()
+
+    def _drive(self) -> None:
+        """Extract pages until the pool is closed."""
+        worker, problem = self._fork()
+        while (task := self._pages.get()) is not None:
+            key, page = task
+            if worker is None:
+                worker, problem = self._fork()
+            if self._closed:
+                self._finish(key, _CLOSED, keep=False)
+            elif worker is None:
+                self._finish(key, Extraction(None, "crash", 0.0, detail=problem), keep=False)
+            else:
+                extraction = worker.extract(page, self._timeout)
+                if not worker.alive:
+                    self._discard(worker)
+                    worker = None
+                # A page that was killed by closing has not had its chance.
+                if self._closed and extraction.reason == "crash":
+                    self._finish(key, _CLOSED, keep=False)
+                else:
+                    self._finish(key, extraction, keep=True)
+                if worker is None:
+                    worker, problem = self._fork()
+        if worker is not None:
+            self._discard(worker)
+
+    def _fork(self) -> tuple[Worker | None, str | None]:
+        try:
+            worker = self._server.fork()
+        except StartError as error:
+            return None, str(error)
+        with self._lock:
+            self._workers.add(worker)
+            closed = self._closed
+        if closed:
+            worker.kill()
+        return worker, None
+
+    def _discard(self, worker: Worker) -> None:
+        with self._lock:
+            self._workers.discard(worker)
+        worker.close()
+
+    def _finish(self, key: bytes, extraction: Extraction, *, keep: bool) -> None:
+        with self._lock:
+            futures = self._waiting.pop(key)
+            if keep:
+                self._results[key] = extraction
+                if len(self._results) > MAX_RESULTS:
+                    self._results.popitem(last=False)
+        for future in futures:
+            if future.set_running_or_notify_cancel():
+                future.set_result(extraction)
+                extraction = replace(extraction, seconds=0.0)
+
+
+def _key(page: Page) -> bytes:
+    """Identify what an extraction depends on."""
+    digest = hashlib.blake2b((page.content_type or "").encode(), digest_size=16)
+    digest.update(b"\0")
+    digest.update(page.body)
+    return digest.digest()
