@@ -1,0 +1,143 @@
+"""What the components of one crawler share: configuration, index, worker processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from .detector import Detector
+from .extraction import Workers, load_extractor
+from .gate import is_crawl
+from .journal import Journal
+from .settings import POLICIES, Config
+from .settler import Settler
+from .waiting import run_bounded, wait_done
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+    from .extraction import Extraction, Page
+    from .fingerprint.signature import Signature
+    from .settings import Policy
+    from .verdict import Verdict
+
+#: Seconds for the last fingerprints to reach the disk.
+_CLOSE_TIMEOUT = 60.0
+
+
+class NearDup:
+    """Extension that owns the detector and the extraction workers from the start of the crawl to its end.
+
+    Raises the errors of errors.py at start-up, which stops the crawl before it begins; later errors are counted
+    and let the page pass.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.config = Config.from_settings(crawler.settings)
+        if not (self.config.enabled and is_crawl(crawler)):
+            raise NotConfigured
+        self.journal = Journal(crawler, self.config)
+        self.settler = Settler(crawler, self.journal)
+        #: What the downloader middleware found out: an extraction, or the stat that counts why there is none
+        #: (empty: it is counted already).
+        self.outcomes: WeakKeyDictionary[Request, Extraction | str] = WeakKeyDictionary()
+        #: URL and scope of the page that yielded an item, by the item's id, while the item is on its way.
+        self.origins: dict[int, tuple[str, str]] = {}
+        extractor = load_extractor(self.config.extractor)
+        self.detector = Detector.open(
+            self.config.dir,
+            distance=self.config.distance,
+            tables=self.config.tables,
+            min_tokens=self.config.min_tokens,
+            window=self.config.window,
+            extractor=extractor.identity,
+            reset=self.config.reset,
+        )
+        self.workers = Workers(
+            self.detector.fingerprinter,
+            self.config.extractor,
+            processes=self.config.workers,
+            timeout=self.config.extract_timeout,
+            memory=self.config.extract_memory,
+        )
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signals.spider_closed)
+        return extension
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> NearDup:
+        """Return the extension of *crawler*; raise NotConfigured if it is off."""
+        extension = crawler.get_extension(cls)
+        if extension is None:
+            raise NotConfigured
+        return extension
+
+    def spider_opened(self) -> None:
+        with self.journal.fails_open("start", "the extraction workers"):
+            self.workers.start()
+
+    async def spider_closed(self) -> None:
+        self.settler.close()
+        if not await run_bounded(self._close, _CLOSE_TIMEOUT):
+            self.journal.failed("close", f"not done after {_CLOSE_TIMEOUT:.0f} seconds", trace=False)
+        self.journal.close()
+
+    async def extract(self, page: Page) -> Extraction | str:
+        """Have a worker extract and fingerprint *page*; a stat if it does not keep to its own time limit."""
+        future = self.workers.submit(page)
+        # A page may queue behind others that use up their time.
+        if await wait_done(future.add_done_callback, 5 + 3 * self.config.extract_timeout):
+            return future.result()
+        future.cancel()
+        return "error/extract/stuck"
+
+    def policy_for(self, request: Request) -> Policy:
+        """Return the policy of the request's meta, or of the settings."""
+        value = request.meta.get("neardup")
+        if value is None or value is True:
+            return self.config.policy
+        if value in POLICIES:
+            return value  # type: ignore[no-any-return]
+        choices = ", ".join(map(repr, POLICIES))
+        self.journal.failed(
+            "meta", f"meta 'neardup' of {request} is {value!r}: set it to False, {choices}.", trace=False
+        )
+        return self.config.policy
+
+    def scope_for(self, url: str, request: Request | None = None) -> str:
+        """Return the scope of the request's meta, or of the settings."""
+        value = request.meta.get("neardup_scope") if request is not None else None
+        if value is not None:
+            return str(value)
+        assert self.crawler.spider is not None
+        return str(self.config.scope(url, self.crawler.spider))
+
+    def reserve(self, signature: Signature, url: str, scope: str, prefix: str = "") -> Verdict | None:
+        """Judge a document and hold its reservation; None if the index failed."""
+        verdict = None
+        with self.journal.fails_open("reserve", url):
+            verdict = self.detector.reserve(signature, url, scope=scope)
+            if verdict.reservation is not None:
+                self.settler.hold(verdict.reservation, prefix)
+        return verdict
+
+    def _close(self) -> None:
+        with self.journal.fails_open("close", "the extraction workers"):
+            self.workers.close()
+        with self.journal.fails_open("flush", "the last fingerprints"):
+            self.detector.flush()
+        with self.journal.fails_open("gauges", "the stats of the index"):
+            for name, value in self.detector.gauges().items():
+                self.crawler.stats.set_value(f"neardup/index/{name}", value)
+        with self.journal.fails_open("close", "the index"):
+            self.detector.close()

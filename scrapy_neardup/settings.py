@@ -1,0 +1,255 @@
+"""All settings, read and checked once."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import logging
+import math
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+from urllib.parse import urlsplit
+
+from scrapy.utils.job import job_dir
+from scrapy.utils.misc import load_object
+from scrapy.utils.project import data_path
+
+from .errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy import Spider
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+Policy = Literal["tag", "drop_items", "drop_page"]
+POLICIES: tuple[Policy, ...] = ("tag", "drop_items", "drop_page")
+
+_DEFAULTS: dict[str, Any] = {
+    "NEARDUP_ENABLED": True,
+    "NEARDUP_POLICY": "drop_items",
+    "NEARDUP_SCHEME": "simhash",
+    "NEARDUP_DISTANCE": 3,
+    "NEARDUP_TABLES": 4,
+    "NEARDUP_DIR": None,
+    "NEARDUP_RESET": False,
+    "NEARDUP_SCOPE": "global",
+    "NEARDUP_WINDOW": None,
+    "NEARDUP_EXTRACTOR": "trafilatura",
+    "NEARDUP_WORKERS": None,
+    "NEARDUP_EXTRACT_TIMEOUT": 10,
+    "NEARDUP_EXTRACT_MEMORY": "1G",
+    "NEARDUP_MAX_BODY_SIZE": "5M",
+    "NEARDUP_MIN_TOKENS": 50,
+    "NEARDUP_ITEM_FIELDS": None,
+    "NEARDUP_REPORT": None,
+    "NEARDUP_DEBUG": False,
+}
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the settings say. See docs/scrapy.md for each of them."""
+
+    enabled: bool
+    policy: Policy
+    distance: int
+    tables: int
+    #: Folder of the index; None: a scratch index for this run.
+    dir: Path | None
+    reset: bool
+    #: From the URL of a document and the spider to the name of the part of the index it is compared with.
+    scope: Callable[[str, Spider], str]
+    #: Days.
+    window: float | None
+    extractor: str
+    workers: int
+    #: Seconds.
+    extract_timeout: float
+    #: Bytes.
+    extract_memory: int
+    #: Bytes.
+    max_body_size: int
+    min_tokens: int
+    #: Fields of each item class; ``object`` stands for every class.
+    item_fields: Mapping[type, tuple[str, ...]]
+    report: Path | None
+    debug: bool
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Config:
+        """Read the ``NEARDUP_*`` settings. Raises ConfigurationError for a value that cannot work."""
+        for name in settings:
+            if str(name).startswith("NEARDUP_") and name not in _DEFAULTS:
+                logger.warning(_unknown(str(name)))
+
+        def get(name: str) -> Any:
+            value = settings.get(name)
+            return _DEFAULTS[name] if value is None or value == "" else value
+
+        _choice("NEARDUP_SCHEME", get("NEARDUP_SCHEME"), ("simhash",))
+        workers = get("NEARDUP_WORKERS")
+        window = get("NEARDUP_WINDOW")
+        extractor = get("NEARDUP_EXTRACTOR")
+        if not isinstance(extractor, str):
+            raise ConfigurationError(
+                f"NEARDUP_EXTRACTOR is {extractor!r}: set it to 'trafilatura', 'resiliparse', 'plain' or the"
+                " import path of an extractor, as text."
+            )
+        report = get("NEARDUP_REPORT")
+        return cls(
+            enabled=_boolean("NEARDUP_ENABLED", get("NEARDUP_ENABLED")),
+            policy=cast("Policy", _choice("NEARDUP_POLICY", get("NEARDUP_POLICY"), POLICIES)),
+            distance=_integer("NEARDUP_DISTANCE", get("NEARDUP_DISTANCE"), 0, 7),
+            tables=int(_choice("NEARDUP_TABLES", str(get("NEARDUP_TABLES")), ("4", "10", "20"))),
+            dir=_directory(get("NEARDUP_DIR"), settings),
+            reset=_boolean("NEARDUP_RESET", get("NEARDUP_RESET")),
+            scope=_scope(get("NEARDUP_SCOPE")),
+            window=None if window is None else _seconds("NEARDUP_WINDOW", window, "days"),
+            extractor=extractor,
+            workers=_cpus() if workers is None else _integer("NEARDUP_WORKERS", workers, 1, 1024),
+            extract_timeout=_seconds("NEARDUP_EXTRACT_TIMEOUT", get("NEARDUP_EXTRACT_TIMEOUT"), "seconds"),
+            extract_memory=_size("NEARDUP_EXTRACT_MEMORY", get("NEARDUP_EXTRACT_MEMORY")),
+            max_body_size=_size("NEARDUP_MAX_BODY_SIZE", get("NEARDUP_MAX_BODY_SIZE")),
+            min_tokens=_integer("NEARDUP_MIN_TOKENS", get("NEARDUP_MIN_TOKENS"), 0, 1_000_000),
+            item_fields=_item_fields(get("NEARDUP_ITEM_FIELDS")),
+            report=None if report is None else _path("NEARDUP_REPORT", report).absolute(),
+            debug=_boolean("NEARDUP_DEBUG", get("NEARDUP_DEBUG")),
+        )
+
+    def fields_of(self, item: object) -> tuple[str, ...]:
+        """Return the fields of *item* to compare: those of its class or its nearest base class."""
+        for base in type(item).__mro__:
+            if base in self.item_fields:
+                return self.item_fields[base]
+        return ()
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name, _DEFAULTS, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(_DEFAULTS)}."
+    return f"There is no setting {name}, so it has no effect: {hint}"
+
+
+def _choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise ConfigurationError(f"{name} is {value!r}: set it to {' or '.join(map(repr, choices))}.")
+    return value
+
+
+def _boolean(name: str, value: object) -> bool:
+    text = str(value).strip().lower()
+    if text in ("true", "1"):
+        return True
+    if text in ("false", "0"):
+        return False
+    raise ConfigurationError(f"{name} is {value!r}: set it to True or False.")
+
+
+def _integer(name: str, value: object, low: int, high: int) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = low - 1
+    if not low <= number <= high:
+        raise ConfigurationError(f"{name} is {value!r}: set it to a whole number from {low} to {high}.")
+    return number
+
+
+def _seconds(name: str, value: object, unit: str) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise ConfigurationError(f"{name} is {value!r}: set it to a number of {unit} above 0.")
+    return number
+
+
+def _size(name: str, value: object) -> int:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
+    size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+    if size < 1:
+        raise ConfigurationError(f"{name} is {value!r}: set it to a number of bytes such as 5000000 or '5M'.")
+    return size
+
+
+def _path(name: str, value: object) -> Path:
+    if not isinstance(value, (str, os.PathLike)):
+        raise ConfigurationError(f"{name} is {value!r}: set it to a path.")
+    return Path(value)
+
+
+def _directory(value: object, settings: BaseSettings) -> Path | None:
+    if value is not None:
+        return Path(data_path(str(_path("NEARDUP_DIR", value))))
+    job = job_dir(settings)
+    return Path(job, "neardup") if job else None
+
+
+def _scope(value: object) -> Callable[[str, Spider], str]:
+    if callable(value):
+        return cast("Callable[[str, Spider], str]", value)
+    if value in _SCOPES:
+        return _SCOPES[value]
+    remedy = "set it to 'global', 'spider', 'host' or the import path of a function (url, spider) -> str."
+    try:
+        function = load_object(cast("str", value))
+    except (ImportError, NameError, TypeError, ValueError) as error:
+        raise ConfigurationError(f"NEARDUP_SCOPE is {value!r}: {remedy}") from error
+    if not callable(function):
+        raise ConfigurationError(f"NEARDUP_SCOPE is {value!r}, which is not a function: {remedy}")
+    return cast("Callable[[str, Spider], str]", function)
+
+
+_SCOPES: dict[str, Callable[[str, Spider], str]] = {
+    "global": lambda url, spider: "",
+    "spider": lambda url, spider: spider.name,
+    "host": lambda url, spider: urlsplit(url).hostname or "",
+}
+
+
+def _item_fields(value: object) -> dict[type, tuple[str, ...]]:
+    remedy = "set it to a list of field names, or to {item class, its import path or '*': [field names]}."
+    fail = ConfigurationError(f"NEARDUP_ITEM_FIELDS is {value!r}: {remedy}")
+    if isinstance(value, str):
+        try:
+            value = json.loads(value) if value.lstrip()[:1] in ("{", "[") else value.split(",")
+        except ValueError:
+            raise fail from None
+    if value is None:
+        return {}
+    if isinstance(value, (list, tuple)):
+        value = {"*": value}
+    if not isinstance(value, dict):
+        raise fail
+    fields: dict[type, tuple[str, ...]] = {}
+    for key, names in value.items():
+        try:
+            item_class = object if key == "*" else load_object(key)
+        except (ImportError, NameError, TypeError, ValueError) as error:
+            raise ConfigurationError(
+                f"NEARDUP_ITEM_FIELDS names {key!r}, which cannot be imported: {remedy}"
+            ) from error
+        names = [names] if isinstance(names, str) else names
+        if (
+            not isinstance(item_class, type)
+            or not isinstance(names, (list, tuple))
+            or not names
+            or not all(isinstance(name, str) and name.strip() for name in names)
+        ):
+            raise fail
+        fields[item_class] = tuple(name.strip() for name in names)
+    return fields
+
+
+def _cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
