@@ -1,0 +1,90 @@
+"""What an index does, whatever it is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from .header import Header
+
+
+class Matches(NamedTuple):
+    """Pairs of a query and a stored document, one row each, in order of query, then document."""
+
+    #: Position of the key in the query: int64[n].
+    query: NDArray[np.int64]
+    #: Number of the document: int64[n]. Documents not yet on disk have negative numbers.
+    document: NDArray[np.int64]
+    #: Bits in which the two keys differ: uint8[n].
+    distance: NDArray[np.uint8]
+
+    @classmethod
+    def gather(cls, parts: Sequence[Matches]) -> Matches:
+        """Put *parts* together, each pair once: a pair may lie side by side in several tables."""
+        if not parts:
+            return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
+        query, document, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
+        if len(query) > 1:
+            order = np.lexsort((document, query))
+            query, document, distance = query[order], document[order], distance[order]
+            new = np.ones(len(query), dtype=bool)
+            new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
+            query, document, distance = query[new], document[new], distance[new]
+        return cls(query, document, distance)
+
+
+class Documents(NamedTuple):
+    """What is stored of some documents, row by row."""
+
+    #: One key a family: uint64[families, n].
+    keys: NDArray[np.uint64]
+    #: The record of each, of the dtype that the index was made with.
+    records: NDArray[Any]
+    #: The URL of each.
+    urls: list[str]
+
+
+class Index(Protocol):
+    """Documents filed under one key for each *family* of tables of the header.
+
+    A document enters by `reserve` (visible at once, kept only once confirmed) or by `add` (in bulk, kept at
+    once). All methods may be called from any thread.
+    """
+
+    header: Header
+
+    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
+        """Find every document whose key lies within *distance* bits of one of *keys* (uint64[n])."""
+
+    def fetch(self, documents: NDArray[np.int64]) -> Documents:
+        """Return what is stored of *documents*, in their order; they must come from a search just made."""
+
+    def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str) -> int:
+        """File one document (keys uint64[families], record of shape ()) as pending; returns its number."""
+
+    def confirm(self, document: int, replaces: Sequence[int] = ()) -> None:
+        """Keep a reserved document, in the place of those that it *replaces*."""
+
+    def release(self, document: int) -> None:
+        """Drop a reserved document."""
+
+    def add(self, documents: Documents) -> NDArray[np.int64]:
+        """File many documents at once; returns their numbers, int64[n]. They are on disk on return."""
+
+    def discard(self, documents: Sequence[int]) -> None:
+        """Remove documents."""
+
+    def flush(self) -> None:
+        """Return once all that was confirmed is on disk. Raises `IndexUnavailable` if it cannot be written."""
+
+    def gauges(self) -> dict[str, int]:
+        """Numbers on size and health."""
+
+    def close(self) -> None:
+        """Flush and close."""

@@ -1,0 +1,177 @@
+"""The directory of an index, looked at before LMDB is let into it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import struct
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DATA, LOCK = "data.mdb", "lock.mdb"
+SIDECAR, USERS, MERGE = "index.json", "users.lock", "merge.lock"
+
+#: LMDB needs file locks and memory maps that these do not give.
+NETWORK_FILE_SYSTEMS = frozenset(
+    {
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "9p",
+        "afs",
+        "ceph",
+        "glusterfs",
+        "lustre",
+        "fuse.sshfs",
+    }
+    | {"fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.goofys", "davfs", "fuse.davfs2", "ncpfs", "beegfs"}
+)
+
+
+def check_directory(path: Path) -> None:
+    """Raise `IndexUnavailable` unless *path* is, or can be made, a directory that LMDB can live in."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise IndexUnavailable(
+            f"The index directory {path} cannot be written ({error.strerror}): "
+            "change its permissions, or set NEARDUP_DIR to another directory."
+        ) from error
+    kind = file_system(path)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise IndexUnavailable(
+            f"The index directory {path} is on a network file system ({kind}), where LMDB loses data: "
+            "set NEARDUP_DIR to a directory on a local disk."
+        )
+
+
+def file_system(path: Path) -> str:
+    """Return the type of the file system of *path*; "" where the system does not tell."""
+    best, kind = "", ""
+    with (
+        contextlib.suppress(OSError),
+        Path("/proc/self/mountinfo").open(encoding="utf-8", errors="replace") as mounts,
+    ):
+        real = f"{path.resolve()}/"
+        for line in mounts:
+            left, _, right = line.partition(" - ")
+            mount = left.split(" ")[4].replace("\\040", " ").rstrip("/") + "/"
+            if real.startswith(mount) and len(mount) >= len(best):
+                best, kind = mount, right.split(" ")[0]
+    return kind
+
+
+def check_data_file(data: Path) -> None:
+    """Raise `IndexCorrupted` for a file that is no LMDB file, or shorter than it says.
+
+    LMDB maps the file into memory: reading past the end of a truncated one kills the interpreter. The two meta
+    pages begin the file; each is a page header of 16 bytes, then magic, version, address, map size, two database
+    records of 48 bytes (the first begins with the page size), last page and transaction number (lmdb 0.9, mdb.c).
+    """
+    try:
+        size = data.stat().st_size
+        with data.open("rb") as file:
+            head = file.read(1 << 17)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise IndexUnavailable(
+            f"The index file {data} cannot be read ({error.strerror}): change its permissions, "
+            "or set NEARDUP_DIR to another directory."
+        ) from error
+    if not size:
+        return  # the caller knows whether there should be something
+    if len(head) < 152:
+        raise corrupted(data, "it is too short to be an index")
+    magic, version = struct.unpack_from("=II", head, 16)
+    if magic != 0xBEEFC0DE or version != 1:
+        raise corrupted(data, "it is not an LMDB 0.9 file")
+    page = struct.unpack_from("=I", head, 40)[0]
+    if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
+        raise corrupted(data, "its page size cannot be")
+    metas = [struct.unpack_from("=QQ", head, start + 136) for start in (0, page)]
+    last_page = max(metas, key=lambda meta: meta[1])[0]
+    if size < (last_page + 1) * page:
+        raise corrupted(data, f"it has {size} bytes and should have {(last_page + 1) * page}")
+
+
+def corrupted(data: Path, why: str) -> IndexCorrupted:
+    """Make the error for a damaged file."""
+    return IndexCorrupted(
+        f"The index file {data} is damaged ({why}): restore it from a copy, set NEARDUP_DIR to another directory, "
+        "or delete it to start anew (NEARDUP_RESET = True)."
+    )
+
+
+def read_sidecar(path: Path) -> int | None:
+    """Return how many documents the index had when its file was last closed; None if it never was one."""
+    try:
+        return int(json.loads((path / SIDECAR).read_bytes())["documents"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        return 0
+
+
+def write_sidecar(path: Path, uuid: str, documents: int) -> None:
+    """Note beside the data file that there is an index: LMDB takes an empty file for a new one."""
+    part = path / f"{SIDECAR}.{os.getpid()}"
+    part.write_text(json.dumps({"uuid": uuid, "documents": documents}) + "\n")
+    part.replace(path / SIDECAR)
+
+
+@contextlib.contextmanager
+def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
+    """Hold the directory as one of its users; with *reset*, empty it first, which only its sole user may."""
+    check_directory(path)
+    descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        if reset:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise IndexUnavailable(
+                        f"The index in {path} is in use and cannot be reset: stop the other crawl first."
+                    ) from None
+            for name in (DATA, LOCK, SIDECAR):
+                (path / name).unlink(missing_ok=True)
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def file_lock(path: Path, *, wait: bool) -> Iterator[bool]:
+    """Hold a lock among processes, which the system frees at death; yields False if it is taken and not to *wait*."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+                return
+        yield True
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,105 @@
+"""An index of bare 64-bit fingerprints, for those who have their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.tables import LAYOUTS, PermutedTables
+
+from .base import Documents, Index, Matches
+from .header import Header
+from .memory import MemoryIndex
+from .registry import open_index
+
+if TYPE_CHECKING:
+    import os
+    from types import TracebackType
+
+    from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Self
+
+
+class FingerprintIndex:
+    """Finds every stored fingerprint within a Hamming distance, exactly.
+
+    >>> with FingerprintIndex.open(None) as index:
+    ...     numbers = index.add([0b0000, 0b1111])
+    ...     index.search([0b0111], distance=3)
+    Matches(query=array([0, 0]), document=array([0, 1]), distance=array([3, 1], dtype=uint8))
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None,
+        *,
+        tables: int | PermutedTables = 4,
+        memory: bool = False,
+        reset: bool = False,
+    ) -> Self:
+        """Open the index in directory *path*; with None, one on disk or in *memory* that vanishes when closed.
+
+        *tables* is 4, 10 or 20, or any layout. Raises `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
+        """
+        if isinstance(tables, int):
+            if tables not in LAYOUTS:
+                raise ConfigurationError(
+                    f"There is no layout of {tables} tables: use one of {sorted(LAYOUTS)}."
+                )
+            tables = LAYOUTS[tables]
+        header = Header((tables,))
+        return cls(MemoryIndex(header) if memory else open_index(path, header, reset=reset))
+
+    def add(self, fingerprints: ArrayLike) -> NDArray[np.int64]:
+        """Store *fingerprints* (uint64[n]); returns the number of each, int64[n]. They are on disk on return."""
+        keys = np.atleast_1d(np.asarray(fingerprints, dtype=np.uint64))
+        records = np.zeros(len(keys), self._index.header.dtype)
+        return self._index.add(Documents(keys[np.newaxis, :], records, [""] * len(keys)))
+
+    def search(self, fingerprints: ArrayLike, distance: int = 3) -> Matches:
+        """Find what is stored within *distance* bits of each of *fingerprints* (uint64[n]).
+
+        Raises `ConfigurationError` for a distance that the tables do not find in full.
+        """
+        layout = self._index.header.families[0]
+        if not 0 <= distance <= layout.max_distance:
+            raise ConfigurationError(
+                f"{len(layout)} tables find fingerprints within {layout.max_distance} bits, not {distance}: "
+                "use a smaller distance or another layout."
+            )
+        return self._index.search(0, np.atleast_1d(np.asarray(fingerprints, dtype=np.uint64)), distance)
+
+    def forget(self, numbers: ArrayLike) -> None:
+        """Remove the fingerprints with these *numbers*."""
+        self._index.discard(np.atleast_1d(np.asarray(numbers, dtype=np.int64)).tolist())
+
+    def fingerprints(self, numbers: ArrayLike) -> NDArray[np.uint64]:
+        """Return the fingerprints stored under *numbers*: uint64[n]."""
+        keys = self._index.fetch(np.atleast_1d(np.asarray(numbers, dtype=np.int64))).keys
+        return keys.reshape(-1)
+
+    def gauges(self) -> dict[str, int]:
+        """Return numbers on size and health."""
+        return self._index.gauges()
+
+    def flush(self) -> None:
+        """Return once everything is on disk."""
+        self._index.flush()
+
+    def close(self) -> None:
+        """Close the index."""
+        self._index.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,81 @@
+"""An index that lives and dies with the process."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .base import Documents, Matches
+from .columns import Columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from .header import Header
+
+
+class MemoryIndex:
+    """The `Index` for tests and small crawls, and the yardstick of the others: every search is brute force."""
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self._columns = Columns(len(header.families), header.dtype)
+        self._next = 0
+        self._pending: set[int] = set()
+        self._lock = threading.RLock()
+
+    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
+        """See `Index`."""
+        with self._lock:
+            return self._columns.search(family, keys, distance)
+
+    def fetch(self, documents: NDArray[np.int64]) -> Documents:
+        """See `Index`."""
+        with self._lock:
+            return self._columns.fetch(documents.tolist())
+
+    def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str) -> int:
+        """See `Index`."""
+        with self._lock:
+            number = int(self.add(Documents(keys[:, np.newaxis], record[np.newaxis], [url]))[0])
+            self._pending.add(number)
+            return number
+
+    def confirm(self, document: int, replaces: Sequence[int] = ()) -> None:
+        """See `Index`."""
+        with self._lock:
+            self._pending.discard(document)
+            self._columns.remove(replaces)
+
+    def release(self, document: int) -> None:
+        """See `Index`."""
+        self.discard([document])
+
+    def add(self, documents: Documents) -> NDArray[np.int64]:
+        """See `Index`."""
+        with self._lock:
+            numbers = np.arange(self._next, self._next + len(documents.urls))
+            self._next += len(numbers)
+            self._columns.append(numbers, documents)
+            return numbers
+
+    def discard(self, documents: Sequence[int]) -> None:
+        """See `Index`."""
+        with self._lock:
+            self._pending.difference_update(documents)
+            self._columns.remove(documents)
+
+    def flush(self) -> None:
+        """See `Index`."""
+
+    def gauges(self) -> dict[str, int]:
+        """See `Index`."""
+        with self._lock:
+            return {"documents": len(self._columns), "pending": len(self._pending)}
+
+    def close(self) -> None:
+        """See `Index`."""

@@ -1,0 +1,55 @@
+"""Each index once a process: Scrapy gives every crawler its own components, and LMDB refuses a second opening."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .lmdb import LmdbIndex
+
+if TYPE_CHECKING:
+    import os
+
+    from .header import Header
+
+_open: dict[Path, SharedIndex] = {}
+_lock = threading.Lock()
+
+
+class SharedIndex(LmdbIndex):
+    """An `LmdbIndex` that closes with the last of its users."""
+
+    users = 0
+
+    def close(self) -> None:
+        """Leave the index; the last one closes it, the others only write what is confirmed."""
+        with _lock:
+            self.users -= 1
+            if self.users == 0:
+                if self.path is not None:
+                    _open.pop(self.path, None)
+                super().close()
+                return
+        self.flush()
+
+
+def open_index(
+    path: str | os.PathLike[str] | None,
+    wanted: Header | None,
+    *,
+    window: float = 0,
+    reset: bool = False,
+) -> SharedIndex:
+    """Open the index in directory *path*, or a scratch index; see `LmdbIndex`. Each call needs its own `close`."""
+    where = None if path is None else Path(path).expanduser().resolve()
+    with _lock:
+        index = _open.get(where) if where is not None and not reset else None
+        if index is None:
+            index = SharedIndex(where, wanted, window=window, reset=reset)
+            if where is not None:
+                _open[where] = index
+        elif wanted is not None:
+            index.header.require(wanted, str(where))
+        index.users += 1
+        return index

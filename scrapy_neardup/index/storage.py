@@ -1,0 +1,151 @@
+"""How an index lies in LMDB: four databases, their keys and their values.
+
+``meta``       ``header`` and ``state``, as JSON.
+``documents``  number of the first document -> a block of documents, each block one group commit: the durable log,
+               never rewritten.
+``runs``       run, table, partition -> sorted keys, then the documents. Immutable.
+``dead``       number of a document that was removed but still has entries in a run.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_neardup.errors import IndexCorrupted
+
+from .base import Documents
+from .sorted import Entries
+
+if TYPE_CHECKING:
+    from .header import Header
+
+#: Entries that a partition aims at: 384 KB, so that LMDB finds room for it among freed pages.
+PARTITION = 1 << 15
+#: No partition may be narrower than the narrowest prefix that is looked up.
+MAX_PARTITION_BITS = 16
+
+_NUMBER = struct.Struct(">I")
+_RUN = struct.Struct(">IHI")
+_BLOCK = struct.Struct("<III")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Sorted tables of the documents from *start* to before *stop*, cut by the leading *bits* of the key."""
+
+    id: int
+    start: int
+    stop: int
+    #: Documents that have entries: those removed before the run was written have none.
+    documents: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What changes with every commit."""
+
+    #: Number of the next document.
+    next: int = 0
+    #: Documents before this one are in runs; from it on they are in the log alone.
+    folded: int = 0
+    #: Oldest documents first, without gaps in numbers but for those expired.
+    runs: tuple[Run, ...] = ()
+    #: Number of the next run.
+    next_run: int = 0
+    #: Counts changes of ``dead``.
+    removals: int = 0
+
+    def to_json(self) -> bytes:
+        """Serialise."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> State:
+        """Parse; raises `IndexCorrupted`."""
+        try:
+            state = cls(**json.loads(data))
+            return replace(state, runs=tuple(Run(**run) for run in state.runs))  # type: ignore[arg-type]
+        except (ValueError, TypeError) as error:
+            raise IndexCorrupted(f"The state of the index cannot be read ({error}).") from error
+
+
+def number_key(number: int) -> bytes:
+    """Return the key of a document or of the block that begins with it."""
+    return _NUMBER.pack(number)
+
+
+def key_number(key: bytes | memoryview) -> int:
+    """Undo `number_key`."""
+    return int(_NUMBER.unpack(key)[0])
+
+
+def partition_key(run: int, table: int, partition: int) -> bytes:
+    """Return the key of one partition."""
+    return _RUN.pack(run, table, partition)
+
+
+def key_run(key: bytes | memoryview) -> int:
+    """Return the run of a partition key."""
+    return int(_RUN.unpack(key)[0])
+
+
+def partition_bits(documents: int) -> int:
+    """Return how many leading bits of the key cut a table of so many documents into partitions."""
+    return min(MAX_PARTITION_BITS, max(0, documents // PARTITION).bit_length())
+
+
+def encode_entries(entries: Entries) -> bytes:
+    """Serialise a partition."""
+    return entries.keys.tobytes() + entries.documents.tobytes()
+
+
+def decode_entries(data: bytes | memoryview) -> Entries:
+    """Return views of a partition."""
+    size = len(data) // 12
+    return Entries(np.frombuffer(data, np.uint64, size), np.frombuffer(data, np.uint32, size, 8 * size))
+
+
+def encode_block(documents: Documents) -> bytes:
+    """Serialise documents, with a checksum: LMDB 0.9 has none."""
+    urls = [url.encode("utf-8", "surrogatepass") for url in documents.urls]
+    ends = np.cumsum([len(url) for url in urls], dtype=np.uint32)
+    body = b"".join((documents.keys.tobytes(), documents.records.tobytes(), ends.tobytes(), *urls))
+    return _BLOCK.pack(len(urls), zlib.crc32(body), 0) + body
+
+
+def decode_block(
+    data: bytes | memoryview, header: Header, rows: Any = slice(None), check: bool = False
+) -> Documents:
+    """Return copies of the *rows* of a block. Raises `IndexCorrupted` if a *check* of its checksum fails."""
+    count, checksum, _ = _BLOCK.unpack_from(data)
+    if check and zlib.crc32(memoryview(data)[_BLOCK.size :]) != checksum:
+        raise IndexCorrupted(
+            "A block of documents does not match its checksum: run `scrapy-neardup index check`."
+        )
+    families, record = len(header.families), header.dtype
+    place = _BLOCK.size
+    keys = np.frombuffer(data, np.uint64, families * count, place).reshape(families, count)
+    place += keys.nbytes
+    # NumPy refuses to read records of no size, which bare fingerprints have.
+    records = np.frombuffer(data, record, count, place) if record.itemsize else np.zeros(count, record)
+    place += records.nbytes
+    ends = np.frombuffer(data, np.uint32, count, place)
+    place += ends.nbytes
+    starts = np.concatenate(([0], ends[:-1])).astype(np.int64) if count else ends.astype(np.int64)
+    urls = [
+        str(data[place + start : place + end], "utf-8", "surrogatepass")
+        for start, end in zip(starts[rows].tolist(), ends[rows].tolist(), strict=True)
+    ]
+    return Documents(keys[:, rows].copy(), records[rows].copy(), urls)
+
+
+def block_size(data: bytes | memoryview) -> int:
+    """Return the number of documents of a block."""
+    return int(_BLOCK.unpack_from(data)[0])

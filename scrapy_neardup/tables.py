@@ -1,0 +1,116 @@
+"""Permuted tables: the pigeonhole that turns "within k bits" into "shares a prefix".
+
+Cut a 64-bit key into *blocks*. Two keys that differ in at most k bits differ in at most k blocks, so they agree
+on some ``blocks - k`` of them. One table for each choice of ``blocks - k`` blocks, in which those blocks stand
+first, therefore has the two keys side by side under a common prefix. (Manku, Jain, Das Sarma: Detecting
+Near-Duplicates for Web Crawling, WWW 2007, section 3.)
+
+With one block and k = 0 this is an ordinary table of equal keys, so bands, super-shingles and hashes of URLs are
+filed the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Bits of a key.
+BITS = 64
+
+
+@dataclass(frozen=True)
+class PermutedTables:
+    """All choices of ``blocks - distance`` leading blocks out of *blocks*.
+
+    Finds every key within *distance* bits by one range a table; see `radius` for larger distances.
+    Raises `ConfigurationError` unless ``0 <= distance < blocks <= 64``.
+    """
+
+    blocks: int
+    distance: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.distance < self.blocks <= BITS:
+            raise ConfigurationError(
+                f"{self.blocks} blocks cannot find keys within {self.distance} bits: "
+                f"use more blocks than bits, and at most {BITS}."
+            )
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """Bits of each block, the most significant first."""
+        small, wider = divmod(BITS, self.blocks)
+        return tuple(small + (block < wider) for block in range(self.blocks))
+
+    @cached_property
+    def orders(self) -> tuple[tuple[int, ...], ...]:
+        """The order of the blocks in each table: the leading ones, then the rest."""
+        leading = combinations(range(self.blocks), self.blocks - self.distance)
+        return tuple((*lead, *(b for b in range(self.blocks) if b not in lead)) for lead in leading)
+
+    @cached_property
+    def prefix_bits(self) -> tuple[int, ...]:
+        """Bits of the leading blocks of each table."""
+        lead = self.blocks - self.distance
+        return tuple(sum(self.widths[block] for block in order[:lead]) for order in self.orders)
+
+    def __len__(self) -> int:
+        return len(self.orders)
+
+    def keys(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Permute *values* (uint64[n]) for each table: uint64[tables, n]."""
+        if self.blocks == 1:
+            return values[np.newaxis, :]
+        source, mask, target = self._shifts
+        keys: NDArray[np.uint64] = np.bitwise_or.reduce(((values >> source) & mask) << target, axis=1)
+        return keys
+
+    def restore(self, table: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Undo the permutation of *table*: uint64[n] to uint64[n]."""
+        source, mask, target = (shift[table] for shift in self._shifts)
+        values: NDArray[np.uint64] = np.bitwise_or.reduce(((keys >> target) & mask) << source, axis=0)
+        return values
+
+    def radius(self, distance: int) -> int:
+        """How many bits the best of the prefixes may differ in for two keys *distance* bits apart.
+
+        Spread evenly, the differences hurt the leading blocks most. At 0 one range a table finds all; at 1 the
+        prefixes that differ in one bit have to be looked up too (Norouzi, Punjani, Fleet: Fast Exact Search in
+        Hamming Space with Multi-Index Hashing, 2014, section 3).
+        """
+        lead = self.blocks - self.distance
+        each, more = divmod(distance, self.blocks)
+        return lead * each + max(0, lead - (self.blocks - more))
+
+    @property
+    def max_distance(self) -> int:
+        """The largest distance that prefixes of radius 1 find in full."""
+        return max(d for d in range(BITS) if self.radius(d) <= (self.blocks > 1))
+
+    @cached_property
+    def _shifts(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
+        """Where each block of each table comes from, its mask, where it goes: uint64[tables, blocks, 1]."""
+        starts = BITS - np.cumsum(self.widths)
+        source, mask, target = [], [], []
+        for order in self.orders:
+            widths = [self.widths[block] for block in order]
+            source.append([int(starts[block]) for block in order])
+            mask.append([(1 << width) - 1 for width in widths])
+            target.append([int(shift) for shift in BITS - np.cumsum(widths)])
+        return tuple(np.array(a, dtype=np.uint64)[:, :, np.newaxis] for a in (source, mask, target))  # type: ignore[return-value]
+
+
+#: Keys that have to be equal: hashes of URLs and texts, bands, super-shingles.
+EQUAL = PermutedTables(blocks=1, distance=0)
+
+#: The layouts for Hamming distance 3, by their number of tables: 4 blocks of 16 bits; 5 choose 2; 6 choose 3.
+LAYOUTS = {4: PermutedTables(4, 3), 10: PermutedTables(5, 3), 20: PermutedTables(6, 3)}
