@@ -19,11 +19,13 @@ class Features:
 
     #: Tokens of one SimHash feature; characters of scripts without spaces go at least by two.
     shingle: int = 1
-    weight: Weight = "sqrt"
+    weight: Weight = "tf"
     #: Shorter paragraphs (letters; a Han character counts three) are left out; 0 keeps all.
     min_paragraph: int = 80
     #: Tokens of one shingle of the sketch.
     sketch_shingle: int = 3
+    #: How often a shingle with a number in it counts in the sketch: pages of one template differ in their numbers.
+    number_weight: int = 5
     #: Of the normalisation, the tokens and the hashes: raised when one changes.
     version: int = VERSION
 
@@ -32,6 +34,8 @@ class Features:
             raise ConfigurationError("A shingle has at least 1 token.")
         if self.weight not in get_args(Weight):
             raise ConfigurationError(f"weight is one of {', '.join(get_args(Weight))}, not {self.weight!r}.")
+        if self.number_weight < 1:
+            raise ConfigurationError("number_weight is at least 1 (numbers count like words).")
         if self.min_paragraph < 0:
             raise ConfigurationError("min_paragraph is 0 (keep all paragraphs) or a number of letters.")
         if self.version != VERSION:

@@ -11,7 +11,7 @@ import numpy as np
 from scrapy_neardup.errors import ConfigurationError
 
 from .features import Features
-from .hashing import TokenHashes, shingle
+from .hashing import TokenHashes, mix, shingle
 from .normalise import normalise
 from .paragraphs import long_paragraphs
 from .signature import Signature
@@ -21,6 +21,8 @@ from .tokens import tokenise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from .tokens import Tokens
 
 _SEEDS = 1 << 32
 _DEFAULT = Features()
@@ -46,13 +48,13 @@ class Fingerprinter:
     def signature(self, text: str) -> Signature:
         """Fingerprint any text; never raises. The digest is of all of it, the rest of its long paragraphs."""
         text = normalise(text)
-        tokens, unspaced = tokenise(long_paragraphs(text, self.features.min_paragraph))
-        hashes = self._hashes.many(tokens)
-        minima, shingles = sketch(shingle(hashes, self.features.sketch_shingle))
+        tokens = tokenise(long_paragraphs(text, self.features.min_paragraph))
+        hashes = self._hashes.many(tokens.words)
+        minima, shingles = sketch(_sketched(hashes, tokens, self.features))
         return Signature(
-            fingerprint=fingerprint(_features(hashes, unspaced, self.features.shingle), self.features.weight),
+            fingerprint=fingerprint(_voting(hashes, tokens, self.features.shingle), self.features.weight),
             digest=self._digest(text),
-            tokens=len(tokens) - int(np.count_nonzero(unspaced)) // 2,
+            tokens=len(tokens.words) - int(np.count_nonzero(tokens.unspaced)) // 2,
             shingles=shingles,
             sketch=minima,
         )
@@ -63,15 +65,27 @@ class Fingerprinter:
         return blake2b(data, digest_size=16, key=self.seed.to_bytes(4, "little")).digest()
 
 
-def _features(hashes: NDArray[np.uint64], unspaced: NDArray[np.bool_], size: int) -> NDArray[np.uint64]:
+def _voting(hashes: NDArray[np.uint64], tokens: Tokens, size: int) -> NDArray[np.uint64]:
     """SimHash features: shingles; of single tokens, but of two where a token is a character, not a word."""
-    if size > 1 or not unspaced.any():
+    if size > 1 or not tokens.unspaced.any():
         return shingle(hashes, size)
-    pairs = unspaced[:-1] & unspaced[1:]
+    pairs = tokens.unspaced[:-1] & tokens.unspaced[1:]
     paired = np.zeros(len(hashes), np.bool_)
     paired[:-1] |= pairs
     paired[1:] |= pairs
     return np.concatenate((hashes[~paired], shingle(hashes, 2)[pairs]))
+
+
+def _sketched(hashes: NDArray[np.uint64], tokens: Tokens, features: Features) -> NDArray[np.uint64]:
+    """Sketch features: shingles, and variants of those that have a number, to count them more than once."""
+    shingles = shingle(hashes, features.sketch_shingle)
+    if features.number_weight == 1 or not tokens.numbers.any():
+        return shingles
+    numbers_before = np.concatenate(([0], np.cumsum(tokens.numbers)))
+    size = len(hashes) - len(shingles) + 1
+    numbered = shingles[numbers_before[size:] > numbers_before[:-size]]
+    variants = np.arange(1, features.number_weight, dtype=np.uint64)[:, None]
+    return np.concatenate((shingles, mix(numbered + variants).ravel()))
 
 
 @lru_cache(maxsize=8)
