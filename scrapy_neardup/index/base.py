@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
@@ -49,6 +50,10 @@ class Documents(NamedTuple):
     #: The URL of each.
     urls: list[str]
 
+    def take(self, rows: NDArray[np.int64]) -> Documents:
+        """Return some of the rows, in the order of *rows*."""
+        return Documents(self.keys[:, rows], self.records[rows], [self.urls[row] for row in rows.tolist()])
+
 
 class Index(Protocol):
     """Documents filed under one key for each *family* of tables of the header.
@@ -58,6 +63,8 @@ class Index(Protocol):
     """
 
     header: Header
+    #: To be held by whoever needs several calls to be one.
+    lock: threading.RLock
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
         """Find every document whose key lies within *distance* bits of one of *keys* (uint64[n])."""
@@ -65,8 +72,11 @@ class Index(Protocol):
     def fetch(self, documents: NDArray[np.int64]) -> Documents:
         """Return what is stored of *documents*, in their order; they must come from a search just made."""
 
-    def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str) -> int:
+    def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Any) -> int:
         """File one document (keys uint64[families], record of shape ()) as pending; returns its number."""
+
+    def holder(self, document: int) -> Any:
+        """Return what holds the reservation of a document, None if it is not pending in this process."""
 
     def confirm(self, document: int, replaces: Sequence[int] = ()) -> None:
         """Keep a reserved document, in the place of those that it *replaces*."""

@@ -83,7 +83,7 @@ class Environment:
             try:
                 with self._writing, self._env.begin(write=True, buffers=True) as transaction:
                     return work(transaction)
-            except lmdb.MapFullError:
+            except lmdb.MapFullError:  # noqa: PERF203
                 self._remap(lambda: self._env.set_mapsize(2 * int(self._env.info()["map_size"])))
             except lmdb.MapResizedError:  # another process made it larger
                 self._remap(lambda: self._env.set_mapsize(0))

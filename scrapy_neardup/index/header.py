@@ -6,12 +6,15 @@ import json
 import uuid
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch
 from scrapy_neardup.tables import PermutedTables
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 #: Version of the layout on disk.
 FORMAT = 1
@@ -62,17 +65,17 @@ class Header:
         except (ValueError, KeyError, TypeError) as error:
             raise IndexCorrupted(f"The header of the index cannot be read ({error}).") from error
 
-    def require(self, wanted: Header, where: str) -> None:
+    def require(self, wanted: Header, where: str, ignore: Collection[str] = ()) -> None:
         """Raise `IndexMismatch` with the differences unless this index can be used as *wanted*.
 
-        A wanted parameter of None or "" is not compared.
+        Parameters to *ignore*, or that one of the two leaves empty, are not compared.
         """
         ours: dict[str, Any] = {"tables": self.families, "record": self.record, **self.parameters}
         theirs: dict[str, Any] = {"tables": wanted.families, "record": wanted.record, **wanted.parameters}
         differences = [
             f"{name}: index {_show(ours.get(name))}, now {_show(value)}"
             for name, value in theirs.items()
-            if value not in (None, "") and ours.get(name) not in (None, "", value)
+            if name not in ignore and value != "" and ours.get(name) not in ("", value)
         ]
         if differences:
             raise IndexMismatch(

@@ -29,7 +29,7 @@ from .snapshot import Snapshot
 from .storage import State, number_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -56,18 +56,25 @@ CLOSE_TIMEOUT = 10.0
 class LmdbIndex:
     """The `Index` in the directory *path*, or with None a scratch index on disk that vanishes with the process.
 
-    *wanted* says how it must have been made, and how to make it if it is new; None takes it as it is. Runs of
+    *wanted* says how it must have been made, but for what to *ignore*, and how to make it if it is new; None takes
+    it as it is. Runs of
     documents whose records have a ``time`` more than *window* seconds ago are dropped. Raises `IndexUnavailable`,
     `IndexCorrupted` or `IndexMismatch`.
     """
 
     def __init__(
-        self, path: Path | None, wanted: Header | None, *, window: float = 0, reset: bool = False
+        self,
+        path: Path | None,
+        wanted: Header | None,
+        *,
+        ignore: Collection[str] = (),
+        window: float = 0,
+        reset: bool = False,
     ) -> None:
         self.path = path
         self._window = window
         self._serial = -1
-        self._pending: set[int] = set()
+        self._pending: dict[int, Any] = {}
         self._queue: deque[int] = deque()
         self._queued_at = 0.0
         #: Documents to be marked as dead; those being committed still under their temporary number.
@@ -86,9 +93,9 @@ class LmdbIndex:
                 undo.enter_context(shared_use(path, reset=reset))
             self._environment = Environment(path)
             undo.callback(self._environment.close)
-            self._lock = self._environment.lock
-            self._wake = threading.Condition(self._lock)
-            self.header = _header(self._environment, wanted)
+            self.lock = self._environment.lock
+            self._wake = threading.Condition(self.lock)
+            self.header = _header(self._environment, wanted, ignore)
             self._columns = Columns(len(self.header.families), self.header.dtype)
             self._snapshot = Snapshot(self._environment, self.header)
             self._refresh()
@@ -100,14 +107,14 @@ class LmdbIndex:
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             self._catch_up()
             parts = list(self._snapshot.search(family, keys, distance))
             return Matches.gather([*parts, self._columns.search(family, keys, distance)])
 
     def fetch(self, documents: NDArray[np.int64]) -> Documents:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             numbers = np.array([self._aliases.get(number, number) for number in documents.tolist()], np.int64)
             here = np.array([number in self._columns for number in numbers.tolist()], bool)
             if here.all():
@@ -125,24 +132,28 @@ class LmdbIndex:
 
     # Adding and removing
 
-    def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str) -> int:
+    def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Any) -> int:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             self._require_open()
             number = self._serial
             self._serial -= 1
             self._columns.append(
                 np.array([number]), Documents(keys[:, np.newaxis], record[np.newaxis], [url])
             )
-            self._pending.add(number)
+            self._pending[number] = holder
             return number
+
+    def holder(self, document: int) -> Any:
+        """See `Index`."""
+        return self._pending.get(document)
 
     def confirm(self, document: int, replaces: Sequence[int] = ()) -> None:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             if document not in self._pending:
                 return
-            self._pending.discard(document)
+            del self._pending[document]
             self._note_work()
             self._queue.append(document)
             self.discard(replaces)
@@ -151,14 +162,14 @@ class LmdbIndex:
 
     def release(self, document: int) -> None:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             if document in self._pending:
-                self._pending.discard(document)
+                del self._pending[document]
                 self._columns.remove([document])
 
     def discard(self, documents: Sequence[int]) -> None:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             self._require_open()
             numbers = [self._aliases.get(document, document) for document in documents]
             later = [number for number in numbers if number >= 0 or number in self._committing]
@@ -168,7 +179,7 @@ class LmdbIndex:
                 self._hide_removals()
             for number in numbers:
                 if number in self._pending:
-                    self._pending.discard(number)
+                    del self._pending[number]
                 elif number < 0 and number not in self._committing and number in self._columns:
                     self._queue.remove(number)
             self._columns.remove([number for number in numbers if number not in self._committing])
@@ -207,12 +218,12 @@ class LmdbIndex:
         self.flush()
         for _ in merge_all(self._environment, self.header):
             pass
-        with self._lock:
+        with self.lock:
             self._refresh()
 
     def gauges(self) -> dict[str, int]:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             self._catch_up()
             state = self._snapshot.state
             removed = int(np.searchsorted(self._snapshot.dead, state.folded))
@@ -243,7 +254,7 @@ class LmdbIndex:
         self._thread.join(CLOSE_TIMEOUT)
         lost = len(self._queue)
         if not self._thread.is_alive():
-            with self._lock:
+            with self.lock:
                 self._snapshot.drop()
             if not self._environment.scratch:
                 with contextlib.suppress(
@@ -313,7 +324,7 @@ class LmdbIndex:
 
     def _commit(self) -> bool:
         """Write one group; returns whether there is more."""
-        with self._lock:
+        with self.lock:
             numbers = [self._queue[place] for place in range(min(GROUP, len(self._queue)))]
             removals = [number for number in self._removals if number >= 0]
             if not numbers and not removals:
@@ -323,14 +334,14 @@ class LmdbIndex:
         try:
             first = self._append(documents, removals)
         except BaseException:
-            with self._lock:  # nothing was written, so what was removed meanwhile need not be
+            with self.lock:  # nothing was written, so what was removed meanwhile need not be
                 gone = self._committing.intersection(self._removals)
                 self._committing = set()
                 self._removals = [number for number in self._removals if number >= 0]
                 self._queue = deque(number for number in self._queue if number not in gone)
                 self._columns.remove(gone)
             raise
-        with self._lock:
+        with self.lock:
             self._committing = set()
             new = range(first, first + len(numbers))
             self._columns.renumber(numbers, new)
@@ -363,7 +374,7 @@ class LmdbIndex:
         return self._environment.write(work)
 
     def _upkeep_due(self) -> bool:
-        with self._lock:
+        with self.lock:
             if self._closing:
                 return False
             self._catch_up()
@@ -377,12 +388,12 @@ class LmdbIndex:
         yield from maintain(
             self._environment, self.header, int(time.time() - self._window) if self._window else 0
         )
-        with self._lock:
+        with self.lock:
             self._refresh()
         self._environment.reader_check()
 
     def _failed(self, error: Exception) -> None:
-        with self._lock:
+        with self.lock:
             if self._error is None:
                 logger.error(
                     "The index in %s cannot be written (%s): the crawl goes on, fingerprints are kept in memory "
@@ -441,7 +452,7 @@ class LmdbIndex:
             raise IndexUnavailable("The index is closed: open it again.")
 
 
-def _header(environment: Environment, wanted: Header | None) -> Header:
+def _header(environment: Environment, wanted: Header | None, ignore: Collection[str]) -> Header:
     """Return the header of the index, written first if the index is new."""
 
     def work(transaction: lmdb.Transaction) -> Header:
@@ -467,5 +478,5 @@ def _header(environment: Environment, wanted: Header | None) -> Header:
         if not environment.scratch:
             write_sidecar(environment.path, header.uuid, 0)
     if wanted is not None:
-        header.require(wanted, str(environment.path))
+        header.require(wanted, str(environment.path), ignore)
     return header

@@ -25,30 +25,34 @@ class MemoryIndex:
         self.header = header
         self._columns = Columns(len(header.families), header.dtype)
         self._next = 0
-        self._pending: set[int] = set()
-        self._lock = threading.RLock()
+        self._pending: dict[int, Any] = {}
+        self.lock = threading.RLock()
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             return self._columns.search(family, keys, distance)
 
     def fetch(self, documents: NDArray[np.int64]) -> Documents:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             return self._columns.fetch(documents.tolist())
 
-    def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str) -> int:
+    def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Any) -> int:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             number = int(self.add(Documents(keys[:, np.newaxis], record[np.newaxis], [url]))[0])
-            self._pending.add(number)
+            self._pending[number] = holder
             return number
+
+    def holder(self, document: int) -> Any:
+        """See `Index`."""
+        return self._pending.get(document)
 
     def confirm(self, document: int, replaces: Sequence[int] = ()) -> None:
         """See `Index`."""
-        with self._lock:
-            self._pending.discard(document)
+        with self.lock:
+            self._pending.pop(document, None)
             self._columns.remove(replaces)
 
     def release(self, document: int) -> None:
@@ -57,7 +61,7 @@ class MemoryIndex:
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             numbers = np.arange(self._next, self._next + len(documents.urls))
             self._next += len(numbers)
             self._columns.append(numbers, documents)
@@ -65,8 +69,9 @@ class MemoryIndex:
 
     def discard(self, documents: Sequence[int]) -> None:
         """See `Index`."""
-        with self._lock:
-            self._pending.difference_update(documents)
+        with self.lock:
+            for document in documents:
+                self._pending.pop(document, None)
             self._columns.remove(documents)
 
     def flush(self) -> None:
@@ -74,7 +79,7 @@ class MemoryIndex:
 
     def gauges(self) -> dict[str, int]:
         """See `Index`."""
-        with self._lock:
+        with self.lock:
             return {"documents": len(self._columns), "pending": len(self._pending)}
 
     def close(self) -> None:

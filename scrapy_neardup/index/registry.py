@@ -10,6 +10,7 @@ from .lmdb import LmdbIndex
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Collection
 
     from .header import Header
 
@@ -38,6 +39,7 @@ def open_index(
     path: str | os.PathLike[str] | None,
     wanted: Header | None,
     *,
+    ignore: Collection[str] = (),
     window: float = 0,
     reset: bool = False,
 ) -> SharedIndex:
@@ -46,10 +48,10 @@ def open_index(
     with _lock:
         index = _open.get(where) if where is not None and not reset else None
         if index is None:
-            index = SharedIndex(where, wanted, window=window, reset=reset)
+            index = SharedIndex(where, wanted, ignore=ignore, window=window, reset=reset)
             if where is not None:
                 _open[where] = index
         elif wanted is not None:
-            index.header.require(wanted, str(where))
+            index.header.require(wanted, str(where), ignore)
         index.users += 1
         return index
