@@ -1,0 +1,7 @@
+"""Items of duplicates are dropped, their links followed: the default, written out."""
+
+from __future__ import annotations
+
+from news.settings import *  # noqa: F403
+
+NEARDUP_POLICY = "drop_items"

@@ -1,0 +1,7 @@
+"""The callback is not called for duplicates, so their links are not followed either."""
+
+from __future__ import annotations
+
+from news.settings import *  # noqa: F403
+
+NEARDUP_POLICY = "drop_page"

@@ -1,0 +1,7 @@
+"""Duplicates are stored like all other pages, with the match in their field ``neardup``."""
+
+from __future__ import annotations
+
+from news.settings import *  # noqa: F403
+
+NEARDUP_POLICY = "tag"
