@@ -1,0 +1,37 @@
+# `make demo` and `make test` do all their own set-up, in .venv.
+
+PYTHON := $(shell for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$python && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types ci clean
+
+demo: $(VENV)/test
+	$(BIN)/python example_project/demo.py $(ARGS)
+
+test: $(VENV)/test
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev
+	$(BIN)/mypy
+
+ci:
+	.ci/run
+
+clean:
+	rm -rf $(VENV) example_project/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# One stamp for each set of extras of pyproject.toml.
+$(VENV)/%: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo 'Python 3.10 or newer is needed: install it, or name it with make PYTHON=/path/to/python.'; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || $(PYTHON) -m virtualenv $(VENV) || { rm -rf $(VENV); \
+		echo 'A virtual environment cannot be made: install the venv module (Debian, Ubuntu: apt install python3-venv).'; exit 1; }
