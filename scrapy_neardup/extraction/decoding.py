@@ -53,8 +53,8 @@ def detect(body: bytes) -> str:
 
 
 def _utf16(body: bytes) -> str | None:
-    """Recognise UTF-16 without a mark: in markup, every other byte is zero."""
-    head = body[:1024]
+    """Recognise UTF-16 without a mark: in the markup that every page begins with, every other byte is zero."""
+    head = body[:128]
     even, odd = head[0::2].count(0), head[1::2].count(0)
     few, many = len(head) * 0.02, len(head) * 0.15
     if even <= few and odd >= many:

@@ -9,6 +9,8 @@ from lxml import etree  # type: ignore[import-untyped]
 
 #: libxml2 drops without a word whatever lies deeper than 255 elements, and with it trafilatura does.
 MAX_NESTING = 250
+#: The parser adds html and body where they are left out.
+_IMPLIED = 2
 
 _MAGIC = (
     b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"Rar!",
@@ -16,7 +18,7 @@ _MAGIC = (
     b"wOFF", b"wOF2", b"\x00\x00\x01\x00", b"\xd0\xcf\x11\xe0", b"II*\x00", b"MM\x00*", b"{\\rtf", b"%!PS",
 )  # fmt: skip
 #: Control characters that no text has; escape is part of ISO-2022-JP.
-_CONTROL = dict.fromkeys([*range(9), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F, 0xFFFD])
+_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 _MAX_CONTROL_SHARE = 0.1
 _SAMPLE = 1 << 14  # characters
 
@@ -34,7 +36,7 @@ def is_binary(body: bytes) -> bool:
 def is_noise(text: str) -> bool:
     """Whether the beginning of a decoded page is mostly what no text consists of."""
     sample = text[:_SAMPLE]
-    return len(sample) - len(sample.translate(_CONTROL)) > len(sample) * _MAX_CONTROL_SHARE
+    return len(_CONTROL.findall(sample)) > len(sample) * _MAX_CONTROL_SHARE
 
 
 def is_too_deep(html: str) -> bool:
@@ -45,7 +47,7 @@ def is_too_deep(html: str) -> bool:
     """
     steps = (-1 if slash else 1 for slash in _TAG.findall(html))
     depths = accumulate(steps, lambda depth, step: max(depth + step, 0), initial=0)
-    return max(depths) > MAX_NESTING and _parsed_depth(html) > MAX_NESTING
+    return max(depths) > MAX_NESTING - _IMPLIED and _parsed_depth(html) > MAX_NESTING
 
 
 def _parsed_depth(html: str) -> int:

@@ -30,6 +30,9 @@ _COMMAND = (
 )
 
 
+_ENDED = "the extracting process ended at its start; its own message is on standard error"
+
+
 class StartError(RuntimeError):
     """No worker process could be started."""
 
@@ -52,7 +55,8 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        return self.pid is not None
+        """Whether it waits for a page: idle, it has nothing to say but that it has ended."""
+        return self.pid is not None and not self._connection.poll(0)
 
     def extract(self, page: Page, timeout: float) -> Extraction:
         """Return the extraction; a worker that is too slow is killed, one that died is a ``crash``."""
@@ -111,7 +115,7 @@ class ForkServer:
                     socket.send_fds(requests, [b"f"], [theirs.fileno()])
             except OSError as error:
                 self._stop()
-                raise StartError(f"the server of the worker processes cannot be reached: {error}") from error
+                raise StartError(_ENDED) from error
         return Worker(ours)
 
     def close(self) -> None:

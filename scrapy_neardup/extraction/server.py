@@ -62,6 +62,7 @@ def main() -> None:
 def serve(connection: Connection, extractor: Extractor, job: Job) -> None:
     """Answer each page received with its Extraction and whether this worker is about to end."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     idle = data_size()
     _limit_memory(idle + job.memory)
     with contextlib.suppress(EOFError, OSError):  # the crawl has ended

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections import OrderedDict
 from concurrent.futures import Future
 from dataclasses import replace
@@ -16,8 +15,6 @@ from .process import ForkServer, StartError, Worker
 
 if TYPE_CHECKING:
     from .base import Page, Texter
-
-logger = logging.getLogger(__name__)
 
 #: Results kept for bodies that come again.
 MAX_RESULTS = 10_000
@@ -100,31 +97,28 @@ class Workers:
 
     def _drive(self) -> None:
         """Extract pages until the pool is closed."""
-        worker, problem = self._fork()
+        worker, _ = self._ready(None)
         while (task := self._pages.get()) is not None:
             key, page = task
+            worker, problem = self._ready(worker)
             if worker is None:
-                worker, problem = self._fork()
-            if self._closed:
-                self._finish(key, _CLOSED, keep=False)
-            elif worker is None:
                 self._finish(key, Extraction(None, "crash", 0.0, detail=problem), keep=False)
+                continue
+            extraction = worker.extract(page, self._timeout)
+            if self._closed and extraction.reason == "crash":
+                self._finish(key, _CLOSED, keep=False)  # not the page's doing
             else:
-                extraction = worker.extract(page, self._timeout)
-                if not worker.alive:
-                    self._discard(worker)
-                    worker = None
-                # A page that was killed by closing has not had its chance.
-                if self._closed and extraction.reason == "crash":
-                    self._finish(key, _CLOSED, keep=False)
-                else:
-                    self._finish(key, extraction, keep=True)
-                if worker is None:
-                    worker, problem = self._fork()
+                self._finish(key, extraction, keep=True)
+            worker, _ = self._ready(worker)
         if worker is not None:
             self._discard(worker)
 
-    def _fork(self) -> tuple[Worker | None, str | None]:
+    def _ready(self, worker: Worker | None) -> tuple[Worker | None, str | None]:
+        """Return *worker* if it still runs or else a new one, or None and why there is none."""
+        if worker is not None:
+            if worker.alive:
+                return worker, None
+            self._discard(worker)
         try:
             worker = self._server.fork()
         except StartError as error:

@@ -1,0 +1,85 @@
+"""The guards tell text from binary and deep from flat, and the charset is what the bytes are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.extraction.decoding import decode, detect
+from scrapy_neardup.extraction.guards import MAX_NESTING, is_binary, is_noise, is_too_deep
+
+from .hostile import CHINESE, ENGLISH, FRENCH, RUSSIAN, article
+
+
+@given(
+    st.binary(max_size=3000),
+    st.sampled_from([None, "text/html", "text/html; charset=utf-16", "x; charset=gbk"]),
+)
+def test_any_bytes_decode(body: bytes, content_type: str | None) -> None:
+    text = decode(body, content_type)
+    assert "\x00" not in text
+    text.encode()  # no lone surrogates
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), max_size=500))
+def test_utf8_is_recognised(text: str) -> None:
+    assert detect(text.encode()) == "utf-8"
+    assert decode(text.encode(), "text/html; charset=utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "charset"),
+    [(CHINESE, "gbk"), (CHINESE, "gb18030"), (RUSSIAN, "cp1251"), (RUSSIAN, "koi8-r"), (FRENCH, "cp1252"),
+     (CHINESE, "utf-16-le"), (RUSSIAN, "utf-16-be"), (ENGLISH, "utf-16-le")],
+)  # fmt: skip
+def test_undeclared_charset(text: str, charset: str) -> None:
+    page = article(text, head="<script>var a = 1;</script>" * 200)
+    assert decode(page.encode(charset), None) == page
+
+
+def test_declared_charset_stands_unless_it_cannot_be() -> None:
+    assert decode("é".encode("cp1252"), "text/html; charset=latin-1") == "é"
+    # Valid in both: the declaration is all there is.
+    assert decode("é".encode(), "text/html; charset=latin-1") == "Ã©"
+    assert decode(RUSSIAN.encode("cp1251"), "text/html; charset=utf-8") == RUSSIAN
+
+
+@pytest.mark.parametrize(
+    "magic", [b"%PDF-1.4", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"PK\x03\x04", b"\x1f\x8b\x08", b"\r\n%PDF-1.4"]
+)
+def test_binary_by_its_first_bytes(magic: bytes) -> None:
+    assert is_binary(magic + b"<html>")
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE, RUSSIAN, "\x1b$B", "", " \t\r\n\x0c" * 50])
+def test_text_is_neither_binary_nor_noise(text: str) -> None:
+    assert not is_binary(text.encode())
+    assert not is_noise(text)
+
+
+def test_a_tenth_of_control_characters_is_noise() -> None:
+    assert is_noise(("\x01" + "a" * 8) * 100)
+    assert not is_noise(("\x01" + "a" * 20) * 100)
+
+
+@pytest.mark.parametrize("tag", ["div", "b", "span", "ul><li", "table><tr><td", "DIV class='x'", "x-own"])
+def test_depth(tag: str) -> None:
+    levels = tag.count("<") + 1
+    # html and body count; the parser adds them, and tbody it does not.
+    deepest = (MAX_NESTING - 2) // levels
+    assert not is_too_deep(f"<{tag}>" * deepest + "text")
+    assert is_too_deep(f"<{tag}>" * (deepest + 1) + "text")
+
+
+@pytest.mark.parametrize(
+    "unit", ["<p>x", "<li>x", "<br>", "<img src=x>", "<option>x", "<td>x", "<div></div>", "<b/></b>"]
+)
+def test_many_elements_side_by_side_are_not_deep(unit: str) -> None:
+    assert not is_too_deep(f"<html><body>{unit * 2000}</body></html>")
+
+
+def test_depth_of_closed_and_reopened_elements_does_not_add_up() -> None:
+    page = ("<div>" * 200 + "</div>" * 200) * 20
+    assert not is_too_deep(page)
+    assert is_too_deep("</div>" * 500 + "<div>" * 300)

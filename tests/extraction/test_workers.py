@@ -1,0 +1,426 @@
+"""Whatever a page does to its worker, its future resolves in time and the pool goes on; nothing outlives the crawl."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import scrapy_neardup
+from scrapy_neardup.extraction import Page, Workers, load_extractor
+from scrapy_neardup.extraction import workers as workers_module
+from scrapy_neardup.fingerprint import Fingerprinter
+
+from .hostile import CASES, ENGLISH, Case, article, spanning_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MB = 1 << 20
+ROOT = Path(scrapy_neardup.__file__).parents[1]
+
+#: An extractor that does what the page asks for.
+OBEDIENT = """
+import ctypes, os, signal, sys, time
+
+calls = 0
+
+def extract(html, url):
+    global calls
+    calls += 1
+    word, _, rest = html.partition(" ")
+    if word == "sleep": time.sleep(float(rest))
+    if word == "segv": os.kill(os.getpid(), signal.SIGSEGV)
+    if word == "kill": os.kill(os.getpid(), signal.SIGKILL)
+    if word == "exit": os._exit(0)
+    if word == "sysexit": sys.exit(3)
+    if word == "eat": bytearray(int(rest) << 20)
+    if word == "hoard": globals().setdefault("hoard", []).append(bytearray(int(rest) << 20))
+    if word == "stuck": ctypes.PyDLL(None).sleep(1000)  # holds the GIL: no Python signal handler runs
+    if word == "raise": raise ValueError(rest)
+    if word == "print": print("out of an extractor")
+    return f"{calls} calls in {os.getpid()}"
+"""
+
+
+@pytest.fixture
+def obedient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "obedient.py").write_text(OBEDIENT)
+    monkeypatch.syspath_prepend(tmp_path)
+    return "obedient.extract"
+
+
+@pytest.fixture
+def pool() -> Iterator[Callable[..., Workers]]:
+    opened: list[Workers] = []
+
+    def make(extractor: str, *, processes: int = 1, timeout: float = 1.0, memory: int = 256 * MB) -> Workers:
+        workers = Workers(Fingerprinter(), extractor, processes=processes, timeout=timeout, memory=memory)
+        opened.append(workers)
+        return workers
+
+    yield make
+    for workers in opened:
+        workers.close()
+
+
+def page(body: str | bytes, content_type: str | None = "text/html") -> Page:
+    return Page(body.encode() if isinstance(body, str) else body, "http://a/", content_type)
+
+
+def pids(workers: Workers) -> list[int]:
+    return sorted(worker.pid for worker in workers._workers if worker.pid)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def gone(pid: int) -> bool:
+    """Whether the process has ended; a zombie has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_signature_is_that_of_the_extracted_text(pool: Callable[..., Workers]) -> None:
+    html = article(ENGLISH)
+    result = pool("trafilatura", timeout=10).submit(page(html)).result(60)
+    text = load_extractor("trafilatura")(html, None)
+    assert text is not None
+    assert result.signature == Fingerprinter().signature(text)
+    assert result.reason is None
+    assert 0 < result.seconds < 10
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if len(case.body) < 2_000_000], ids=lambda case: case.name
+)
+def test_hostile_page(case: Case, shared: Workers) -> None:
+    result = shared.submit(page(case.body, case.content_type)).result(60)
+    assert (result.reason, result.fallback, result.detail) == (case.reason, case.fallback, None)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Workers]:
+    workers = Workers(Fingerprinter(), "trafilatura", processes=2, timeout=10, memory=512 * MB)
+    yield workers
+    workers.close()
+
+
+def test_spanning_table_ends_in_time_while_others_are_served(pool: Callable[..., Workers]) -> None:
+    workers = pool("trafilatura", processes=2, timeout=3)
+    assert workers.submit(page(article(ENGLISH))).result(60).reason is None
+    started = time.monotonic()
+    hanging = workers.submit(page(spanning_table()))
+    for number in range(10):
+        assert workers.submit(page(article(f"{ENGLISH} {number}"))).result(3).reason is None
+    assert not hanging.done()
+    assert hanging.result(10).reason == "timeout"
+    assert 3 <= time.monotonic() - started < 4
+    assert workers.submit(page(article(f"{ENGLISH} after"))).result(3).reason is None
+
+
+@pytest.mark.parametrize(
+    ("order", "reason"),
+    [("sleep 1000", "timeout"), ("stuck", "timeout"), ("segv", "crash"), ("kill", "crash"), ("exit", "crash"),
+     ("sysexit", "crash"), ("eat 2000", "memory"), ("raise it", "failed"), ("print", None)],
+)  # fmt: skip
+def test_trouble_of_one_page_is_its_own(
+    pool: Callable[..., Workers], obedient: str, order: str, reason: str | None
+) -> None:
+    workers = pool(obedient)
+    workers.submit(page("warm")).result(60)
+    started = time.monotonic()
+    trouble = workers.submit(page(order))
+    after = workers.submit(page("fine"))
+    assert trouble.result(5).reason == reason
+    assert time.monotonic() - started < 2
+    assert after.result(5).reason is None
+    assert len(pids(workers)) == 1
+
+
+def test_pages_with_trouble_do_not_hold_up_the_others(pool: Callable[..., Workers], obedient: str) -> None:
+    workers = pool(obedient, processes=2)
+    orders = [f"{order}{n}" for n in range(10) for order in ("segv ", "exit ", "raise ", "fine ", "eat 300")]
+    orders.append("sleep 9")
+    results = [future.result(30).reason for future in [workers.submit(page(order)) for order in orders]]
+    assert results == ["crash", "crash", "failed", None, "memory"] * 10 + ["timeout"]
+
+
+def test_error_names_exception_and_place(pool: Callable[..., Workers], obedient: str) -> None:
+    detail = pool(obedient).submit(page("raise it")).result(60).detail
+    assert detail is not None
+    assert detail.startswith("ValueError: it (")
+    assert "obedient.py:" in detail
+
+
+def test_body_over_the_memory_limit_is_that_page_s_trouble(
+    pool: Callable[..., Workers], obedient: str
+) -> None:
+    workers = pool(obedient, timeout=10, memory=32 * MB)
+    assert workers.submit(page(b"x" * (100 * MB))).result(60).reason == "memory"
+    assert workers.submit(page("fine")).result(60).reason is None
+
+
+def test_worker_that_has_grown_is_replaced(pool: Callable[..., Workers], obedient: str) -> None:
+    workers = pool(obedient, memory=200 * MB)
+    for number in range(8):
+        assert workers.submit(page(f"hoard {40 + number}")).result(60).reason is None
+
+
+def test_worker_is_replaced_after_many_pages(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (Path(sys.path[0]) / "few.py").write_text(
+        "from scrapy_neardup.extraction import server\nserver.MAX_PAGES = 3\nfrom obedient import extract\n"
+    )
+    workers = pool("few.extract")
+    seen = []
+    for number in range(7):
+        assert workers.submit(page(f"fine {number}")).result(60).reason is None
+        wait_until(lambda: len(pids(workers)) == 1)
+        seen.append(pids(workers)[0])
+    assert len(set(seen)) >= 3
+
+
+def test_idle_worker_and_server_may_be_killed(pool: Callable[..., Workers], obedient: str) -> None:
+    workers = pool(obedient)
+    assert workers.submit(page("one")).result(60).reason is None
+    os.kill(pids(workers)[0], signal.SIGKILL)
+    time.sleep(0.1)
+    assert workers.submit(page("two")).result(60).reason is None
+    server_process = workers._server._process
+    assert server_process is not None
+    server_process.kill()
+    server_process.wait()
+    os.kill(pids(workers)[0], signal.SIGKILL)
+    time.sleep(0.1)
+    first, second = (workers.submit(page(body)).result(60).reason for body in ("three", "four"))
+    assert second is None
+    assert first in (None, "crash")  # the end of the server may be noticed with the page in hand
+
+
+def test_same_body_is_extracted_once(pool: Callable[..., Workers], obedient: str) -> None:
+    workers = pool(obedient)
+    first = [workers.submit(page("sleep 0.2")) for _ in range(6)]
+    assert len({future.result(60).signature for future in first}) == 1
+    assert sum(future.result().seconds > 0 for future in first) == 1
+    again = workers.submit(page("sleep 0.2"))
+    assert again.done()
+    assert again.result().signature == first[0].result().signature
+    # Another charset may be another text.
+    assert (
+        workers.submit(page("sleep 0.2", "text/html; charset=utf-8")).result(60).signature
+        != again.result().signature
+    )
+
+
+def test_hostile_body_costs_one_worker_only(pool: Callable[..., Workers], obedient: str) -> None:
+    workers = pool(obedient)
+    for order, reason in (("sleep 9", "timeout"), ("segv", "crash")):
+        assert workers.submit(page(order)).result(60).reason == reason
+        again = workers.submit(page(order))
+        assert again.done()
+        assert again.result().reason == reason
+
+
+def test_cancelled_future_does_not_cancel_the_others(pool: Callable[..., Workers], obedient: str) -> None:
+    workers = pool(obedient)
+    futures = [workers.submit(page("sleep 0.2")) for _ in range(3)]
+    assert futures[0].cancel()
+    assert futures[1].result(60).reason is futures[2].result(60).reason is None
+
+
+def test_results_are_bounded(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_module, "MAX_RESULTS", 3)
+    workers = pool(obedient)
+    for number in range(10):
+        workers.submit(page(f"fine {number}")).result(60)
+    assert len(workers._results) == 3
+    assert workers.submit(page("fine 9")).done()
+    assert not workers.submit(page("fine 0")).done()
+
+
+def test_start_is_quick_and_in_the_background(pool: Callable[..., Workers]) -> None:
+    workers = pool("trafilatura", processes=2)
+    started = time.monotonic()
+    workers.start()
+    assert time.monotonic() - started < 0.2
+    assert wait_until(lambda: len(pids(workers)) == 2, 30)
+
+
+def test_close_is_quick_and_answers_what_waits(pool: Callable[..., Workers], obedient: str) -> None:
+    workers = pool(obedient, processes=2, timeout=60)
+    workers.submit(page("warm")).result(60)
+    assert wait_until(lambda: len(pids(workers)) == 2)
+    processes = [*pids(workers), workers._server._process.pid]  # type: ignore[union-attr]
+    futures = [workers.submit(page(f"sleep 50{number}")) for number in range(6)]
+    time.sleep(0.2)
+    started = time.monotonic()
+    workers.close()
+    assert time.monotonic() - started < 0.5
+    assert [future.result(0).reason for future in futures] == ["crash"] * 6
+    assert {future.result(0).detail for future in futures} == {"the workers were closed"}
+    assert wait_until(lambda: all(map(gone, processes)))
+    assert workers.submit(page("late")).result(0).reason == "crash"
+    assert workers.submit(page("warm")).result(0).reason is None
+    assert not workers._waiting
+    workers.close()
+
+
+def test_close_before_the_workers_are_up(pool: Callable[..., Workers], obedient: str) -> None:
+    workers = pool(obedient)
+    future = workers.submit(page("fine"))
+    started = time.monotonic()
+    workers.close()
+    assert time.monotonic() - started < 1
+    assert future.result(0).detail == "the workers were closed"
+    pool(obedient).close()
+
+
+def test_extractor_that_only_the_workers_cannot_import(
+    pool: Callable[..., Workers],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    workers = pool("no_such_package.extract")
+    for number in range(2):
+        result = workers.submit(page(f"page {number}")).result(60)
+        assert result.reason == "crash"
+        assert "ended at its start" in (result.detail or "")
+    assert "no_such_package" in capfd.readouterr().err
+
+
+# Scripts as users write them: no ``if __name__ == "__main__"``.
+SCRIPT = """
+import os, sys, time
+from scrapy_neardup.extraction import Page, Workers
+from scrapy_neardup.fingerprint import Fingerprinter
+print("main", flush=True)
+workers = Workers(Fingerprinter(), {extractor!r}, processes=2, timeout={timeout}, memory=1 << 28)
+print(workers.submit(Page(b"fine", "http://a/", None)).result(60).reason, flush=True)
+"""
+
+
+def environment(*folders: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [ROOT, *folders]))}
+
+
+@pytest.mark.parametrize("how", ["file", "stdin", "-c", "-m"])
+def test_unguarded_script_runs_once(tmp_path: Path, how: str) -> None:
+    (tmp_path / "obedient.py").write_text(OBEDIENT)
+    script = SCRIPT.format(extractor="obedient.extract", timeout=5) + "workers.close()\n"
+    (tmp_path / "crawl.py").write_text(script)
+    command = {"file": ["crawl.py"], "stdin": ["-"], "-c": ["-c", script], "-m": ["-m", "crawl"]}[how]
+    done = subprocess.run(
+        [sys.executable, *command], input=script if how == "stdin" else "", cwd=tmp_path, env=environment(),
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr, done.returncode) == ("main\nNone\n", "", 0)
+
+
+def test_script_that_forgets_to_close_ends(tmp_path: Path) -> None:
+    script = (
+        SCRIPT.format(extractor="plain", timeout=5) + "print(*[worker.pid for worker in workers._workers])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert wait_until(lambda: all(gone(int(pid)) for pid in done.stdout.split("\n")[2].split()))
+
+
+def test_daemonic_process_may_crawl(tmp_path: Path) -> None:
+    (tmp_path / "task.py").write_text(
+        f"def run():\n    exec({SCRIPT.format(extractor='plain', timeout=5)!r})\n"
+    )
+    script = (
+        "import multiprocessing as mp, task\nif __name__ == '__main__':\n"
+        "    p = mp.get_context('fork').Process(target=task.run, daemon=True); p.start(); p.join(30)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60,
+        check=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("main\nNone\n", "")
+
+
+WATCHED = (
+    SCRIPT
+    + """
+futures = [workers.submit(Page(b"sleep 100%d" % n, "http://a/", None)) for n in range({busy})]
+while len(workers._workers) < 2: time.sleep(0.01)
+print(*[worker.pid for worker in workers._workers], workers._server._process.pid, flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    workers.close()
+    print("closed", flush=True)
+"""
+)
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], list[int]]]]:
+    (tmp_path / "obedient.py").write_text(OBEDIENT)
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*, busy: int, timeout: float) -> tuple[subprocess.Popen[str], list[int]]:
+        script = WATCHED.format(extractor="obedient.extract", timeout=timeout, busy=busy)
+        process = subprocess.Popen(
+            [sys.executable, "-c", script], cwd=tmp_path, env=environment(), text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        started.append(process)
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(3)]
+        return process, [int(pid) for pid in lines[2].split()]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("busy", [0, 1, 2])
+def test_ctrl_c_reaches_the_crawl_only(
+    watched: Callable[..., tuple[subprocess.Popen[str], list[int]]], busy: int
+) -> None:
+    process, processes = watched(busy=busy, timeout=60)
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (out, err) == ("closed\n", "")
+    assert wait_until(lambda: all(map(gone, processes)))
+
+
+@pytest.mark.parametrize("busy", [0, 2])
+def test_no_process_outlives_a_killed_crawl(
+    watched: Callable[..., tuple[subprocess.Popen[str], list[int]]], busy: int
+) -> None:
+    process, processes = watched(busy=busy, timeout=1.5)
+    assert len(processes) == 3
+    process.kill()
+    assert process.communicate(timeout=10)[1] == ""
+    assert wait_until(lambda: all(map(gone, processes)), 4)
