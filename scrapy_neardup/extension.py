@@ -9,8 +9,9 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from .detector import Detector
+from .errors import NearDupError
 from .extraction import Workers, load_extractor
-from .gate import is_crawl
+from .gate import is_crawl, is_scrapy_command
 from .journal import Journal
 from .settings import POLICIES, Config
 from .settler import Settler
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Seconds for the last fingerprints to reach the disk.
 _CLOSE_TIMEOUT = 60.0
+#: Seconds beyond three time limits that a page may take in all: it may queue behind others that use up their time.
+_GRACE = 5.0
 
 
 class NearDup:
@@ -69,7 +72,13 @@ class NearDup:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls(crawler)
+        try:
+            extension = cls(crawler)
+        except NearDupError as error:
+            if is_scrapy_command():
+                # The sentence says what to do; Scrapy would bury it under a traceback.
+                raise SystemExit(f"scrapy_neardup: {error}") from None
+            raise
         crawler.signals.connect(extension.spider_opened, signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signals.spider_closed)
         return extension
@@ -95,8 +104,7 @@ class NearDup:
     async def extract(self, page: Page) -> Extraction | str:
         """Have a worker extract and fingerprint *page*; a stat if it does not keep to its own time limit."""
         future = self.workers.submit(page)
-        # A page may queue behind others that use up their time.
-        if await wait_done(future.add_done_callback, 5 + 3 * self.config.extract_timeout):
+        if await wait_done(future.add_done_callback, _GRACE + 3 * self.config.extract_timeout):
             return future.result()
         future.cancel()
         return "error/extract/stuck"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.http import HtmlResponse
@@ -26,6 +28,12 @@ def is_crawl(crawler: Crawler) -> bool:
         return False
     start = getattr(type(crawler.spider), "start", None)
     return not getattr(start, "__module__", "").startswith("scrapy.commands.")
+
+
+def is_scrapy_command() -> bool:
+    """Whether this process is ``scrapy …``, which runs one crawl, and not a program that crawls among other things."""
+    program = Path(sys.argv[0])
+    return program.stem == "scrapy" or program.parts[-2:] == ("scrapy", "__main__.py")
 
 
 def is_for_spider(request: Request) -> bool:

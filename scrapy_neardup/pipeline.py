@@ -66,11 +66,8 @@ class NearDupPipeline:
             return item
         if self.extension.config.policy != "tag":
             raise NearDuplicateItem(item, url, verdict)
-        adapter = ItemAdapter(item)
-        try:
-            adapter[MATCH_KEY] = match_of(verdict, "tag")
-        except KeyError:
-            self.extension.journal.count("item/untaggable")
+        with self.extension.journal.fails_open("item", type(item).__name__):
+            self._tag(item, verdict)
         return item
 
     def item_scraped(self) -> None:
@@ -111,6 +108,12 @@ class NearDupPipeline:
                     trace=False,
                 )
                 return url, None
+
+    def _tag(self, item: Any, verdict: Verdict) -> None:
+        try:
+            ItemAdapter(item)[MATCH_KEY] = match_of(verdict, "tag")
+        except KeyError:  # its class declares no such field
+            self.extension.journal.count("item/untaggable")
 
     def _skip(self, reason: str) -> tuple[str, None]:
         self.extension.journal.count(f"item/skipped/{reason}")

@@ -52,7 +52,8 @@ class Settler:
     def _confirm_stored(self) -> None:
         stored, self._stored = self._stored, []
         if stored:
-            self._flush_feeds()
+            with self.journal.fails_open("flush", "the feeds"):
+                self._flush_feeds()
         for reservation in stored:
             self._settle(reservation, confirmed=True)
 

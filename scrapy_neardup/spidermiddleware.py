@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .extraction import Extraction
+    from .fingerprint.signature import Signature
     from .verdict import Verdict
 
 
@@ -59,17 +60,20 @@ class NearDupSpiderMiddleware:
             async for output in result:
                 yield output
             return
+        journal = self.extension.journal
         completed = False
         visit.running += 1
         try:
             async for output in result:
                 if isinstance(output, Request):
-                    clear_match(output)  # of a copied meta
+                    with journal.fails_open("output", response.url):
+                        clear_match(output)  # of a copied meta
                 elif output is not None:
                     if visit.match is not None and visit.policy == "drop_items":
-                        self.extension.journal.count("dropped/item")
+                        journal.count("dropped/item")
                         continue
-                    self._item_yielded(visit, output, response)
+                    with journal.fails_open("output", response.url):
+                        self._item_yielded(visit, output, response)
                 yield output
             completed = True
         finally:
@@ -115,7 +119,8 @@ class NearDupSpiderMiddleware:
         if request is None or not is_for_spider(request):
             return None
         clear_match(request, response)
-        signature = self._signature(self.extension.outcomes.pop(request, "skipped/not_examined"))
+        outcome = self.extension.outcomes.pop(request, "skipped/not_examined")
+        signature = self._signature(outcome, response.url)
         if signature is None and not self.extension.config.item_fields:
             return None
         visit = Visit(self.extension.policy_for(request), self.extension.scope_for(response.url, request))
@@ -131,7 +136,7 @@ class NearDupSpiderMiddleware:
             self.judge(response, visit, verdict)
         return visit
 
-    def _signature(self, outcome: Extraction | str) -> Any:
+    def _signature(self, outcome: Extraction | str, url: str) -> Signature | None:
         journal = self.extension.journal
         if isinstance(outcome, str):
             if outcome:
@@ -143,7 +148,7 @@ class NearDupSpiderMiddleware:
         if outcome.reason in ("no_text", "not_text"):
             journal.count(f"skipped/{outcome.reason}")
         elif outcome.reason is not None:
-            journal.count(f"error/extract/{outcome.reason}")
+            journal.failed(f"extract/{outcome.reason}", f"{url} {outcome.detail or ''}".rstrip(), trace=False)
         return outcome.signature
 
     def _visit(self, response: Response | None) -> Visit | None:
@@ -158,12 +163,13 @@ class NearDupSpiderMiddleware:
 
     def _settle(self, visit: Visit, *, failed: bool = False) -> None:
         visit.failed |= failed
-        if visit.reservation is not None:
-            if visit.failed or (visit.ended and not visit.is_stored):
-                self.extension.settler.release(visit.reservation)
-            elif visit.ended:
-                self.extension.settler.confirm(visit.reservation)
-        if visit.ended:
-            for item in visit.items:
-                self.extension.origins.pop(id(item), None)
-            visit.items.clear()
+        with self.extension.journal.fails_open("settle", "a page"):
+            if visit.reservation is not None:
+                if visit.failed or (visit.ended and not visit.is_stored):
+                    self.extension.settler.release(visit.reservation)
+                elif visit.ended:
+                    self.extension.settler.confirm(visit.reservation)
+            if visit.ended:
+                for item in visit.items:
+                    self.extension.origins.pop(id(item), None)
+                visit.items.clear()

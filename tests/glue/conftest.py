@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 #: As fast as possible: no trafilatura to import, one worker process.
 SETTINGS = {
@@ -28,12 +29,13 @@ SETTINGS = {
     "RETRY_TIMES": 1,
     "LOG_LEVEL": "DEBUG",
 }
-WORDS = [a + b + c for a in ("ka", "lo", "mi", "ru", "te") for b in ("na", "so", "vi", "ze") for c in "rstlm"]
+SYLLABLES = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
 
 
 def words(seed: int, count: int = 200) -> str:
     """A text of its own for each *seed*."""
-    return " ".join(random.Random(seed).choices(WORDS, k=count))
+    rng = random.Random(seed)
+    return " ".join("".join(rng.choices(SYLLABLES, k=3)) for _ in range(count))
 
 
 def html(text: str, links: tuple[str, ...] = (), title: str = "Title") -> bytes:
@@ -112,8 +114,8 @@ class Pages(Spider):
     """Visits ``urls``, yields an item per page and follows its links; ``seen`` are the pages of its callback."""
 
     name = "pages"
-    urls: list[str] = []
-    meta: dict[str, Any] = {}
+    urls: Sequence[str] = ()
+    meta: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

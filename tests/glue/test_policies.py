@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from scrapy_neardup import signals
 from scrapy_neardup.exceptions import NearDuplicatePage
 
