@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -30,11 +31,11 @@ _COMMAND = (
 )
 
 
-_ENDED = "the extracting process ended at its start; its own message is on standard error"
-
-
 class StartError(RuntimeError):
     """No worker process could be started."""
+
+    def __init__(self, cause: object) -> None:
+        super().__init__(f"no extracting process could be started ({cause}); standard error may tell more")
 
 
 class Worker:
@@ -45,7 +46,7 @@ class Worker:
         self._lock = Lock()
         try:
             if not connection.poll(START_TIMEOUT):
-                raise StartError("the worker process did not start in time")
+                raise StartError("timeout")
             self.pid: int | None = connection.recv()
         except (EOFError, OSError) as error:
             connection.close()
@@ -97,7 +98,7 @@ class ForkServer:
     """A process that has imported the extractor and forks workers; started again if it dies. Thread-safe."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
+        self._job = pickle.dumps(job)
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: Connection | None = None
@@ -107,7 +108,7 @@ class ForkServer:
         """Return a worker that is ready for its first page. Raises StartError."""
         with self._lock:
             if self._closed:
-                raise StartError("the workers were closed")
+                raise StartError("closed")
             try:
                 control = self._running()
                 ours, theirs = Pipe()
@@ -115,7 +116,7 @@ class ForkServer:
                     socket.send_fds(requests, [b"f"], [theirs.fileno()])
             except OSError as error:
                 self._stop()
-                raise StartError(_ENDED) from error
+                raise StartError(repr(error)) from error
         return Worker(ours)
 
     def close(self) -> None:
@@ -135,7 +136,7 @@ class ForkServer:
                     sys.executable,
                     "-c",
                     _COMMAND,
-                    json.dumps(sys.path),
+                    json.dumps([str(path) for path in sys.path]),
                 ],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,  # may be the feed of the crawl
@@ -143,7 +144,7 @@ class ForkServer:
                 start_new_session=True,  # out of reach of Ctrl-C, which is for the crawl to handle
             )
         self._control = control
-        control.send(self._job)
+        control.send_bytes(self._job)
         return control
 
     def _stop(self) -> None:
