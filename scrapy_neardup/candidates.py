@@ -79,18 +79,18 @@ def find_candidates(
 ) -> Candidates:
     """Search the index for *entry*: by URL, by digest, and by fingerprint within *distance* bits.
 
-    What was stored before *oldest* (seconds since 1970) or in another scope does not count.
+    What was stored before *oldest* (seconds since 1970) or in another scope does not count. Returns None if there
+    is nothing at all, as for most pages.
     """
     keys = entry.keys[:, np.newaxis]
-    documents = np.unique(
-        np.concatenate(
-            (
-                index.search(URL, keys[URL]).document,
-                index.search(DIGEST, keys[DIGEST]).document,
-                index.search(FINGERPRINT, keys[FINGERPRINT], distance).document,
-            )
-        )
+    found = (
+        index.search(URL, keys[URL]),
+        index.search(DIGEST, keys[DIGEST]),
+        index.search(FINGERPRINT, keys[FINGERPRINT], distance),
     )
+    if not any(len(matches.document) for matches in found):
+        return None
+    documents = np.unique(np.concatenate([matches.document for matches in found]))
     stored = index.fetch(documents)
     records = stored.records
     counts = (records["scope"] == entry.record["scope"]) & (records["time"] >= oldest)

@@ -200,6 +200,9 @@ class Detector:
             found = find_candidates(
                 self.index, signature, entry, self.distance, now - window if window else 0
             )
+            if found is None:
+                reservation = self._reserve(entry, []) if reserve else None
+                return Verdict("unique", reservation=reservation)
             verdict = self._decide(found)
             # What is stored of this very page stays as long as its text does, and is renewed before it expires.
             same = found.own & found.exact

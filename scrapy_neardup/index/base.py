@@ -29,7 +29,7 @@ class Matches(NamedTuple):
     def gather(cls, parts: Sequence[Matches]) -> Matches:
         """Put *parts* together, each pair once: a pair may lie side by side in several tables."""
         if not parts:
-            return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
+            return NO_MATCHES
         query, document, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
         if len(query) > 1:
             order = np.lexsort((document, query))
@@ -38,6 +38,9 @@ class Matches(NamedTuple):
             new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
             query, document, distance = query[new], document[new], distance[new]
         return cls(query, document, distance)
+
+
+NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
 
 
 class Documents(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 from .base import Documents, Matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -50,21 +50,24 @@ class Columns:
         self._urls.extend(documents.urls)
         self._rows.update(zip(numbers.tolist(), range(start, stop), strict=True))
 
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
+    def search(self, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
         """Compare every row with every one of *keys*."""
         size = len(self._urls)
+        if not size:
+            return
         stored, alive, numbers = self._keys[family, :size], self._alive[:size], self._numbers[:size]
-        parts = []
-        step = max(1, COMPARISONS // max(size, 1))
-        for begin in range(0, len(keys) if size else 0, step):
-            bits = np.bitwise_count(stored[np.newaxis, :] ^ keys[begin : begin + step, np.newaxis])
-            flat = np.flatnonzero(bits <= distance)
-            if len(flat):
-                query, row = np.divmod(flat, size)
-                keep = alive[row]
-                query, row = query[keep], row[keep]
-                parts.append(Matches(query + begin, numbers[row], bits[query, row]))
-        return Matches.gather(parts)
+        if len(keys) == 1:
+            bits = np.bitwise_count(stored ^ keys[0])
+            (row,) = ((bits <= distance) & alive).nonzero()
+            if len(row):
+                yield Matches(np.zeros(len(row), np.int64), numbers[row], bits[row])
+            return
+        step = max(1, COMPARISONS // size)
+        for begin in range(0, len(keys), step):
+            bits = np.bitwise_count(stored ^ keys[begin : begin + step, np.newaxis])
+            query, row = ((bits <= distance) & alive).nonzero()
+            if len(row):
+                yield Matches(query + begin, numbers[row], bits[query, row])
 
     def fetch(self, numbers: Iterable[int]) -> Documents:
         """Return copies of the rows of *numbers*, in their order."""

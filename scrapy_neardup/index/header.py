@@ -6,6 +6,7 @@ import json
 import uuid
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Header:
     created: str = field(default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="seconds"))
     format: int = FORMAT
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """Type of a record."""
         return np.dtype(list(self.record))

@@ -109,8 +109,12 @@ class LmdbIndex:
         """See `Index`."""
         with self.lock:
             self._catch_up()
-            parts = list(self._snapshot.search(family, keys, distance))
-            return Matches.gather([*parts, self._columns.search(family, keys, distance)])
+            return Matches.gather(
+                [
+                    *self._snapshot.search(family, keys, distance),
+                    *self._columns.search(family, keys, distance),
+                ]
+            )
 
     def fetch(self, documents: NDArray[np.int64]) -> Documents:
         """See `Index`."""
@@ -356,7 +360,8 @@ class LmdbIndex:
                 del self._aliases[next(iter(self._aliases))]
             self._refresh(own=first)
             self._columns.remove(self._removals)
-            return bool(self._queue or self._removals)
+            urgent = self._flushing or self._closing
+            return len(self._queue) >= GROUP or (urgent and bool(self._queue or self._removals))
 
     def _append(self, documents: Documents, removals: Sequence[int]) -> int:
         """Commit documents and removals to the log; returns the number of the first document."""
@@ -425,7 +430,13 @@ class LmdbIndex:
                     self._refresh()
 
     def _refresh(self, own: int = -1) -> None:
-        """Move on to the newest commit. The block that begins with *own* is in the overlay already."""
+        """Move on to the newest commit. The block that begins with *own* is in the overlay already.
+
+        While a block of our own is on its way to the disk, it could not be told from those of others: then this
+        waits for the refresh that follows the commit.
+        """
+        if self._committing:
+            return
         seen = self._environment.last_transaction()
         before = self._snapshot.state
         if self._snapshot.refresh():

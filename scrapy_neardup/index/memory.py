@@ -31,7 +31,7 @@ class MemoryIndex:
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
         """See `Index`."""
         with self.lock:
-            return self._columns.search(family, keys, distance)
+            return Matches.gather(list(self._columns.search(family, keys, distance)))
 
     def fetch(self, documents: NDArray[np.int64]) -> Documents:
         """See `Index`."""

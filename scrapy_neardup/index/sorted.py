@@ -73,7 +73,7 @@ def look_up(
         start, stop = int(first[0]), int(last[0])
         if start < stop:
             bits = np.bitwise_count(entries.keys[start:stop] ^ keys[0])
-            near = np.flatnonzero(bits <= distance)
+            (near,) = (bits <= distance).nonzero()
             if len(near):
                 yield np.zeros(len(near), np.int64), entries.documents[start:stop][near], bits[near]
         return
@@ -89,7 +89,7 @@ def look_up(
             query = np.repeat(np.arange(begin, end), part)
             place = np.arange(total) + np.repeat(first[begin:end] - (ends[begin:end] - part - done), part)
             bits = np.bitwise_count(entries.keys[place] ^ keys[query])
-            near = np.flatnonzero(bits <= distance)
+            (near,) = (bits <= distance).nonzero()
             if len(near):
                 yield query[near], entries.documents[place[near]], bits[near]
         begin = end
