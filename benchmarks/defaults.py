@@ -92,8 +92,8 @@ def extracted(path: Path, cache: Path, processes: int) -> dict[str, str]:
         with gzip.open(cached, "wt", encoding="utf-8") as file:
             json.dump(texts, file)
     with gzip.open(cached, "rt", encoding="utf-8") as file:
-        texts = json.load(file)
-    return texts
+        kept: dict[str, str] = json.load(file)
+    return kept
 
 
 def load(data: Path, cache: Path, processes: int) -> tuple[dict[str, str], list[Pair]]:
@@ -187,7 +187,7 @@ _shared: tuple[dict[str, str], list[Pair]]
 
 
 def share(texts: dict[str, str], pairs: list[Pair]) -> None:
-    global _shared  # noqa: PLW0603 -- once per worker process, instead of with every task
+    global _shared  # once per worker process, instead of with every task
     _shared = texts, pairs
 
 
@@ -374,7 +374,7 @@ def main() -> None:
     default = Features()
     grid = [
         replace(default, weight=weight, shingle=shingle, min_paragraph=paragraph)
-        for weight, shingle, paragraph in product(get_args(Weight), (1, 2, 3), (0, 60, 80, 100))
+        for weight, shingle, paragraph in product(get_args(Weight), (1, 2, 3), (0, 60, 100))
     ]
     numbers = [replace(default, number_weight=weight) for weight in (1, 3, 5, 8)]
     results = measured(texts, pairs, list(dict.fromkeys([*grid, *numbers, default])), options.processes)

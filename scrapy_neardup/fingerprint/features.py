@@ -17,11 +17,11 @@ VERSION = 1
 class Features:
     """The parameters of a fingerprint, all plain values. docs/fingerprint.md has the evidence for the defaults."""
 
-    #: Tokens of one SimHash feature; characters of scripts without spaces go at least by two.
+    #: Tokens of one SimHash feature; Kana, Thai, Lao, Khmer and Myanmar letters go at least by two.
     shingle: int = 1
     weight: Weight = "tf"
     #: Shorter paragraphs (letters; a Han character counts three) are left out; 0 keeps all.
-    min_paragraph: int = 80
+    min_paragraph: int = 60
     #: Tokens of one shingle of the sketch.
     sketch_shingle: int = 3
     #: How often a shingle with a number in it counts in the sketch: pages of one template differ in their numbers.

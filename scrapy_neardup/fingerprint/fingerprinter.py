@@ -66,10 +66,10 @@ class Fingerprinter:
 
 
 def _voting(hashes: NDArray[np.uint64], tokens: Tokens, size: int) -> NDArray[np.uint64]:
-    """SimHash features: shingles; of single tokens, but of two where a token is a character, not a word."""
-    if size > 1 or not tokens.unspaced.any():
+    """SimHash features: shingles; of single tokens, but of two where a token is a syllable or letter, not a word."""
+    if size > 1 or not tokens.syllables.any():
         return shingle(hashes, size)
-    pairs = tokens.unspaced[:-1] & tokens.unspaced[1:]
+    pairs = tokens.syllables[:-1] & tokens.syllables[1:]
     paired = np.zeros(len(hashes), np.bool_)
     paired[:-1] |= pairs
     paired[1:] |= pairs

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import distinct
+from .hashing import distinct, mix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,7 @@ _BIN_STARTS = _BIN_NUMBERS << _BIN_SHIFT
 _BY_CHANCE = 1 / 256  # how often the bytes of two different minima agree
 
 # In what order an empty bin asks the others, the same for every text; part of the format.
-_DONORS = np.argsort(np.random.Generator(np.random.PCG64(2017)).random((BINS, BINS)), axis=1)
+_DONORS = np.argsort(mix(np.arange(1, BINS * BINS + 1, dtype=np.uint64)).reshape(BINS, BINS), axis=1)
 
 
 def sketch(shingles: NDArray[np.uint64]) -> tuple[bytes, int]:

@@ -12,14 +12,12 @@ import regex  # type: ignore[import-untyped]
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_OTHER, _WORD, _DIGIT, _UNSPACED, _MARK = range(5)
+_OTHER, _WORD, _DIGIT, _HAN, _SYLLABLE, _MARK = range(6)
 _CLASSES = (
     (_WORD, r"[\p{L}\p{N}]+"),
     (_DIGIT, r"\p{Nd}+"),
-    (
-        _UNSPACED,
-        r"[[\p{Han}\p{Hiragana}\p{Katakana}\u30FC\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&[\p{L}\p{Nl}]]+",
-    ),
+    (_HAN, r"[\p{Han}&&[\p{L}\p{Nl}]]+"),
+    (_SYLLABLE, r"[[\p{Hiragana}\p{Katakana}\u30FC\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\p{L}]+"),
     (_MARK, r"\p{M}+"),
 )
 _CODE_POINTS = 0x110000
@@ -32,8 +30,10 @@ class Tokens:
     """The tokens of a text, in order."""
 
     words: list[str]
-    #: Which are a character of a script without spaces; bool[n].
+    #: Which are one character of a script without spaces; bool[n].
     unspaced: NDArray[np.bool_]
+    #: Which of those are of a syllabary or alphabet, so that one of them says little; bool[n].
+    syllables: NDArray[np.bool_]
     #: Which have a digit; bool[n].
     numbers: NDArray[np.bool_]
 
@@ -67,11 +67,12 @@ def tokenise(text: str) -> Tokens:
         script = np.where(script == _MARK, _OTHER, script)
     inside = script != _OTHER
     before = np.concatenate(([_OTHER], script))[:-1]
-    starts = inside & ((script != before) | (kind == _UNSPACED))
+    single = (kind == _HAN) | (kind == _SYLLABLE)
+    starts = inside & ((script != before) | single)
     points = np.where(inside, points, _SPACE)
-    if (script == _UNSPACED).any():
+    if single.any():
         points = np.insert(points, np.flatnonzero(starts & (before != _OTHER)), _SPACE)
     words = points.tobytes().decode("utf-32-le").split()
     numbers = np.zeros(len(words), np.bool_)
     numbers[(np.cumsum(starts) - 1)[digits]] = True
-    return Tokens(words, script[starts] == _UNSPACED, numbers)
+    return Tokens(words, single[starts], script[starts] == _SYLLABLE, numbers)

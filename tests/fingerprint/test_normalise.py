@@ -1,0 +1,80 @@
+"""Normalisation gives one form to all encodings of the same text, and never fails."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.fingerprint.normalise import normalise
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
+INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202e\u2066\u2069\ufe0f\u034f"
+CASED = "abcxyzäöüéñçàßабвгджщэюяαβγδω"
+
+
+@given(ANY_TEXT)
+def test_is_idempotent(text: str) -> None:
+    once = normalise(text)
+    assert normalise(once) == once
+
+
+def test_is_idempotent_on_every_character() -> None:
+    for block in range(0, 0x30000, 0x100):
+        once = normalise(
+            "".join(f"{chr(point)} a{chr(point)}\u0327b\n" for point in range(block, block + 0x100))
+        )
+        assert normalise(once) == once, hex(block)
+
+
+@given(ANY_TEXT)
+def test_composed_and_decomposed_text_are_one(text: str) -> None:
+    assert normalise(unicodedata.normalize("NFC", text)) == normalise(unicodedata.normalize("NFD", text))
+
+
+def test_marks_are_in_order_before_they_are_folded() -> None:
+    composed = "\u1f80\u0323"  # alpha with breathing and iota subscript, and a dot below
+    assert normalise(composed) == normalise(unicodedata.normalize("NFD", composed))
+
+
+@given(st.lists(st.tuples(ANY_TEXT, st.sampled_from(INVISIBLE))))
+def test_invisible_characters_do_not_count(parts: list[tuple[str, str]]) -> None:
+    visible = "".join(text for text, _ in parts)
+    assert normalise("".join(text + mark for text, mark in parts)) == normalise(visible)
+
+
+@given(st.text(CASED + " .0"))
+def test_case_does_not_count(text: str) -> None:
+    assert normalise(text.upper()) == normalise(text.lower()) == normalise(text.casefold())
+
+
+@given(
+    st.lists(st.text("abc한日", min_size=1), min_size=1),
+    st.sampled_from([" ", "  ", "\t", "\u00a0", "\u3000 "]),
+)
+def test_white_space_within_a_paragraph_does_not_count(words: list[str], space: str) -> None:
+    assert normalise(space.join(words)) == " ".join(words)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n", " \n\t\n ", "\u2028", "\u2029", "\x85", "\x0c"])
+def test_every_line_end_is_one_newline(end: str) -> None:
+    assert normalise(f"one{end}two{end}") == "one\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        (" \n\u200b\n ", ""),
+        ("ﬁne ＡＢＣ１２３ ½", "fine abc123 1⁄2"),
+        ("Straße STRASSE", "strasse strasse"),
+        ("ｶﾞﾗｽ", "ガラス"),
+        ("co\u00adoperate zero\u200bwidth", "cooperate zerowidth"),
+        ("MAÑANA man\u0303ana", "mañana mañana"),
+        ("\ud800x", "\ud800x"),
+    ],
+)
+def test_examples(text: str, expected: str) -> None:
+    assert normalise(text) == expected

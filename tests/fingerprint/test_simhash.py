@@ -1,0 +1,82 @@
+"""The vote is that of the definition, exact in any order; Hamming distances are counted bits."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.fingerprint import Weight, hamming, vote
+from scrapy_neardup.fingerprint.simhash import fingerprint
+
+if TYPE_CHECKING:
+    import random
+
+VALUES = st.lists(st.integers(0, 2**64 - 1), max_size=40)
+FEW_VALUES = st.lists(st.sampled_from([1, 3, 0xF0F0, 2**63, 2**64 - 1, 2**40 - 1]), max_size=60)
+
+
+def by_definition(weights: dict[int, Fraction]) -> int:
+    half = sum(weights.values(), Fraction(0)) / 2
+    return sum(
+        1 << bit
+        for bit in range(64)
+        if sum((w for h, w in weights.items() if h >> bit & 1), Fraction(0)) > half
+    )
+
+
+@given(VALUES | FEW_VALUES)
+def test_vote_without_weights(values: list[int]) -> None:
+    expected = by_definition({h: Fraction(values.count(h)) for h in values})
+    assert vote(np.array(values, np.uint64)) == expected
+
+
+@given(st.dictionaries(st.integers(0, 2**64 - 1), st.integers(1, 10**6), max_size=40))
+def test_vote_with_weights(weights: dict[int, int]) -> None:
+    hashes = np.array(list(weights), np.uint64)
+    expected = by_definition({h: Fraction(w) for h, w in weights.items()})
+    assert vote(hashes, np.array(list(weights.values()), np.float64)) == expected
+
+
+def test_vote_of_more_features_than_fit_in_one_step() -> None:
+    hashes = np.random.default_rng(3).integers(0, 2**64, 20_000, np.uint64)
+    ayes = [int((hashes >> np.uint64(bit) & np.uint64(1)).sum()) for bit in range(64)]
+    assert vote(hashes) == sum(1 << bit for bit, count in enumerate(ayes) if count * 2 > 20_000)
+
+
+@given(VALUES | FEW_VALUES, st.sampled_from(["set", "sqrt", "log", "tf"]), st.randoms(use_true_random=False))
+def test_order_does_not_matter(values: list[int], weight: Weight, dice: random.Random) -> None:
+    shuffled = dice.sample(values, len(values))
+    assert fingerprint(np.array(values, np.uint64), weight) == fingerprint(
+        np.array(shuffled, np.uint64), weight
+    )
+
+
+@pytest.mark.parametrize(
+    ("weight", "of"),
+    [("set", lambda n: 1), ("sqrt", math.sqrt), ("log", lambda n: 1 + math.log(n)), ("tf", lambda n: n)],
+)
+@given(values=FEW_VALUES)
+def test_weights_by_definition(weight: Weight, of: object, values: list[int]) -> None:
+    assert callable(of)
+    expected = by_definition({h: Fraction(round(of(values.count(h)) * 4096)) for h in values})
+    assert fingerprint(np.array(values, np.uint64), weight) == expected
+
+
+@given(VALUES, st.integers(0, 2**64 - 1))
+def test_hamming_counts_differing_bits(values: list[int], other: int) -> None:
+    expected = [(value ^ other).bit_count() for value in values]
+    array = np.array(values, np.uint64)
+    assert hamming(array, other).tolist() == hamming(other, array).tolist() == expected
+    assert hamming(array, np.full(len(array), other, np.uint64)).tolist() == expected
+    assert [hamming(value, other) for value in values] == expected
+
+
+def test_hamming_broadcasts() -> None:
+    a = np.array([0, 1, 3], np.uint64)
+    assert hamming(a[:, None], a).tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
