@@ -76,7 +76,7 @@ class Candidates(NamedTuple):
 
 def find_candidates(
     index: Index, signature: Signature, entry: Entry, distance: int, oldest: float
-) -> Candidates:
+) -> Candidates | None:
     """Search the index for *entry*: by URL, by digest, and by fingerprint within *distance* bits.
 
     What was stored before *oldest* (seconds since 1970) or in another scope does not count. Returns None if there
@@ -88,9 +88,10 @@ def find_candidates(
         index.search(DIGEST, keys[DIGEST]),
         index.search(FINGERPRINT, keys[FINGERPRINT], distance),
     )
-    if not any(len(matches.document) for matches in found):
+    numbers = {number for matches in found for number in matches.document.tolist()}
+    if not numbers:
         return None
-    documents = np.unique(np.concatenate([matches.document for matches in found]))
+    documents = np.array(sorted(numbers), np.int64)
     stored = index.fetch(documents)
     records = stored.records
     counts = (records["scope"] == entry.record["scope"]) & (records["time"] >= oldest)

@@ -453,9 +453,7 @@ class LmdbIndex:
 
     def _hide_removals(self) -> None:
         """Treat as dead what is not yet marked so on disk."""
-        numbers = [number for number in self._removals if number >= 0]
-        if numbers:
-            self._snapshot.dead = np.union1d(self._snapshot.dead, np.array(numbers, np.int64))
+        self._snapshot.hide({number for number in self._removals if number >= 0})
 
     def _require_open(self) -> None:
         self._environment.require_same_process()

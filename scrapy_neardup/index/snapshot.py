@@ -13,7 +13,7 @@ from .sorted import Entries, is_member, look_up
 from .storage import State, block_size, decode_block, decode_entries, key_number, number_key, partition_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     import lmdb
     from numpy.typing import NDArray
@@ -71,6 +71,13 @@ class Snapshot:
             self._transaction.abort()
             self._transaction = None
             self._raw, self._removals = b"", -1
+
+    def hide(self, documents: Collection[int]) -> None:
+        """Treat *documents* as removed until the next change."""
+        numbers = np.array(sorted(documents), np.int64)
+        numbers = numbers[~is_member(numbers, self.dead)]
+        if len(numbers):
+            self.dead = np.insert(self.dead, np.searchsorted(self.dead, numbers), numbers)
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
         """Find the documents of all runs within *distance* bits of *keys*; the same pair perhaps repeatedly."""
