@@ -50,9 +50,7 @@ class Worker:
             self.pid: int | None = connection.recv()
         except (EOFError, OSError) as error:
             connection.close()
-            raise StartError(
-                "the worker process ended at its start; its error is on standard error"
-            ) from error
+            raise StartError(repr(error)) from error
 
     @property
     def alive(self) -> bool:
@@ -70,7 +68,7 @@ class Worker:
                 return Extraction(None, "timeout", perf_counter() - started)
             extraction, last = self._connection.recv()
         except (EOFError, OSError):
-            self.kill()
+            self._forget()
             return Extraction(None, "crash", perf_counter() - started, detail="the worker process died")
         if last:
             self._forget()
@@ -85,11 +83,12 @@ class Worker:
             self.pid = None
 
     def close(self) -> None:
-        """Close the connection; only the thread that uses the worker may."""
-        self.kill()
+        """Let the process end, if it has not; only the thread that uses the worker may."""
+        self._forget()
         self._connection.close()
 
     def _forget(self) -> None:
+        # The number of a process that has ended may be another's by now: never kill it.
         with self._lock:
             self.pid = None
 
