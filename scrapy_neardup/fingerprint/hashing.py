@@ -67,5 +67,5 @@ def distinct(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np
     ordered = np.sort(hashes)
     new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    first = np.flatnonzero(new)
-    return ordered[first], np.diff(first, append=len(ordered))
+    bounds = np.flatnonzero(np.concatenate((new, [True])))
+    return ordered[new], bounds[1:] - bounds[:-1]
