@@ -16,9 +16,9 @@ class Signature:
     fingerprint: int
     #: 128-bit hash of the normalised text: equal for equal texts (16 bytes).
     digest: bytes
-    #: Tokens that the fingerprint was made of.
+    #: Tokens that the fingerprint was made of; two characters of a script without spaces count as one.
     tokens: int
-    #: Distinct shingles that the sketch was made of.
+    #: Distinct shingles that the sketch was made of; one with a number counts `Features.number_weight` times.
     shingles: int
-    #: One-permutation MinHash of the shingles, one byte a bin.
+    #: One-permutation MinHash of the shingles, one byte a bin (128 bytes).
     sketch: bytes
