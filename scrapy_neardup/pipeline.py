@@ -73,12 +73,14 @@ class NearDupPipeline:
     def item_scraped(self) -> None:
         reservation = _in_hand.get()
         if reservation is not None:
-            self.extension.settler.confirm(reservation)
+            with self.extension.journal.fails_open("settle", "an item"):
+                self.extension.settler.confirm(reservation)
 
     def item_lost(self) -> None:
         reservation = _in_hand.get()
         if reservation is not None:
-            self.extension.settler.release(reservation)
+            with self.extension.journal.fails_open("settle", "an item"):
+                self.extension.settler.release(reservation)
 
     async def _judge(self, item: Any) -> tuple[str, Verdict | None]:
         fields = self.extension.config.fields_of(item)

@@ -132,8 +132,9 @@ class Config:
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, _DEFAULTS, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(_DEFAULTS)}."
+    names = [known.removeprefix("NEARDUP_") for known in _DEFAULTS]
+    near = difflib.get_close_matches(name.removeprefix("NEARDUP_"), names, n=1, cutoff=0.5)
+    hint = f"did you mean NEARDUP_{near[0]}?" if near else f"the settings are {', '.join(_DEFAULTS)}."
     return f"There is no setting {name}, so it has no effect: {hint}"
 
 

@@ -124,7 +124,7 @@ async def test_equal_items_of_one_page_at_once(crawl_items, text, policy, failin
 
     def make(response):
         for number in range(6):
-            yield {"url": f"{response.url}#!{number}", "text": text(1), "number": number}
+            yield {"url": f"{response.url}?item={number}", "text": text(1), "number": number}
 
     settings = {"NEARDUP_POLICY": policy, "ITEM_PIPELINES": {Store: 800}}
     result, _ = await crawl_items(make, settings, count=1)

@@ -107,7 +107,7 @@ def test_bad_values(name, value, remedy):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("NEARDUP_POLCIY", "NEARDUP_POLICY?"), ("NEARDUP_QQQQQQQQQ", "NEARDUP_ENABLED, ")]
+    ("name", "hint"), [("NEARDUP_POLCIY", "NEARDUP_POLICY?"), ("NEARDUP_XYZ", "NEARDUP_ENABLED, ")]
 )
 def test_unknown_names(caplog, name, hint):
     with caplog.at_level(logging.WARNING):
