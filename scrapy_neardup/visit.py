@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .verdict import Verdict
 
 
-@dataclass(eq=False, slots=True, weakref_slot=True)
+@dataclass(eq=False)
 class Visit:
     """What is known of a page so far, and whether its reservation may be settled."""
 
