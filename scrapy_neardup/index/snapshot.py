@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -183,7 +184,7 @@ class Snapshot:
         order = np.argsort(probes)
         partitions = probes[order] >> shift
         bounds = np.flatnonzero(partitions[1:] != partitions[:-1]) + 1
-        for begin, end in zip([0, *bounds.tolist()], [*bounds.tolist(), len(order)], strict=True):
+        for begin, end in pairwise([0, *bounds.tolist(), len(order)] if len(order) else []):
             rows = order[begin:end]
             entries = self.partition(run, table, int(partitions[begin]))
             for position, document, bits in look_up(entries, keys[rows], probes[rows], prefix_bits, distance):

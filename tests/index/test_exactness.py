@@ -1,0 +1,158 @@
+"""Every pair within the distance is found and nothing else, from runs on disk, at every size and layout."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.index import FingerprintIndex
+from scrapy_neardup.tables import LAYOUTS, PermutedTables
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.index import Matches
+
+MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
+MASKS = np.array(
+    [sum(1 << bit for bit in bits) for size in range(4) for bits in combinations(range(64), size)], np.uint64
+)
+
+
+def neighbours(
+    rng: np.random.Generator, keys: NDArray[np.uint64], bits: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """Flip as many bits of each key as *bits* says."""
+    order = rng.permuted(np.tile(np.arange(64, dtype=np.uint64), (len(keys), 1)), axis=1)
+    flips = np.where(np.arange(64) < bits[:, np.newaxis], np.uint64(1) << order, np.uint64(0))
+    return keys ^ np.bitwise_or.reduce(flips, axis=1)
+
+
+def brute_force(
+    stored: NDArray[np.uint64], queries: NDArray[np.uint64], distance: int
+) -> list[tuple[int, ...]]:
+    rows = []
+    for number, query in enumerate(queries):
+        bits = np.bitwise_count(stored ^ query)
+        near = np.flatnonzero(bits <= distance)
+        rows.extend((number, int(document), int(bits[document])) for document in near)
+    return rows
+
+
+def found(matches: Matches) -> list[tuple[int, ...]]:
+    return list(zip(*(column.tolist() for column in matches), strict=True))
+
+
+def test_there_are_43745_masks() -> None:
+    assert len(np.unique(MASKS)) == 43_745
+
+
+@pytest.mark.parametrize("tables", LAYOUTS)
+def test_all_masks_of_at_most_three_bits_are_found(tables: int, tmp_path: Path) -> None:
+    center = np.uint64(0x0123_4567_89AB_CDEF)
+    noise = np.random.default_rng(1).integers(0, 2**64, 20_000, np.uint64)
+    with FingerprintIndex.open(tmp_path, tables=tables) as index:
+        index.add(center ^ MASKS)
+        index.add(noise)
+        assert index.gauges()["runs"] > 0
+        matches = index.search(center, 3)
+        assert matches.document.tolist() == list(range(len(MASKS)))
+        assert np.array_equal(matches.distance, np.bitwise_count(MASKS))
+        assert len(index.search(center, 2).document) == 1 + 64 + 2016
+    # and the other way round: one is stored, each of the others asks for it
+    with FingerprintIndex.open(tmp_path / "other", tables=tables) as index:
+        index.add(np.concatenate(([center], noise)))
+        matches = index.search(center ^ MASKS, 3)
+        assert matches.query[matches.document == 0].tolist() == list(range(len(MASKS)))
+
+
+@pytest.fixture(scope="module")
+def million() -> tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, ...]]]:
+    """Stored fingerprints, queries of which most have a neighbour at distance 0 to 5, and the true pairs."""
+    rng = np.random.default_rng(2)
+    stored = rng.integers(0, 2**64, 1_000_000, np.uint64)
+    planted = rng.choice(len(stored), 1800, replace=False)
+    queries = neighbours(rng, stored[planted], np.arange(1800) % 6)
+    queries = np.concatenate((queries, rng.integers(0, 2**64, 200, np.uint64)))
+    return stored, queries, brute_force(stored, queries, 3)
+
+
+@pytest.mark.parametrize("tables", LAYOUTS)
+def test_a_million_equals_brute_force(
+    tables: int,
+    million: tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, ...]]],
+    tmp_path: Path,
+) -> None:
+    stored, queries, expected = million
+    with FingerprintIndex.open(tmp_path, tables=tables) as index:
+        index.add(stored)
+    with FingerprintIndex.open(tmp_path, tables=tables) as index:
+        batch = found(index.search(queries, 3))
+        one_by_one = [
+            (number, *row[1:])
+            for number, query in enumerate(queries[:300])
+            for row in found(index.search(query, 3))
+        ]
+    assert len(expected) >= 1200
+    assert batch == expected
+    assert one_by_one == [row for row in expected if row[0] < 300]
+
+
+@pytest.mark.parametrize(("tables", "distance"), [(4, 4), (4, 5), (4, 6), (4, 7), (10, 4), (20, 4)])
+def test_one_bit_neighbours_of_the_prefixes_reach_further(tables: int, distance: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(distance)
+    stored = rng.integers(0, 2**64, 60_000, np.uint64)
+    queries = neighbours(rng, stored[:1000], np.arange(1000) % 9)
+    with FingerprintIndex.open(tmp_path, tables=tables) as index:
+        index.add(stored[:40_000])
+        index.add(stored[40_000:])
+        assert found(index.search(queries, distance)) == brute_force(stored, queries, distance)
+        assert found(index.search(queries[distance], distance))
+        with pytest.raises(ConfigurationError, match="use a smaller distance"):
+            index.search(queries, index._index.header.families[0].max_distance + 1)
+
+
+@pytest.mark.parametrize("case", ["find_all", "find_all_diverse"])
+@pytest.mark.parametrize("blocks", [4, 5, 6, 7, 8, 9])
+def test_moz_finds_the_same_pairs(case: str, blocks: int, tmp_path: Path) -> None:
+    known = MOZ[case]
+    hashes = [int(value, 16) for value in known["hashes"]]
+    with FingerprintIndex.open(tmp_path, tables=PermutedTables(blocks, known["distance"])) as index:
+        index.add(hashes)
+        index._index.compact()  # type: ignore[attr-defined]  # from the log into a run
+        assert index.gauges()["runs"] == 1
+        matches = index.search(hashes, known["distance"])
+    pairs = {
+        frozenset((hashes[query], hashes[document]))
+        for query, document, _ in found(matches)
+        if query != document
+    }
+    assert pairs == {frozenset(int(value, 16) for value in pair) for pair in known["pairs"]}
+    assert len(matches.query) == len(hashes) + 2 * len(known["pairs"])
+
+
+@pytest.mark.parametrize("size", [0, 10, 40_000])
+def test_no_queries_match_nothing(size: int, tmp_path: Path) -> None:
+    with FingerprintIndex.open(tmp_path) as index:
+        index.add(np.arange(size, dtype=np.uint64))
+        for distance in (0, 3, 7):
+            assert found(index.search(np.empty(0, np.uint64), distance)) == []
+
+
+def test_equal_fingerprints_are_all_found(tmp_path: Path) -> None:
+    with FingerprintIndex.open(tmp_path) as index:
+        index.add(np.zeros(50_000, np.uint64))
+        assert index.search(0, 0).document.tolist() == list(range(50_000))
+        assert index.search(0b11, 3).document.tolist() == list(range(50_000))
+        assert not len(index.search(0b1111, 3).document)
+
+
+def test_layouts_are_four_ten_or_twenty(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="use one of"):
+        FingerprintIndex.open(tmp_path, tables=5)
