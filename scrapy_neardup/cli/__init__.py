@@ -1,0 +1,25 @@
+"""The command line: ``scrapy-neardup …``, and within Scrapy ``scrapy neardup …``.
+
+A group of subcommands has a module here, which imports what it needs only when one of them runs.
+"""
+
+from __future__ import annotations
+
+import click
+
+from scrapy_neardup import __version__
+
+from .errors import Commands
+from .index import index
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="scrapy-neardup")
+def main() -> None:
+    """Near-duplicates of a crawl: look after the index that remembers its pages."""
+
+
+main.add_command(index)

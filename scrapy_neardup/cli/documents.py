@@ -1,0 +1,125 @@
+"""Going through the documents of an index, and forgetting some."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from scrapy_neardup.candidates import URL
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
+from scrapy_neardup.index import open_index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.index import Documents, Header, LmdbIndex
+    from scrapy_neardup.index.snapshot import Snapshot
+    from scrapy_neardup.index.storage import Run
+
+
+def live_documents(
+    reader: Snapshot, progress: Callable[[int, int], None]
+) -> Iterator[tuple[NDArray[np.int64], Documents]]:
+    """Yield the numbers (int64[n]) and contents of all that was stored and not removed, block by block.
+
+    The log keeps what was removed: only the tables know what is left.
+    """
+    state = reader.state
+    ranges = [(run.start, run.stop, run) for run in state.runs]
+    oldest = state.runs[0].start if state.runs else state.folded
+    for start, stop, run in (*ranges, (state.folded, state.next, None)):
+        alive = np.ones(stop - start, bool) if run is None else held(reader, run)
+        alive[reader.dead[(reader.dead >= start) & (reader.dead < stop)] - start] = False
+        for first, documents in reader.blocks(start, stop, check=True):
+            rows = np.flatnonzero(alive[first - start : first - start + len(documents.urls)])
+            yield rows + first, documents.take(rows)
+            progress(first + len(documents.urls) - oldest, state.next - oldest)
+
+
+def held(reader: Snapshot, run: Run) -> NDArray[np.bool_]:
+    """Tell which documents of its range a run has entries of: bool[stop - start]."""
+    held = np.zeros(run.stop - run.start, bool)
+    for partition in range(1 << run.bits):
+        rows = reader.partition(run, 0, partition).documents.astype(np.int64) - run.start
+        if len(rows) and not 0 <= rows.min() <= rows.max() < len(held):
+            raise IndexCorrupted(f"Run {run.id} has documents of others: run `scrapy-neardup index check`.")
+        held[rows] = True
+    return held
+
+
+def count_documents(reader: Snapshot) -> int:
+    """Return how many documents are stored and not removed."""
+    state = reader.state
+    return sum(run.documents for run in state.runs) + state.next - state.folded - len(reader.dead)
+
+
+def require_pages(header: Header, *fields: str) -> None:
+    """Raise `IndexMismatch` for an index of bare fingerprints, or of records without *fields*."""
+    if "features" not in header.parameters or not {*fields} <= {*(header.dtype.names or ())}:
+        raise IndexMismatch(
+            "The index holds bare fingerprints, without URLs and times: remove them by their numbers, "
+            "with FingerprintIndex.forget."
+        )
+
+
+def older_than(reader: Snapshot, oldest: float, progress: Callable[[int, int], None]) -> list[int]:
+    """Return the numbers of documents stored before *oldest* (seconds since 1970)."""
+    found: list[int] = []
+    for numbers, documents in live_documents(reader, progress):
+        found += numbers[documents.records["time"] < oldest].tolist()
+    return found
+
+
+def of_hosts(reader: Snapshot, hosts: set[str], progress: Callable[[int, int], None]) -> list[int]:
+    """Return the numbers of documents whose URL has one of *hosts*."""
+    found: list[int] = []
+    for numbers, documents in live_documents(reader, progress):
+        rows = zip(numbers.tolist(), documents.urls, strict=True)
+        found += [number for number, url in rows if host_of(url) in hosts]
+    return found
+
+
+def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> None:
+    """Remove documents by their numbers from the index in *path*; on return that is on disk."""
+    with contextlib.closing(open_index(path, None)) as index:
+        _remove(index, numbers)
+        if merge:
+            index.compact()
+
+
+def forget_urls(path: Path, urls: Sequence[str]) -> tuple[int, list[str]]:
+    """Remove the documents of *urls*; returns how many they were, and which of *urls* had none."""
+    wanted = dict.fromkeys(url.partition("#")[0] for url in urls)  # the detector files URLs without fragments
+    with contextlib.closing(open_index(path, None)) as index:
+        detector = Detector(index, distance=0)
+        keys = np.concatenate([detector._url_key(url) for url in wanted])
+        with index.lock:
+            found = index.search(URL, keys)
+            stored = index.fetch(found.document)
+        pairs = zip(found.document.tolist(), stored.urls, strict=True)
+        numbers = [number for number, url in pairs if url in wanted]
+        _remove(index, numbers)
+    known = set(stored.urls)
+    return len(numbers), [url for url in wanted if url not in known]
+
+
+def _remove(index: LmdbIndex, numbers: Sequence[int]) -> None:
+    index.discard(numbers)
+    index.flush()
+    if index.gauges()["degraded"]:
+        raise IndexUnavailable("The index cannot be written: free space on its disk, then try again.")
+
+
+def host_of(url: str) -> str | None:
+    """Return the host of *url* in lower case, without a port."""
+    try:
+        return urlsplit(url).hostname
+    except ValueError:  # such as an unclosed bracket
+        return None

@@ -1,0 +1,189 @@
+"""``scrapy-neardup index …``: look at an index, verify it, remove from it, shrink it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import print_json, print_line, print_table, progress, size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TextIO
+
+SECONDS_PER_DAY = 86_400
+
+
+@dataclass(frozen=True)
+class Project:
+    """Where the commands run, if that names an index: the object of the click context."""
+
+    #: Returns the directory of the index that the project's settings name.
+    index: Callable[[], Path | None]
+
+
+def _path(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path:
+    project = context.find_object(Project)
+    if value is None and project is not None:
+        value = project.index()
+    if value is None:
+        raise click.MissingParameter("Name the directory of the index.", context, parameter)
+    return value.resolve()
+
+
+def _path_and_urls(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
+    """Take the first for the path, unless it is a URL."""
+    named = bool(values) and "://" not in values[0]
+    path = _path(context, parameter, Path(values[0]) if named else None)
+    return path, values[named:]
+
+
+path_argument = click.argument(
+    "path", required=False, metavar="PATH", type=click.Path(path_type=Path), callback=_path
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def index() -> None:
+    """Look at an index, verify it, remove from it, shrink it.
+
+    PATH is the directory of the index. In a Scrapy project, `scrapy neardup index …` takes it from the settings
+    (NEARDUP_DIR) if it is left out. All but compact may run while a crawl uses the index.
+    """
+
+
+@index.command()
+@path_argument
+@json_option
+def info(path: Path, as_json: bool) -> None:
+    """Print what an index holds and how large it is."""
+    from .info import describe, print_description
+
+    with progress("Reading the times of the documents") as advance:
+        facts = describe(path, advance)
+    if as_json:
+        print_json(facts)
+    else:
+        print_description(facts)
+
+
+@index.command()
+@path_argument
+@json_option
+@click.pass_context
+def check(context: click.Context, path: Path, as_json: bool) -> None:
+    """Verify an index from end to end.
+
+    Reads its state, its log and its tables, and compares each with the other. The exit status is 0 if all is well and 1 if there are problems, which are printed.
+    """
+    from scrapy_neardup.errors import IndexCorrupted
+    from scrapy_neardup.index.check import Problem, find_problems
+
+    from .opening import opened
+
+    try:
+        with progress("Checking") as advance, opened(path) as (environment, header):
+            problems = list(find_problems(environment, header, advance))
+    except IndexCorrupted as error:
+        problems = [Problem("file", str(error))]
+    if as_json:
+        print_json({"path": str(path), "problems": [asdict(problem) for problem in problems]})
+    elif problems:
+        rows = [(problem.where, problem.what) for problem in problems]
+        print_table(f"Problems of the index {path}", ("where", "what"), rows)
+    else:
+        print_line(f"The index {path} is sound.")
+    context.exit(1 if problems else 0)
+
+
+@index.command()
+@path_argument
+@click.option(
+    "--older-than",
+    "days",
+    required=True,
+    type=click.FloatRange(min=0),
+    metavar="DAYS",
+    help="Days since a document was stored.",
+)
+@click.option("--dry-run", is_flag=True, help="Only print how many documents that would be.")
+def prune(path: Path, days: float, dry_run: bool) -> None:
+    """Forget old documents, then merge the tables."""
+    from scrapy_neardup.index.maintenance import maintain, reading
+
+    from .documents import forget_all, older_than, require_pages
+    from .opening import opened
+
+    oldest = time.time() - days * SECONDS_PER_DAY
+    with progress("Looking for old documents") as advance, opened(path) as (environment, header):
+        require_pages(header, "time")
+        with reading(environment, header) as reader:
+            found = older_than(reader, oldest, advance)
+        if not dry_run:
+            for _ in maintain(environment, header, int(oldest)):  # whole runs go with their records
+                pass
+            with reading(environment, header) as reader:
+                rest = older_than(reader, oldest, advance)
+    if dry_run:
+        print_line(f"{len(found):,} documents are older than {days:g} days.")
+        return
+    with progress("Merging"):
+        forget_all(path, rest, merge=True)
+    print_line(f"Forgot {len(found):,} documents older than {days:g} days.")
+
+
+@index.command()
+@click.argument("path_and_urls", nargs=-1, metavar="PATH [URL]...", callback=_path_and_urls)
+@click.option(
+    "--from",
+    "file",
+    type=click.File(encoding="utf-8", errors="surrogateescape"),
+    help="Read URLs, one a line; - is stdin.",
+)
+@click.option("--host", "hosts", multiple=True, help="Forget all documents of a host. May be repeated.")
+def forget(path_and_urls: tuple[Path, tuple[str, ...]], file: TextIO | None, hosts: tuple[str, ...]) -> None:
+    """Forget the documents of URLs or hosts.
+
+    Nothing is judged by them any more. They leave the disk with the next compact.
+    """
+    from scrapy_neardup.index.maintenance import reading
+
+    from .documents import forget_all, forget_urls, of_hosts, require_pages
+    from .opening import opened
+
+    path, urls = path_and_urls
+    if file is not None:
+        urls = (*urls, *(line.strip() for line in file if line.strip()))
+    if not urls and not hosts and file is None:
+        raise click.UsageError("Name URLs, a file of URLs (--from) or a host (--host).")
+    with opened(path) as (environment, header):
+        require_pages(header)
+        found = []
+        if hosts:
+            with progress("Looking for hosts") as advance, reading(environment, header) as reader:
+                found = of_hosts(reader, {host.lower() for host in hosts}, advance)
+    if found:
+        forget_all(path, found)
+    forgotten, unknown = forget_urls(path, urls) if urls else (0, [])
+    print_line(f"Forgot {len(found) + forgotten:,} documents.")
+    for url in unknown:
+        print_line(f"Not stored: {url}")
+
+
+@index.command()
+@path_argument
+def compact(path: Path) -> None:
+    """Give unused space back to the disk.
+
+    Merges the tables into one run and takes what was forgotten out of the file. Needs as much free space as the index has, and nobody else may use the index meanwhile.
+    """
+    from .compaction import compact as compact_index
+
+    with progress("Compacting"):
+        before, after = compact_index(path)
+    print_line(f"The file had {size(before)} ({before:,} bytes), now {size(after)} ({after:,} bytes).")

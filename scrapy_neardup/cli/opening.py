@@ -1,0 +1,79 @@
+"""Opening an index that must exist already, without the thread that works on it while a crawl runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index import Header
+from scrapy_neardup.index.directory import DATA, SIDECAR, USERS, corrupted, read_sidecar, shared_use
+from scrapy_neardup.index.environment import Environment
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def require_index(path: Path) -> None:
+    """Raise `IndexUnavailable` or `IndexCorrupted` unless there is an index; nothing is created."""
+    try:
+        known = read_sidecar(path) if (path / SIDECAR).is_file() else None
+        exists = (path / DATA).is_file()
+        filled = exists and (path / DATA).stat().st_size > 0
+    except OSError as error:
+        raise IndexUnavailable(
+            f"The index in {path} cannot be read ({error.strerror}): change its permissions."
+        ) from error
+    if not filled and known is not None:
+        state = "empty" if exists else "missing"
+        raise corrupted(path / DATA, f"it is {state} and should hold {known} documents")
+    if not filled:
+        raise IndexUnavailable(f"There is no index in {path}: name the directory of an index.")
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[tuple[Environment, Header]]:
+    """Open the index in directory *path* beside its other users; it must not be open in this process."""
+    require_index(path)
+    with shared_use(path, reset=False), environment_of(path) as (environment, header):
+        yield environment, header
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Keep others from opening the index in *path*. Raises `IndexUnavailable` if one has it open."""
+    require_index(path)
+    descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise IndexUnavailable(
+                    f"The index in {path} is in use: stop the crawls and commands that use it first."
+                ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def environment_of(path: Path) -> Iterator[tuple[Environment, Header]]:
+    """Open the environment of an index that the caller has the use of."""
+    environment = Environment(path)
+    try:
+        with environment.read() as transaction:
+            data = transaction.get(b"header", db=environment.databases["meta"])
+            header = None if data is None else Header.from_json(bytes(data))
+        if header is None:
+            raise corrupted(path / DATA, "it has no header")
+        yield environment, header
+    finally:
+        environment.close()

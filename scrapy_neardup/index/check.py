@@ -1,0 +1,278 @@
+"""Verifies an index on disk from end to end: state, log, every partition of every run, and each against the other.
+
+The log and the tables are read once each. Whether a table files the documents of the log under their own keys is
+decided by sums of 64-bit hashes of (document, key), which do not depend on order, so that memory holds one byte a
+document of one run and nothing else: any difference shows, but for one case in 2**64.
+
+What a killed process leaves behind without harm is no problem: partitions of a run that was never finished, which
+the next upkeep sweeps away.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import lmdb
+import numpy as np
+
+from scrapy_neardup.errors import IndexCorrupted
+
+from .faults import entries_fault, state_faults
+from .maintenance import MAX_DOCUMENTS, read_state
+from .storage import (
+    Run,
+    State,
+    decode_block,
+    decode_entries,
+    key_number,
+    key_run,
+    number_key,
+    partition_key,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.tables import PermutedTables
+
+    from .environment import Environment
+    from .header import Header
+    from .lmdb import LmdbIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in an index that should not be."""
+
+    where: str
+    what: str
+
+
+def check(index: LmdbIndex) -> Iterator[Problem]:
+    """Yield what is wrong with an open index, as far as it is on disk."""
+    return find_problems(index._environment, index.header)
+
+
+def find_problems(
+    environment: Environment, header: Header, progress: Callable[[int, int], None] | None = None
+) -> Iterator[Problem]:
+    """Yield what is wrong with the index in *environment*, in one consistent view while others write.
+
+    *progress* is told the entries and documents read so far, and how many there are.
+    """
+    with environment.upkeep:
+        try:
+            with environment.read() as transaction:
+                yield from _Check(environment, header, transaction, progress).problems()
+        except IndexCorrupted as error:
+            yield Problem("state", str(error))
+        except lmdb.Error as error:
+            yield Problem("file", f"LMDB cannot read it ({error}).")
+
+
+@dataclass(slots=True)
+class _Table:
+    """What one table of a run holds."""
+
+    count: int = 0
+    #: Sums of hashes of the documents, and of the documents with their keys.
+    documents: int = 0
+    entries: int = 0
+    #: Partitions by what is wrong with them.
+    faults: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, documents: NDArray[np.uint32], keys: NDArray[np.uint64]) -> None:
+        hashed = _mix(documents.astype(np.uint64))
+        self.count += len(keys)
+        self.documents = (self.documents + int(hashed.sum())) % (1 << 64)
+        self.entries = (self.entries + int(_mix(hashed ^ keys).sum())) % (1 << 64)
+
+    def fault(self, what: str, partition: int) -> None:
+        self.faults.setdefault(what, []).append(partition)
+
+
+class _Check:
+    def __init__(
+        self,
+        environment: Environment,
+        header: Header,
+        transaction: lmdb.Transaction,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        self._header = header
+        self._transaction = transaction
+        self._databases = environment.databases
+        self._state: State = read_state(environment, transaction)
+        #: Family, number within the family.
+        self._tables = [(place, table) for place, f in enumerate(header.families) for table in range(len(f))]
+        self._progress = progress
+        self._done = self._total = 0
+
+    def problems(self) -> Iterator[Problem]:
+        broken = [Problem("state", what) for what in state_faults(self._state, self._header)]
+        if broken:  # nothing else could be relied on
+            yield from broken
+            return
+        state = self._state
+        self._total = sum(run.documents * (len(self._tables) + 1) for run in state.runs)
+        self._total += state.next - state.folded
+        dead = self._dead()
+        if len(dead) and dead[-1] >= state.next:
+            yield Problem("dead", f"Document {dead[-1]} is marked as removed, and was never added.")
+        yield from self._keys()
+        for run in state.runs:
+            yield from self._run(run, dead[(dead >= run.start) & (dead < run.stop)])
+        rest = np.ones(state.next - state.folded, bool)
+        _, problems = self._log(state.folded, rest)
+        yield from problems
+
+    def _dead(self) -> NDArray[np.int64]:
+        """Return the documents marked as removed, ascending."""
+        with self._transaction.cursor(self._databases["dead"]) as cursor:
+            keys = b"".join(bytes(key) for key in cursor.iternext(values=False))
+        return np.frombuffer(keys[: len(keys) // 4 * 4], ">u4").astype(np.int64)
+
+    def _keys(self) -> Iterator[Problem]:
+        """Look for blocks and partitions that belong to nothing and will be in the way."""
+        state = self._state
+        with self._transaction.cursor(self._databases["documents"]) as cursor:
+            if state.next < MAX_DOCUMENTS and cursor.set_range(number_key(state.next)):
+                number = key_number(cursor.key())
+                yield Problem("log", f"A block begins with document {number}, which the state does not know.")
+        runs = {run.id: run for run in state.runs}
+        with self._transaction.cursor(self._databases["runs"]) as cursor:
+            found = cursor.first()
+            while found:
+                number = key_run(cursor.key())
+                if number >= state.next_run:
+                    yield Problem(f"run {number}", "It has partitions, and its number is not taken yet.")
+                elif number in runs:
+                    tables, partitions = len(self._tables), 1 << runs[number].bits
+                    extra = 0
+                    for key in cursor.iternext(values=False):
+                        run, table, partition = struct.unpack(">IHI", key)
+                        if run != number:
+                            break
+                        extra += table >= tables or partition >= partitions
+                    if extra:
+                        yield Problem(f"run {number}", f"It has {extra} partitions too many.")
+                found = cursor.set_range(partition_key(number + 1, 0, 0))
+
+    def _run(self, run: Run, dead: NDArray[np.int64]) -> Iterator[Problem]:
+        """Compare the tables of a run with each other, then with the log."""
+        where = f"run {run.id}"
+        tables = []
+        #: Which documents of its range the run holds, by what a table says; sound tables all say the same.
+        held: dict[tuple[int, int], NDArray[np.bool_]] = {}
+        for place, (family, table) in enumerate(self._tables):
+            content, mask = self._table(run, place, self._header.families[family], table)
+            tables.append(content)
+            held.setdefault((content.count, content.documents), mask)
+            for what, partitions in content.faults.items():
+                more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
+                yield Problem(f"{where}, table {place}, partition {partitions[0]}{more}", what)
+        usual, _ = Counter((content.count, content.documents) for content in tables).most_common(1)[0]
+        count, mask = usual[0], held[usual]
+        if count != run.documents:
+            yield Problem(where, f"It holds {count} documents, and the state says {run.documents}.")
+        lost = np.flatnonzero(~mask[dead - run.start])
+        if len(lost):
+            yield Problem(
+                where,
+                f"{len(lost)} documents are marked as removed, the first {dead[lost[0]]}, and not there.",
+            )
+        logged, problems = self._log(run.start, mask)
+        yield from problems
+        for place, (content, (family, _)) in enumerate(zip(tables, self._tables, strict=True)):
+            if (content.count, content.documents) != usual:
+                yield Problem(
+                    f"{where}, table {place}",
+                    f"It holds other documents than most tables ({content.count} instead of {count}).",
+                )
+            elif not problems and content.entries != logged[family].entries:
+                yield Problem(
+                    f"{where}, table {place}", "Its keys are not those of the documents in the log."
+                )
+
+    def _table(
+        self, run: Run, place: int, family: PermutedTables, table: int
+    ) -> tuple[_Table, NDArray[np.bool_]]:
+        """Read one table; returns what it holds, and which documents of the range of the run those are."""
+        content = _Table()
+        mask = np.zeros(run.stop - run.start, bool)
+        for partition in range(1 << run.bits):
+            data = self._transaction.get(partition_key(run.id, place, partition), db=self._databases["runs"])
+            if data is None:
+                content.fault("It is missing.", partition)
+                continue
+            if len(data) % 12:
+                content.fault(f"It has {len(data)} bytes, not 12 for each entry.", partition)
+                continue
+            entries = decode_entries(data)
+            if (fault := entries_fault(entries, run.bits, partition)) is not None:
+                content.fault(fault, partition)
+            rows = entries.documents.astype(np.int64) - run.start
+            inside = (rows >= 0) & (rows < len(mask))
+            if not inside.all():
+                content.fault("It holds documents that are not in the range of the run.", partition)
+            mask[rows[inside]] = True
+            keys = entries.keys if family.blocks == 1 else family.restore(table, entries.keys)
+            content.add(entries.documents, keys)
+            self._advance(len(rows))
+        return content, mask
+
+    def _log(self, start: int, mask: NDArray[np.bool_]) -> tuple[list[_Table], list[Problem]]:
+        """Read the log from document *start*; returns what tables of the documents of *mask* should hold."""
+        families = [_Table() for _ in self._header.families]
+        problems = []
+        expected, stop = start, start + len(mask)
+        found = np.zeros(len(mask), bool)
+        with self._transaction.cursor(self._databases["documents"]) as cursor:
+            more = len(mask) > 0 and cursor.set_range(number_key(start))
+            while more and (first := key_number(cursor.key())) < stop:
+                try:
+                    documents = decode_block(cursor.value(), self._header, check=True)
+                except (IndexCorrupted, ValueError, struct.error) as error:
+                    why = (
+                        "It does not match its checksum."
+                        if isinstance(error, IndexCorrupted)
+                        else f"It cannot be decoded ({error})."
+                    )
+                    problems.append(Problem(f"log, block {first}", why))
+                else:
+                    end = first + len(documents.urls)
+                    if first < expected or end > stop:
+                        problems.append(
+                            Problem(f"log, block {first}", "It overlaps the next or the previous.")
+                        )
+                    expected = end
+                    rows = np.flatnonzero(mask[first - start : end - start])
+                    found[first - start : end - start] = True
+                    numbers = (rows + first).astype(np.uint32)
+                    for family, keys in zip(families, documents.keys, strict=True):
+                        family.add(numbers, keys[rows])
+                    self._advance(len(documents.urls))
+                more = cursor.next()
+        missing = np.flatnonzero(mask & ~found)
+        if len(missing):
+            what = f"{len(missing)} documents cannot be read, the first {start + missing[0]}."
+            problems.append(Problem("log", what))
+        return families, problems
+
+    def _advance(self, count: int) -> None:
+        self._done += count
+        if self._progress is not None:
+            self._progress(min(self._done, self._total), self._total)
+
+
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Hash each value (the finaliser of SplitMix64: Steele, Lea, Flood, OOPSLA 2014)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
