@@ -17,9 +17,9 @@ def describe(verdict: Verdict) -> str:
 
     >>> from scrapy_neardup.verdict import Verdict
     >>> describe(Verdict("near", url="https://a.example/1", distance=2, similarity=0.97))
-    'near-duplicate of <https://a.example/1> (distance 2, similarity 0.97)'
+    'a near-duplicate of <https://a.example/1> (distance 2, similarity 0.97)'
     """
-    kind = "exact copy" if verdict.kind == "exact" else "near-duplicate"
+    kind = "an exact copy" if verdict.kind == "exact" else "a near-duplicate"
     found = []
     if verdict.distance is not None:
         found.append(f"distance {verdict.distance}")
@@ -32,7 +32,7 @@ class NearDuplicatePage(IgnoreRequest):
     """The page repeats another one and the policy is ``drop_page``. The request's errback gets it."""
 
     def __init__(self, response: Response, verdict: Verdict) -> None:
-        super().__init__(f"{response.url} is a {describe(verdict)}")
+        super().__init__(f"{response.url} is {describe(verdict)}")
         self.response = response
         self.verdict = verdict
 
@@ -42,6 +42,6 @@ class NearDuplicateItem(DropItem):
 
     def __init__(self, item: Any, url: str, verdict: Verdict) -> None:
         # At the default level Scrapy would print each dropped item in full as a warning.
-        super().__init__(f"{url} is a {describe(verdict)}", log_level="DEBUG")
+        super().__init__(f"{url} is {describe(verdict)}", log_level="DEBUG")
         self.item = item
         self.verdict = verdict

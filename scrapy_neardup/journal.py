@@ -114,7 +114,7 @@ class Journal:
             return
         more = "" if self.debug else " - no more duplicates will be shown (NEARDUP_DEBUG shows all)"
         logger.debug(
-            "<%(url)s> is a %(match)s: %(action)s%(more)s",
+            "<%(url)s> is %(match)s: %(action)s%(more)s",
             {"url": url, "match": describe(verdict), "action": action, "more": more},
             extra={"spider": self.crawler.spider},
         )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import OrderedDict
 from pathlib import Path
 
 import pytest
 from scrapy.settings import Settings
 
+from scrapy_neardup import settings as settings_module
 from scrapy_neardup.addon import Addon
 from scrapy_neardup.downloadermiddleware import NearDupDownloaderMiddleware
 from scrapy_neardup.errors import ConfigurationError, ExtractorUnavailable, IndexMismatch, NearDupError
 from scrapy_neardup.extension import NearDup
 from scrapy_neardup.settings import Config
+
+DOCS = Path(__file__).parents[2] / "docs" / "scrapy.md"
 
 
 def config(**settings):
@@ -115,6 +119,23 @@ def test_unknown_names(caplog, name, hint):
     (message,) = caplog.messages
     assert name in message
     assert hint in message
+
+
+def test_every_setting_is_documented():
+    documented = set(re.findall(r"^\| `(NEARDUP_\w+)`", DOCS.read_text(), re.MULTILINE))
+    assert documented == set(settings_module._DEFAULTS)
+
+
+def test_every_stat_is_documented():
+    """Each literal name that the code counts under has its row."""
+    text = DOCS.read_text()
+    names = set()
+    for module in DOCS.parents[1].joinpath("scrapy_neardup").glob("*.py"):
+        code = module.read_text()
+        names.update(re.findall(r'\.count\(\s*"([\w/]+)"', code))
+        names.update(f"error/{stage}" for stage in re.findall(r'(?:failed|fails_open)\(\s*"([\w/]+)"', code))
+    assert len(names) > 20
+    assert not [name for name in sorted(names) if f"`{name}`" not in text]
 
 
 def test_known_names_do_not_warn(caplog):
