@@ -1,0 +1,334 @@
+"""Any damage to what an index holds is found, and a sound index has no problems, whatever was done to it."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.cli.opening import opened
+from scrapy_neardup.index import LmdbIndex
+from scrapy_neardup.index.check import check, find_problems
+from scrapy_neardup.index.storage import decode_entries, encode_entries, number_key, partition_key
+
+from .small import HEADER, documents, shrink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import lmdb
+
+    from scrapy_neardup.index.environment import Environment
+
+    Change = Callable[[lmdb.Transaction, dict[str, Any]], object]
+
+
+def fill(index: LmdbIndex, start: int, stop: int) -> None:
+    """Add documents in small commits, and now and then forget the one before."""
+    dice = random.Random(start)
+    for first in range(start, stop, 5):
+        numbers = range(first, min(first + 5, stop))
+        added = index.add(documents([dice.getrandbits(64) for _ in numbers], [f"u{n}" for n in numbers]))
+        if first % 3 == 0:
+            index.discard(added[:1].tolist())
+            index.flush()
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An index with runs of several partitions, removed documents in them, and a log that is not folded."""
+    shrink(monkeypatch)
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        dice = random.Random(1)
+        bulk = index.add(documents([dice.getrandbits(64) for _ in range(100)], [f"u{n}" for n in range(100)]))
+        fill(index, 100, 128)
+        index.discard(bulk[::40].tolist())
+        index.flush()
+        with index.reading() as reader:
+            assert len(reader.state.runs) > 1
+            assert max(run.bits for run in reader.state.runs) > 1
+            assert len(reader.dead) > 1
+            assert reader.state.next - reader.state.folded > 5
+    return tmp_path
+
+
+def found(environment: Environment) -> list[str]:
+    return [f"{p.where}: {p.what}" for p in find_problems(environment, HEADER)]
+
+
+def state(transaction: lmdb.Transaction, databases: dict[str, Any]) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(bytes(transaction.get(b"state", db=databases["meta"])))
+    return value
+
+
+def put_state(transaction: lmdb.Transaction, databases: dict[str, Any], **fields: object) -> None:
+    new = {**state(transaction, databases), **fields}
+    transaction.put(b"state", json.dumps(new).encode(), db=databases["meta"])
+
+
+def test_a_sound_index_has_no_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch)
+    for round_ in range(6):
+        with closing(LmdbIndex(tmp_path, HEADER)) as index:
+            assert list(check(index)) == []
+            fill(index, 40 * round_, 40 * round_ + 40 - round_)
+            assert list(check(index)) == []
+            if round_ == 3:
+                index.compact()
+                assert list(check(index)) == []
+        with opened(tmp_path) as (environment, _):
+            assert found(environment) == []
+
+
+def test_progress_ends_at_the_total(path: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    with opened(path) as (environment, header):
+        assert not list(find_problems(environment, header, lambda done, total: steps.append((done, total))))
+    assert steps == sorted(steps)
+    assert len({total for _, total in steps}) == 1
+    assert steps[-1][0] == steps[-1][1] > 600
+
+
+def test_others_write_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch)
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        writer = threading.Thread(target=fill, args=(index, 0, 400))
+        writer.start()
+        checks = 0
+        while writer.is_alive():
+            assert list(check(index)) == []
+            checks += 1
+        writer.join()
+        assert checks > 3
+
+
+# One kind of damage each. The run is the last one, its table 1 one of SimHash.
+
+
+def first_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> tuple[bytes, bytearray]:
+    with transaction.cursor(databases["documents"]) as cursor:
+        assert cursor.first()
+        return bytes(cursor.key()), bytearray(cursor.value())
+
+
+def flip_in_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    key, value = first_block(transaction, databases)
+    value[40] ^= 4
+    transaction.put(key, value, db=databases["documents"])
+
+
+def cut_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    key, value = first_block(transaction, databases)
+    transaction.put(key, value[:7], db=databases["documents"])
+
+
+def delete_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    transaction.delete(first_block(transaction, databases)[0], db=databases["documents"])
+
+
+def delete_last_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    with transaction.cursor(databases["documents"]) as cursor:
+        assert cursor.last()
+        cursor.delete()
+
+
+def repeat_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    _, value = first_block(transaction, databases)
+    transaction.put(number_key(1), value, db=databases["documents"])
+
+
+def forget_last_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    put_state(transaction, databases, next=state(transaction, databases)["next"] - 1)
+
+
+def partitions(
+    transaction: lmdb.Transaction, databases: dict[str, Any], table: int
+) -> Iterator[tuple[bytes, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """Key, keys and documents of the partitions of the oldest run that have several entries."""
+    run = state(transaction, databases)["runs"][0]
+    for partition in range(1 << run["bits"]):
+        key = partition_key(run["id"], table, partition)
+        entries = decode_entries(bytes(transaction.get(key, db=databases["runs"])))
+        if len(entries.keys) > 2:
+            yield key, entries.keys.copy(), entries.documents.copy()
+
+
+def change_entries(change: Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], Any]) -> Change:
+    def apply(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+        key, keys, numbers = next(partitions(transaction, databases, 1))
+        changed = change(keys, numbers)
+        if changed is not None:
+            keys, numbers = changed
+        transaction.put(key, keys.tobytes() + numbers.tobytes(), db=databases["runs"])
+
+    return apply
+
+
+def swap(array: np.ndarray[Any, Any]) -> None:
+    array[[0, 1]] = array[[1, 0]]
+
+
+def toggle(array: np.ndarray[Any, Any], bit: int) -> None:
+    array[0] ^= array.dtype.type(1 << bit)
+
+
+def repeat(array: np.ndarray[Any, Any]) -> None:
+    array[1] = array[0]
+
+
+def foreign(array: np.ndarray[Any, Any]) -> None:
+    array[0] = 2**32 - 1
+
+
+def delete_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    transaction.delete(next(partitions(transaction, databases, 1))[0], db=databases["runs"])
+
+
+def cut_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    key, keys, numbers = next(partitions(transaction, databases, 1))
+    transaction.put(key, (keys.tobytes() + numbers.tobytes())[:-1], db=databases["runs"])
+
+
+def swap_partitions(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    (one, *first), (two, *second), *_ = partitions(transaction, databases, 1)
+    transaction.put(one, b"".join(part.tobytes() for part in second), db=databases["runs"])
+    transaction.put(two, b"".join(part.tobytes() for part in first), db=databases["runs"])
+
+
+def lose_a_document(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    """Out of all tables of its run."""
+    run = state(transaction, databases)["runs"][0]
+    lost = next(partitions(transaction, databases, 0))[2][0]
+    for table in range(5):
+        for partition in range(1 << run["bits"]):
+            key = partition_key(run["id"], table, partition)
+            entries = decode_entries(bytes(transaction.get(key, db=databases["runs"])))
+            kept = entries.documents != lost
+            left = type(entries)(entries.keys[kept], entries.documents[kept])
+            transaction.put(key, encode_entries(left), db=databases["runs"])
+
+
+def add_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    run = state(transaction, databases)["runs"][0]["id"]
+    transaction.put(partition_key(run, 5, 0), b"", db=databases["runs"])
+
+
+def future_run(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    number = state(transaction, databases)["next_run"]
+    transaction.put(partition_key(number, 0, 0), b"", db=databases["runs"])
+
+
+def mark(number: int) -> Change:
+    return lambda transaction, databases: transaction.put(number_key(number), b"\1", db=databases["dead"])
+
+
+def mark_again(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    """Mark a document as removed whose entries are gone since."""
+    lose_a_document(transaction, databases)
+    run = state(transaction, databases)["runs"][0]
+    entries = (part[2] for part in partitions(transaction, databases, 0))
+    here = set(np.concatenate(list(entries)).tolist())
+    for number in set(range(run["start"], run["stop"])) - here:
+        mark(number)(transaction, databases)
+
+
+def runs(**fields: object) -> Change:
+    def apply(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+        first, *others = state(transaction, databases)["runs"]
+        put_state(transaction, databases, runs=[{**first, **fields}, *others])
+
+    return apply
+
+
+def no_state(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    transaction.put(b"state", b"{", db=databases["meta"])
+
+
+DAMAGE: dict[str, tuple[Change, str]] = {
+    "bit of a block": (flip_in_block, "log, block 0: It does not match its checksum."),
+    "block cut short": (cut_block, "log, block 0: It cannot be decoded"),
+    "block deleted": (delete_block, "log: 8 documents cannot be read, the first 0."),
+    "last block deleted": (delete_last_block, "documents cannot be read"),
+    "block twice": (repeat_block, "log, block 1: It overlaps"),
+    "block unknown to the state": (forget_last_block, "log"),
+    "partition deleted": (delete_partition, "It is missing."),
+    "partition cut short": (cut_partition, "not 12 for each entry"),
+    "partitions exchanged": (swap_partitions, "It holds keys of other partitions."),
+    "partition too many": (add_partition, "It has 1 partitions too many."),
+    "keys exchanged": (change_entries(lambda keys, numbers: swap(keys)), "Its keys are not sorted."),
+    "documents exchanged": (change_entries(lambda keys, numbers: swap(numbers)), "not those of the documents"),
+    "key of another document": (change_entries(lambda keys, numbers: toggle(keys, 0)), "not those of the documents"),
+    "document twice": (change_entries(lambda keys, numbers: repeat(numbers)), "other documents than most"),
+    "document of another run": (change_entries(lambda keys, numbers: foreign(numbers)), "not in the range"),
+    "entry lost": (change_entries(lambda keys, numbers: (keys[1:], numbers[1:])), "other documents than most"),
+    "document lost": (lose_a_document, "documents, and the state says"),
+    "run not yet made": (future_run, "its number is not taken yet"),
+    "unknown document removed": (mark(1000), "dead: Document 1000 is marked as removed, and was never added."),
+    "document removed twice": (mark_again, "marked as removed"),
+    "state unreadable": (no_state, "state: The state of the index cannot be read"),
+    "state without numbers": (runs(start="0"), "state: It holds values that are not numbers."),
+    "runs overlap": (runs(stop=1000), "state: Run"),
+    "gap between runs": (runs(stop=7, documents=3), "and the next begins with"),
+    "too many partitions": (runs(bits=17), "is cut by 17 bits"),
+    "number of a run": (runs(id=1000), "has a number that is not taken yet"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_is_found(path: Path, damage: str) -> None:
+    change, expected = DAMAGE[damage]
+    with opened(path) as (environment, _):
+        assert found(environment) == []
+        environment.write(lambda transaction: change(transaction, environment.databases))
+        problems = found(environment)
+    assert any(expected in problem for problem in problems), problems
+
+
+def test_leftovers_of_a_killed_process_are_no_problem(path: Path) -> None:
+    def leave(transaction: lmdb.Transaction) -> None:
+        number = state(transaction, environment.databases)["next_run"]
+        put_state(transaction, environment.databases, next_run=number + 1)
+        transaction.put(partition_key(number, 0, 0), b"half", db=environment.databases["runs"])
+
+    with opened(path) as (environment, _):
+        environment.write(leave)
+        assert found(environment) == []
+
+
+def test_every_flipped_bit_is_found(path: Path) -> None:
+    """In blocks and partitions, but for four bytes of a block that mean nothing."""
+    dice = random.Random(5)
+    with opened(path) as (environment, _):
+
+        def values(transaction: lmdb.Transaction) -> list[tuple[str, bytes, bytes]]:
+            live = {run["id"] for run in state(transaction, environment.databases)["runs"]}
+            return [
+                (name, bytes(key), bytes(value))
+                for name in ("documents", "runs")
+                for key, value in transaction.cursor(environment.databases[name])
+                if len(value) and (name == "documents" or int.from_bytes(key[:4], "big") in live)
+            ]
+
+        def put(name: str, key: bytes, value: bytes) -> None:
+            database = environment.databases[name]
+            environment.write(lambda transaction: transaction.put(key, value, db=database))
+
+        with environment.read() as transaction:
+            stored = values(transaction)
+        assert {name for name, _, _ in stored} == {"documents", "runs"}
+        for _ in range(200):
+            name, key, value = dice.choice(stored)
+            place = dice.choice([n for n in range(len(value)) if name == "runs" or not 8 <= n < 12])
+            bit = dice.randrange(8)
+            broken = bytearray(value)
+            broken[place] ^= 1 << bit
+            put(name, key, bytes(broken))
+            assert found(environment), f"bit {bit} of byte {place} of {name} {key.hex()}"
+            put(name, key, value)
+        assert found(environment) == []
