@@ -80,11 +80,12 @@ class Columns:
         return self._numbers[:size][self._alive[:size]]
 
     def renumber(self, old: Iterable[int], new: Iterable[int]) -> None:
-        """Give documents other numbers."""
+        """Give documents other numbers; those that are not here are no error."""
         for before, after in zip(old, new, strict=True):
-            row = self._rows.pop(before)
-            self._numbers[row] = after
-            self._rows[after] = row
+            row = self._rows.pop(before, None)
+            if row is not None:
+                self._numbers[row] = after
+                self._rows[after] = row
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Forget documents; those that are not here are no error."""

@@ -87,9 +87,11 @@ def check_data_file(data: Path) -> None:
     records of 48 bytes (the first begins with the page size), last page and transaction number (lmdb 0.9, mdb.c).
     """
     try:
-        size = data.stat().st_size
         with data.open("rb") as file:
             head = file.read(1 << 17)
+            size = os.fstat(
+                file.fileno()
+            ).st_size  # afterwards: others may be writing, and the file never shrinks
     except FileNotFoundError:
         return
     except OSError as error:
@@ -117,7 +119,7 @@ def corrupted(data: Path, why: str) -> IndexCorrupted:
     """Make the error for a damaged file."""
     return IndexCorrupted(
         f"The index file {data} is damaged ({why}): restore it from a copy, set NEARDUP_DIR to another directory, "
-        "or delete it to start anew (NEARDUP_RESET = True)."
+        "or delete the directory to start anew (NEARDUP_RESET = True)."
     )
 
 

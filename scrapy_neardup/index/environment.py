@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 import weakref
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -67,7 +68,7 @@ class Environment:
     def read(self) -> lmdb.Transaction:
         """Begin a read transaction, whose values are views of the memory map.
 
-        Raises ``lmdb.MapResizedError`` if another process has made the map larger: the next `write` adopts that.
+        Raises ``lmdb.MapResizedError`` if another process has made the map larger: see `adopt_size`.
         """
         self.require_same_process()
         try:
@@ -86,10 +87,14 @@ class Environment:
             except lmdb.MapFullError:  # noqa: PERF203
                 self._remap(lambda: self._env.set_mapsize(2 * int(self._env.info()["map_size"])))
             except lmdb.MapResizedError:  # another process made it larger
-                self._remap(lambda: self._env.set_mapsize(0))
+                self.adopt_size()
             except lmdb.PanicError:  # a meta page could not be written: only opening it again helps
                 self._remap(self._reopen)
                 raise
+
+    def adopt_size(self) -> None:
+        """Make the memory map as large as another process has made it."""
+        self._remap(lambda: self._env.set_mapsize(0))
 
     def last_transaction(self) -> int:
         """Return the number of the last commit by any process."""
@@ -122,9 +127,17 @@ class Environment:
 
     def _remap(self, move: Callable[[], object]) -> None:
         with self.upkeep, self.lock, self._writing:
-            for snapshot in self.snapshots:
-                snapshot.drop()
-            move()
+            snapshots = list(self.snapshots)
+            while True:
+                for snapshot in snapshots:
+                    snapshot.drop()
+                move()
+                try:
+                    for snapshot in snapshots:
+                        snapshot.refresh()
+                    return
+                except lmdb.MapResizedError:  # once more, meanwhile
+                    move = partial(self._env.set_mapsize, 0)
 
     def _reopen(self) -> None:
         self._env.close()

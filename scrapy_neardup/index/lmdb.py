@@ -49,8 +49,9 @@ BACKLOG = 100_000
 LOAD = 1 << 20
 #: Seconds between two looks for what has expired.
 EXPIRE = 3600.0
-#: Seconds that closing waits for the disk.
-CLOSE_TIMEOUT = 10.0
+OTHER_WRITER = "another process holds its lock"
+#: Seconds that flushing and closing wait for the disk.
+TIMEOUT = 10.0
 
 
 class LmdbIndex:
@@ -80,13 +81,22 @@ class LmdbIndex:
         #: Documents to be marked as dead; those being committed still under their temporary number.
         self._removals: list[int] = []
         self._committing: set[int] = set()
+        #: First numbers of blocks of our own that came from the overlay, until the snapshot has them.
+        self._own: set[int] = set()
+        #: The state that the overlay agrees with.
+        self._applied = State()
+        self._resized = False
         #: Numbers on disk of documents that were handed out under a temporary one.
         self._aliases: dict[int, int] = {}
         self._look_at = self._expire_at = 0.0
         self._seen = -1
-        self._flushing = self._closing = False
+        #: How many flushes were asked for, and how many of them are done.
+        self._flushes = self._flushed = 0
+        self._closing = False
+        #: What keeps documents from the disk, and what keeps runs from being made and merged.
         self._error: Exception | None = None
-        self._retry_at = self._retry_after = 0.0
+        self._upkeep_error: Exception | None = None
+        self._retry_at = self._retry_after = self._upkeep_at = 0.0
         self._counts = {"commits": 0, "commit_errors": 0, "forgotten": 0}
         with contextlib.ExitStack() as undo:
             if path is not None:
@@ -186,7 +196,7 @@ class LmdbIndex:
                     del self._pending[number]
                 elif number < 0 and number not in self._committing and number in self._columns:
                     self._queue.remove(number)
-            self._columns.remove([number for number in numbers if number not in self._committing])
+            self._columns.remove(numbers)
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
         """See `Index`. A large load goes past the log, straight into a run."""
@@ -200,6 +210,9 @@ class LmdbIndex:
             numbers.append(np.arange(first, first + len(part.urls)))
         for _ in self._upkeep():
             pass
+        with self._wake:  # a commit under way keeps the overlay from moving on
+            self._wake.wait_for(lambda: not self._committing, TIMEOUT)
+            self._refresh()
         return np.concatenate(numbers) if numbers else np.empty(0, np.int64)
 
     # Life
@@ -208,13 +221,15 @@ class LmdbIndex:
         """See `Index`."""
         with self._wake:
             self._require_open()
-            self._flushing, self._retry_at = True, 0.0
+            self._flushes += 1
+            ticket, self._retry_at = self._flushes, 0.0
             self._wake.notify_all()
-            self._wake.wait_for(lambda: not self._flushing)
-            if self._error is not None and self._queue:
+            done = self._wake.wait_for(lambda: self._flushed >= ticket, TIMEOUT)
+            changes = len(self._queue) + len(self._removals)
+            if changes and (self._error is not None or not done):
                 raise IndexUnavailable(
-                    f"{len(self._queue)} documents cannot be written to the index in {self._environment.path} "
-                    f"({self._error}): free space on its disk; until then they are kept in memory."
+                    f"{changes} changes cannot be written to the index in {self._environment.path} "
+                    f"({self._error or OTHER_WRITER}): free space on its disk; until then they are kept in memory."
                 ) from self._error
 
     def compact(self) -> None:
@@ -238,7 +253,7 @@ class LmdbIndex:
                 "backlog": len(self._queue),
                 "runs": len(state.runs),
                 "bytes": self._environment.size(),
-                "degraded": int(self._error is not None),
+                "degraded": int(self._error is not None or self._upkeep_error is not None),
                 **self._counts,
             }
 
@@ -255,11 +270,11 @@ class LmdbIndex:
                 return
             self._closing, self._retry_at = True, 0.0
             self._wake.notify_all()
-        self._thread.join(CLOSE_TIMEOUT)
-        lost = len(self._queue)
+        self._thread.join(TIMEOUT)
+        lost = len(self._queue) + len(self._removals)
         if not self._thread.is_alive():
             with self.lock:
-                self._snapshot.drop()
+                self._snapshot.close()
             if not self._environment.scratch:
                 with contextlib.suppress(
                     OSError
@@ -268,8 +283,8 @@ class LmdbIndex:
             self._close.close()
         if lost:
             raise IndexUnavailable(
-                f"{lost} documents could not be written to the index in {self._environment.path} "
-                f"({self._error or 'another process holds its lock'}) and are forgotten: copies of them will pass."
+                f"{lost} changes could not be written to the index in {self._environment.path} "
+                f"({self._error or OTHER_WRITER}) and are forgotten: copies of new documents will pass."
             )
 
     # The thread
@@ -280,31 +295,33 @@ class LmdbIndex:
             with self._wake:
                 if upkeep is None:
                     self._wake.wait_for(self._due, self._patience())
-                due, closing = self._due(), self._closing
+                due, closing, flushes = self._due(), self._closing, self._flushes
             try:
                 if due:
                     while self._commit():
                         pass
                     self._error, self._retry_after = None, 0.0
-                if closing:
-                    return
+            except Exception as error:  # noqa: BLE001  # whatever it is, the crawl goes on
+                self._failed(error)
+            with self._wake:
+                self._flushed = flushes
+                self._wake.notify_all()
+            if closing:
+                return
+            try:
+                if self._resized:
+                    self._resized = False
+                    self._environment.adopt_size()
                 if upkeep is None and self._upkeep_due():
                     upkeep = self._upkeep()
                 if upkeep is not None and next(upkeep, self) is self:
-                    upkeep = None
-            except Exception as error:  # noqa: BLE001  # whatever it is, the crawl goes on
+                    upkeep = self._upkeep_error = None
+            except Exception as error:  # noqa: BLE001
                 upkeep = None
-                self._failed(error)
-                if closing:
-                    return
-            finally:
-                with self._wake:
-                    if due:
-                        self._flushing = False
-                        self._wake.notify_all()
+                self._upkeep_failed(error)
 
     def _due(self) -> bool:
-        if self._flushing or self._closing:
+        if self._flushes > self._flushed or self._closing:
             return True
         now = time.monotonic()
         waiting = bool(self._queue or self._removals)
@@ -318,7 +335,7 @@ class LmdbIndex:
         """Return the seconds until something may be due."""
         if self._queue or self._removals:
             return max(0.001, max(self._queued_at + INTERVAL, self._retry_at) - time.monotonic())
-        return 1.0
+        return INTERVAL
 
     def _note_work(self) -> None:
         """Start the clock of the next commit."""
@@ -358,9 +375,12 @@ class LmdbIndex:
             self._queued_at = time.monotonic()
             while len(self._aliases) > 4 * FOLD:
                 del self._aliases[next(iter(self._aliases))]
-            self._refresh(own=first)
+            if numbers:
+                self._own.add(first)
             self._columns.remove(self._removals)
-            urgent = self._flushing or self._closing
+            self._refresh()
+            self._wake.notify_all()
+            urgent = self._flushes > self._flushed or self._closing
             return len(self._queue) >= GROUP or (urgent and bool(self._queue or self._removals))
 
     def _append(self, documents: Documents, removals: Sequence[int]) -> int:
@@ -380,7 +400,7 @@ class LmdbIndex:
 
     def _upkeep_due(self) -> bool:
         with self.lock:
-            if self._closing:
+            if self._closing or time.monotonic() < self._upkeep_at:
                 return False
             self._catch_up()
             state = self._snapshot.state
@@ -415,6 +435,18 @@ class LmdbIndex:
                 self._columns.remove([self._queue.popleft()])
                 self._counts["forgotten"] += 1
 
+    def _upkeep_failed(self, error: Exception) -> None:
+        with self.lock:
+            if self._upkeep_error is None:
+                logger.error(
+                    "The index in %s cannot be maintained (%s): the crawl goes on, searches become slower.",
+                    self._environment.path,
+                    error,
+                    exc_info=not isinstance(error, (lmdb.Error, OSError)),
+                )
+            self._upkeep_error = error
+            self._upkeep_at = time.monotonic() + RETRY[1]
+
     # Keeping up with other processes
 
     def _catch_up(self) -> None:
@@ -424,13 +456,12 @@ class LmdbIndex:
         if now >= self._look_at:
             self._look_at = now + FRESH
             if self._environment.last_transaction() != self._seen:
-                with contextlib.suppress(
-                    lmdb.MapResizedError
-                ):  # the thread adopts the new size with its next commit
-                    self._refresh()
+                self._refresh()
+        if self._snapshot.state is not self._applied:  # the memory map has moved, and the snapshot on with it
+            self._apply()
 
-    def _refresh(self, own: int = -1) -> None:
-        """Move on to the newest commit. The block that begins with *own* is in the overlay already.
+    def _refresh(self) -> None:
+        """Move on to the newest commit.
 
         While a block of our own is on its way to the disk, it could not be told from those of others: then this
         waits for the refresh that follows the commit.
@@ -438,18 +469,30 @@ class LmdbIndex:
         if self._committing:
             return
         seen = self._environment.last_transaction()
-        before = self._snapshot.state
-        if self._snapshot.refresh():
-            state = self._snapshot.state
-            if state.folded > before.folded:
-                numbers = self._columns.numbers()
-                self._columns.remove(numbers[(numbers >= 0) & (numbers < state.folded)].tolist())
-            for first, documents in self._snapshot.blocks(max(before.next, state.folded), state.next):
-                if first != own:
-                    self._columns.append(np.arange(first, first + len(documents.urls)), documents)
-            self._columns.remove(self._snapshot.dead[self._snapshot.dead >= state.folded].tolist())
-            self._hide_removals()
+        try:
+            self._snapshot.refresh()
+        except lmdb.MapResizedError:
+            self._resized = True  # for the thread to adopt; until then the older view has to do
+            self._wake.notify_all()
+            return
+        self._apply()
         self._seen = seen
+
+    def _apply(self) -> None:
+        """Bring the overlay up to the state of the snapshot."""
+        self._hide_removals()
+        state, before = self._snapshot.state, self._applied
+        if self._committing or state is before:
+            return
+        if state.folded > before.folded:
+            numbers = self._columns.numbers()
+            self._columns.remove(numbers[(numbers >= 0) & (numbers < state.folded)].tolist())
+        for first, documents in self._snapshot.blocks(max(before.next, state.folded), state.next):
+            if first not in self._own:
+                self._columns.append(np.arange(first, first + len(documents.urls)), documents)
+        self._own.clear()
+        self._columns.remove(self._snapshot.dead[self._snapshot.dead >= state.folded].tolist())
+        self._applied = state
 
     def _hide_removals(self) -> None:
         """Treat as dead what is not yet marked so on disk."""

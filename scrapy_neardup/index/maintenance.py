@@ -133,7 +133,7 @@ def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
             reader.refresh()
             yield reader
         finally:
-            reader.drop()
+            reader.close()
 
 
 def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:

@@ -52,12 +52,16 @@ class MemoryIndex:
     def confirm(self, document: int, replaces: Sequence[int] = ()) -> None:
         """See `Index`."""
         with self.lock:
-            self._pending.pop(document, None)
-            self._columns.remove(replaces)
+            if document in self._pending:
+                del self._pending[document]
+                self._columns.remove(replaces)
 
     def release(self, document: int) -> None:
         """See `Index`."""
-        self.discard([document])
+        with self.lock:
+            if document in self._pending:
+                del self._pending[document]
+                self._columns.remove([document])
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
         """See `Index`."""
@@ -80,7 +84,8 @@ class MemoryIndex:
     def gauges(self) -> dict[str, int]:
         """See `Index`."""
         with self.lock:
-            return {"documents": len(self._columns), "pending": len(self._pending)}
+            pending = len(self._pending)
+            return {"documents": len(self._columns) - pending, "pending": pending}
 
     def close(self) -> None:
         """See `Index`."""

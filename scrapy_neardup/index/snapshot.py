@@ -73,6 +73,11 @@ class Snapshot:
             self._transaction = None
             self._raw, self._removals = b"", -1
 
+    def close(self) -> None:
+        """Let go of the memory map for good."""
+        self.drop()
+        self._environment.snapshots.discard(self)
+
     def hide(self, documents: Collection[int]) -> None:
         """Treat *documents* as removed until the next change."""
         numbers = np.array(sorted(documents), np.int64)

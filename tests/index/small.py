@@ -1,0 +1,43 @@
+"""An index whose every size is small, so that few documents make many commits, folds, merges and partitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.index import Documents, Header, columns, lmdb, maintenance, storage
+from scrapy_neardup.index import sorted as sorted_tables
+from scrapy_neardup.tables import EQUAL, LAYOUTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+
+HEADER = Header((LAYOUTS[4], EQUAL), (("time", "<u4"), ("tag", "<u8")))
+SIZES = (
+    (lmdb, {"GROUP": 4, "FOLD": 16, "LOAD": 40, "FRESH": 0.0}),
+    (maintenance, {"FOLD": 16, "BLOCK": 8, "STEP": 256}),
+    (storage, {"PARTITION": 8, "MAX_PARTITION_BITS": 4}),
+    (columns, {"COMPARISONS": 64}),
+    (sorted_tables, {"CANDIDATES": 16}),
+)
+
+
+def shrink(patch: pytest.MonkeyPatch, **more: float) -> None:
+    """Make the sizes small; *more* are constants of the module of the index."""
+    for module, values in SIZES:
+        for name, value in values.items():
+            patch.setattr(module, name, value)
+    for name, number in more.items():
+        patch.setattr(lmdb, name, number)
+
+
+def documents(fingerprints: Sequence[int], urls: Sequence[str], time: int = 0) -> Documents:
+    """Documents with a fingerprint and a key made of the URL, which is ``u`` and a number."""
+    keys = np.array([fingerprints, [int(url[1:]) for url in urls]], np.uint64).reshape(2, len(urls))
+    records = np.zeros(len(urls), HEADER.dtype)
+    records["time"] = time
+    records["tag"] = keys[0] ^ keys[1]
+    return Documents(keys, records, list(urls))
