@@ -1,0 +1,248 @@
+"""What is not a whole, local, matching index is refused with one clear error, and never kills the interpreter."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import lmdb
+import numpy as np
+import pytest
+
+from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
+from scrapy_neardup.index import Header, LmdbIndex, directory, open_index
+from scrapy_neardup.tables import EQUAL, LAYOUTS
+
+from .consistency import check
+from .small import HEADER, documents
+
+OPEN_EACH = Path(__file__).with_name("open_each.py")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A closed index of 500 documents in several blocks."""
+    where = tmp_path / "index"
+    with closing(LmdbIndex(where, HEADER)) as index:
+        for start in range(0, 500, 100):
+            numbers = range(start, start + 100)
+            index.add(documents([number * 7 for number in numbers], [f"u{number}" for number in numbers]))
+        index.compact()
+    return where
+
+
+def meta(path: Path, key: bytes, change: dict[str, object]) -> None:
+    with lmdb.open(str(path), max_dbs=4, lib_version=0) as environment:
+        database = environment.open_db(b"meta")
+        with environment.begin(write=True, db=database) as transaction:
+            value = json.loads(transaction.get(key))
+            transaction.put(key, json.dumps({**value, **change}).encode())
+
+
+def test_a_closed_index_opens_again(path: Path) -> None:
+    with closing(LmdbIndex(path, HEADER)) as index:
+        check(index)
+        assert index.gauges()["documents"] == 500
+
+
+def test_taken_as_it_is(path: Path) -> None:
+    with closing(LmdbIndex(path, None)) as index:
+        assert index.header.families == HEADER.families
+
+
+def test_nothing_to_take_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(IndexUnavailable, match="There is no index"):
+        LmdbIndex(tmp_path / "none", None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "difference"),
+    [
+        (replace(HEADER, families=(LAYOUTS[10], EQUAL)), r"tables: index 4\+1, now 10\+1"),
+        (replace(HEADER, record=(("time", "<u4"),)), "record: index"),
+        (replace(HEADER, parameters={"extractor": "plain 1"}), "extractor: index None, now plain 1"),
+    ],
+)
+def test_made_with_other_parameters(path: Path, wanted: Header, difference: str) -> None:
+    with pytest.raises(IndexMismatch, match=f"{difference}.*reset the index"):
+        LmdbIndex(path, wanted)
+    with closing(LmdbIndex(path, HEADER)) as index:  # nothing was changed, and nothing stays locked
+        assert index.gauges()["documents"] == 500
+
+
+def test_unnamed_and_ignored_parameters_do_not_matter(tmp_path: Path) -> None:
+    made = replace(HEADER, parameters={"extractor": "plain 1", "features": {"shingle": 1}})
+    LmdbIndex(tmp_path, made).close()
+    for wanted, ignored in (
+        (replace(made, parameters={"extractor": "", "features": {"shingle": 1}}), ()),
+        (replace(made, parameters={"extractor": "plain 1", "features": {"shingle": 3}}), ("features",)),
+        (replace(made, seed=7), ()),
+    ):
+        with closing(LmdbIndex(tmp_path, wanted, ignore=ignored)) as index:
+            assert index.header == made
+
+
+def test_made_by_a_newer_version(path: Path) -> None:
+    meta(path, b"header", {"format": 2, "families": "of another kind"})
+    with pytest.raises(IndexMismatch, match="format 2 .* upgrade scrapy-neardup"):
+        LmdbIndex(path, HEADER)
+
+
+@pytest.mark.parametrize("change", [{"format": "?"}, {"families": 3}, {"record": None}, {"surprise": 1}])
+def test_unreadable_header(path: Path, change: dict[str, object]) -> None:
+    meta(path, b"header", change)
+    with pytest.raises(IndexCorrupted, match="header"):
+        LmdbIndex(path, HEADER)
+
+
+def test_unreadable_state(path: Path) -> None:
+    meta(path, b"state", {"surprise": 1})
+    with pytest.raises(IndexCorrupted, match="state"):
+        LmdbIndex(path, HEADER)
+
+
+def test_truncated_anywhere(path: Path, tmp_path: Path) -> None:
+    """Opened in processes of their own: a read past the end of the file would be a SIGBUS."""
+    whole = (path / "data.mdb").read_bytes()
+    page = os.sysconf("SC_PAGESIZE")
+    sizes = sorted({*range(0, len(whole), page), *range(0, 3 * page, 397), len(whole) - 1})
+    result = subprocess.run(
+        [
+            sys.executable,
+            str(OPEN_EACH),
+            str(path),
+            str(tmp_path / "copies"),
+            *map(str, [*sizes, len(whole)]),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    outcomes = dict(json.loads(line) for line in result.stdout.splitlines())
+    assert outcomes.pop(len(whole)) == "opened"
+    assert len(outcomes) == len(sizes) > 20
+    assert set(outcomes.values()) == {"IndexCorrupted"}, outcomes
+
+
+@pytest.mark.parametrize("emptied", [False, True], ids=["missing", "empty"])
+def test_a_lost_data_file_is_no_new_index(path: Path, emptied: bool) -> None:
+    (path / "data.mdb").unlink()
+    if emptied:
+        (path / "data.mdb").touch()
+    for _ in range(2):  # the second time, the file is what LMDB made of it the first time
+        with pytest.raises(IndexCorrupted, match="should hold 500 documents.*NEARDUP_RESET"):
+            LmdbIndex(path, HEADER)
+    with closing(LmdbIndex(path, HEADER, reset=True)) as index:
+        assert index.gauges()["documents"] == 0
+
+
+def test_an_empty_file_that_never_was_an_index_becomes_one(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").touch()
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        assert index.gauges()["documents"] == 0
+
+
+def test_garbage(path: Path) -> None:
+    size = (path / "data.mdb").stat().st_size
+    for garbage in (b"x", b"\0" * size, np.random.default_rng(1).bytes(size), b"SQLite format 3\0" * 512):
+        (path / "data.mdb").write_bytes(garbage)
+        with pytest.raises(IndexCorrupted, match=r"damaged \(.*\): restore it from a copy"):
+            LmdbIndex(path, HEADER)
+
+
+def test_garbage_beside_the_data_file_does_no_harm(path: Path) -> None:
+    (path / "lock.mdb").write_bytes(b"x" * 8192)
+    (path / "index.json").write_bytes(b"{")
+    (path / "notes.txt").write_text("mine")
+    with closing(LmdbIndex(path, HEADER)) as index:
+        assert index.gauges()["documents"] == 500
+    assert json.loads((path / "index.json").read_text())["documents"] == 500
+
+
+def test_a_file_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("here")
+    for where in (tmp_path / "file", tmp_path / "file" / "index"):
+        with pytest.raises(
+            IndexUnavailable, match="cannot be written .*: change its permissions, or set NEARDUP_DIR"
+        ):
+            LmdbIndex(where, HEADER)
+
+
+def test_unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(IndexUnavailable, match=r"cannot be written \(Permission denied\)"):
+        LmdbIndex(tmp_path, HEADER)
+
+
+def test_network_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory, "file_system", lambda path: "nfs4")
+    with pytest.raises(IndexUnavailable, match=r"network file system \(nfs4\).*local disk"):
+        LmdbIndex(tmp_path, HEADER)
+    assert not (tmp_path / "data.mdb").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux has /proc.")
+def test_the_file_system_of_a_path() -> None:
+    assert directory.file_system(Path("/proc/self")) == "proc"
+    assert directory.file_system(Path("/")) not in ("", "proc")
+
+
+def test_address_space_limit(tmp_path: Path) -> None:
+    """Where 64 GiB of address space cannot be had, less has to do."""
+    code = (
+        "import resource, sys; from contextlib import closing; from pathlib import Path; import numpy\n"
+        "from scrapy_neardup.index import FingerprintIndex\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
+        "with FingerprintIndex.open(sys.argv[1]) as index: print(index.add([1, 2]).tolist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert (done.stdout.strip(), done.returncode) == ("[0, 1]", 0), done.stderr
+
+
+def test_reset_empties_it(path: Path) -> None:
+    with closing(open_index(path, replace(HEADER, record=()), reset=True)) as index:
+        assert index.gauges()["documents"] == 0
+
+
+def test_reset_while_in_use_is_refused(path: Path) -> None:
+    with closing(open_index(path, HEADER)) as index:
+        with pytest.raises(IndexUnavailable, match="in use and cannot be reset: stop the other crawl"):
+            open_index(path, HEADER, reset=True)
+        assert index.gauges()["documents"] == 500
+    with closing(open_index(path, HEADER, reset=True)) as index:
+        assert index.gauges()["documents"] == 0
+
+
+def test_reset_while_another_process_uses_it_is_refused(path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from scrapy_neardup.index import LmdbIndex\n"
+        "index = LmdbIndex(Path(sys.argv[1]), None); print('open', flush=True); sys.stdin.read(); index.close()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(IndexUnavailable, match="in use and cannot be reset"):
+            LmdbIndex(path, HEADER, reset=True)
+        other.send_signal(signal.SIGKILL)  # its lock goes with it
+        other.wait()
+    with closing(LmdbIndex(path, HEADER, reset=True)) as index:
+        assert index.gauges()["documents"] == 0
