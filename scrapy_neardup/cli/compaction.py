@@ -16,10 +16,12 @@ from scrapy_neardup.index.directory import DATA, LOCK
 from scrapy_neardup.index.maintenance import STEP, merge_all, reading
 from scrapy_neardup.index.storage import encode_block, number_key
 
-from .documents import held
-from .opening import alone, environment_of
+from .documents import held, sound_blocks
+from .opening import alone, environment_of, reading_ahead, require_sound
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from scrapy_neardup.index import Documents, Header
@@ -29,11 +31,11 @@ if TYPE_CHECKING:
 PREFIX = "compact-"
 
 
-def compact(path: Path) -> tuple[int, int]:
+def compact(path: Path, progress: Callable[[int, int], None]) -> tuple[int, int]:
     """Merge all runs of the index in *path*, rewrite its file without what was removed; returns its bytes before, after.
 
-    The copy takes the place of the file in one step, once it is on disk. Raises `IndexUnavailable` while others use
-    the index.
+    The copy takes the place of the file in one step, once it is on disk. *progress* is told about the check that
+    comes first. Raises `IndexUnavailable` while others use the index, `IndexCorrupted` if the check finds something.
     """
     with alone(path):
         for left in path.glob(f"{PREFIX}*"):
@@ -42,6 +44,8 @@ def compact(path: Path) -> tuple[int, int]:
         with tempfile.TemporaryDirectory(prefix=PREFIX, dir=path) as folder:
             copy = Path(folder, DATA)
             with environment_of(path) as (environment, header):
+                with reading_ahead(path / DATA):
+                    require_sound(environment, header, progress)
                 for _ in merge_all(environment, header):
                     pass
                 _purge(environment, header)
@@ -74,7 +78,7 @@ def _purge(environment: Environment, header: Header) -> None:
     with reading(environment, header) as reader:
         for run in reader.state.runs:
             alive = held(reader, run)
-            for first, documents in reader.blocks(run.start, run.stop, check=True):
+            for first, documents in sound_blocks(reader, run.start, run.stop):
                 stop = first + len(documents.urls)
                 gone = np.flatnonzero(~alive[first - run.start : stop - run.start])
                 if not len(gone):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import struct
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -37,10 +39,20 @@ def live_documents(
     for start, stop, run in (*ranges, (state.folded, state.next, None)):
         alive = np.ones(stop - start, bool) if run is None else held(reader, run)
         alive[reader.dead[(reader.dead >= start) & (reader.dead < stop)] - start] = False
-        for first, documents in reader.blocks(start, stop, check=True):
+        for first, documents in sound_blocks(reader, start, stop):
             rows = np.flatnonzero(alive[first - start : first - start + len(documents.urls)])
             yield rows + first, documents.take(rows)
             progress(first + len(documents.urls) - oldest, state.next - oldest)
+
+
+def sound_blocks(reader: Snapshot, start: int, stop: int) -> Iterator[tuple[int, Documents]]:
+    """Yield what `Snapshot.blocks` does. Raises `IndexCorrupted` for whatever cannot be a block."""
+    try:
+        yield from reader.blocks(start, stop, check=True)
+    except (ValueError, struct.error) as error:
+        raise IndexCorrupted(
+            f"A block of documents cannot be decoded ({error}): run `scrapy-neardup index check`."
+        ) from error
 
 
 def held(reader: Snapshot, run: Run) -> NDArray[np.bool_]:
@@ -78,11 +90,12 @@ def older_than(reader: Snapshot, oldest: float, progress: Callable[[int, int], N
 
 
 def of_hosts(reader: Snapshot, hosts: set[str], progress: Callable[[int, int], None]) -> list[int]:
-    """Return the numbers of documents whose URL has one of *hosts*."""
+    """Return the numbers of documents whose URL has one of *hosts* (in lower case)."""
+    somewhere = re.compile("|".join(map(re.escape, hosts)), re.IGNORECASE)  # parsing takes much longer
     found: list[int] = []
     for numbers, documents in live_documents(reader, progress):
         rows = zip(numbers.tolist(), documents.urls, strict=True)
-        found += [number for number, url in rows if host_of(url) in hosts]
+        found += [number for number, url in rows if somewhere.search(url) and host_of(url) in hosts]
     return found
 
 

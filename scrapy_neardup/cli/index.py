@@ -117,7 +117,7 @@ def prune(path: Path, days: float, dry_run: bool) -> None:
     from scrapy_neardup.index.maintenance import maintain, reading
 
     from .documents import forget_all, older_than, require_pages
-    from .opening import opened
+    from .opening import opened, require_sound
 
     oldest = time.time() - days * SECONDS_PER_DAY
     with progress("Looking for old documents") as advance, opened(path) as (environment, header):
@@ -125,6 +125,7 @@ def prune(path: Path, days: float, dry_run: bool) -> None:
         with reading(environment, header) as reader:
             found = older_than(reader, oldest, advance)
         if not dry_run:
+            require_sound(environment, header, advance)
             for _ in maintain(environment, header, int(oldest)):  # whole runs go with their records
                 pass
             with reading(environment, header) as reader:
@@ -184,6 +185,6 @@ def compact(path: Path) -> None:
     """
     from .compaction import compact as compact_index
 
-    with progress("Compacting"):
-        before, after = compact_index(path)
+    with progress("Compacting") as advance:
+        before, after = compact_index(path, advance)
     print_line(f"The file had {size(before)} ({before:,} bytes), now {size(after)} ({after:,} bytes).")
