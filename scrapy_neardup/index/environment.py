@@ -38,6 +38,38 @@ MAX_READERS = 1024
 DATABASES = ("meta", "documents", "runs", "dead")
 
 
+#: All that were opened in this process or, after a fork, by its parent: those must never be finalised in the child,
+#: whose transactions would give up the parent's slots in the table of readers.
+_environments: weakref.WeakSet[Environment] = weakref.WeakSet()
+_inherited: list[object] = []
+_held: list[threading.RLock] = []
+
+
+def _before_fork() -> None:
+    """Take the locks, so that no other thread holds them in the child, where it would never let go."""
+    _held[:] = [environment.lock for environment in _environments]
+    for lock in _held:
+        lock.acquire()
+
+
+def _after_fork() -> None:
+    for lock in _held:
+        lock.release()
+    _held.clear()
+
+
+def _after_fork_in_child() -> None:
+    _after_fork()
+    _inherited.extend(
+        (environment, [snapshot.leave() for snapshot in environment.snapshots])
+        for environment in _environments
+    )
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
+
+
 class Environment:
     """An open LMDB environment. Raises `IndexUnavailable` or `IndexCorrupted` if it cannot be opened.
 
@@ -61,6 +93,7 @@ class Environment:
             check_directory(path)
             check_data_file(path / DATA)
         self._open()
+        _environments.add(self)
         if self.scratch and sys.platform != "win32":
             # Nobody else opens it: without a name, it is gone with the process, however that ends.
             shutil.rmtree(self.path)
@@ -113,17 +146,24 @@ class Environment:
         self._env.copy(str(target), compact=True)
 
     def close(self) -> None:
-        """Close; in a forked child, leave the parent's environment alone."""
-        if os.getpid() == self._pid:
-            with self._writing:
-                self._env.close()
-            if self.scratch:
-                shutil.rmtree(self.path, ignore_errors=True)
+        """Close."""
+        with self._writing:
+            self._env.close()
+        if self.scratch:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    @property
+    def forked(self) -> bool:
+        """Whether this is a child of the process that opened it, which has to leave it alone."""
+        return os.getpid() != self._pid
 
     def require_same_process(self) -> None:
         """Raise `IndexUnavailable` after a fork, across which LMDB must not be used."""
-        if os.getpid() != self._pid:
-            raise IndexUnavailable("The index was opened before a fork: open it again in the child process.")
+        if self.forked:
+            raise IndexUnavailable(
+                "The index was opened before a fork, which LMDB does not survive: start child processes by "
+                'multiprocessing\'s method "spawn" or "forkserver".'
+            )
 
     def _remap(self, move: Callable[[], object]) -> None:
         with self.upkeep, self.lock, self._writing:

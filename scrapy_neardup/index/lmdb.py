@@ -149,7 +149,7 @@ class LmdbIndex:
     def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Any) -> int:
         """See `Index`."""
         with self.lock:
-            self._require_open()
+            self.require_open()
             number = self._serial
             self._serial -= 1
             self._columns.append(
@@ -173,6 +173,7 @@ class LmdbIndex:
             self.discard(replaces)
             if len(self._queue) >= GROUP:
                 self._wake.notify_all()
+            self._trim()
 
     def release(self, document: int) -> None:
         """See `Index`."""
@@ -184,9 +185,17 @@ class LmdbIndex:
     def discard(self, documents: Sequence[int]) -> None:
         """See `Index`."""
         with self.lock:
-            self._require_open()
+            self.require_open()
             numbers = [self._aliases.get(document, document) for document in documents]
-            later = [number for number in numbers if number >= 0 or number in self._committing]
+            runs = np.array(
+                [number for number in numbers if number >= 0 and number not in self._columns], np.int64
+            )
+            filed = set(self._snapshot.filed(np.unique(runs)).tolist()) if len(runs) else set()
+            later = [
+                number
+                for number in numbers
+                if number in self._committing or number in filed or (number >= 0 and number in self._columns)
+            ]
             if later:
                 self._note_work()
                 self._removals.extend(later)
@@ -200,16 +209,22 @@ class LmdbIndex:
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
         """See `Index`. A large load goes past the log, straight into a run."""
-        self._require_open()
+        self.require_open()
         numbers = []
         for start in range(0, len(documents.urls), LOAD):
             rows = slice(start, start + LOAD)
             part = Documents(documents.keys[:, rows], documents.records[rows], documents.urls[rows])
             small = len(part.urls) < FOLD
-            first = self._append(part, ()) if small else load(self._environment, self.header, part)
+            with self._reporting():
+                first = (
+                    self._append(part, ()).next - len(part.urls)
+                    if small
+                    else load(self._environment, self.header, part)
+                )
             numbers.append(np.arange(first, first + len(part.urls)))
-        for _ in self._upkeep():
-            pass
+        with self._reporting():
+            for _ in self._upkeep():
+                pass
         with self._wake:  # a commit under way keeps the overlay from moving on
             self._wake.wait_for(lambda: not self._committing, TIMEOUT)
             self._refresh()
@@ -220,7 +235,7 @@ class LmdbIndex:
     def flush(self) -> None:
         """See `Index`."""
         with self._wake:
-            self._require_open()
+            self.require_open()
             self._flushes += 1
             ticket, self._retry_at = self._flushes, 0.0
             self._wake.notify_all()
@@ -235,8 +250,9 @@ class LmdbIndex:
     def compact(self) -> None:
         """Merge all runs into one, without what was removed."""
         self.flush()
-        for _ in merge_all(self._environment, self.header):
-            pass
+        with self._reporting():
+            for _ in merge_all(self._environment, self.header):
+                pass
         with self.lock:
             self._refresh()
 
@@ -253,7 +269,7 @@ class LmdbIndex:
                 "backlog": len(self._queue),
                 "runs": len(state.runs),
                 "bytes": self._environment.size(),
-                "degraded": int(self._error is not None or self._upkeep_error is not None),
+                "degraded": int(self._is_degraded()),
                 **self._counts,
             }
 
@@ -265,6 +281,8 @@ class LmdbIndex:
 
     def close(self) -> None:
         """Write what is confirmed, drop what is pending, close. Raises `IndexUnavailable` if writing failed."""
+        if self._environment.forked:
+            return
         with self._wake:
             if self._closing:
                 return
@@ -286,6 +304,19 @@ class LmdbIndex:
                 f"{lost} changes could not be written to the index in {self._environment.path} "
                 f"({self._error or OTHER_WRITER}) and are forgotten: copies of new documents will pass."
             )
+
+    def _is_degraded(self) -> bool:
+        late = (self._queue or self._removals) and time.monotonic() > self._queued_at + TIMEOUT
+        return self._error is not None or self._upkeep_error is not None or bool(late)
+
+    @contextlib.contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except (lmdb.Error, OSError) as error:
+            raise IndexUnavailable(
+                f"The index in {self._environment.path} cannot be written ({error}): free space on its disk."
+            ) from error
 
     # The thread
 
@@ -353,7 +384,7 @@ class LmdbIndex:
             documents = self._columns.fetch(numbers)
             self._committing = set(numbers)
         try:
-            first = self._append(documents, removals)
+            state = self._append(documents, removals)
         except BaseException:
             with self.lock:  # nothing was written, so what was removed meanwhile need not be
                 gone = self._committing.intersection(self._removals)
@@ -364,7 +395,8 @@ class LmdbIndex:
             raise
         with self.lock:
             self._committing = set()
-            new = range(first, first + len(numbers))
+            first = state.next - len(numbers)
+            new = range(first, state.next)
             self._columns.renumber(numbers, new)
             self._aliases.update(zip(numbers, new, strict=True))
             for _ in numbers:
@@ -378,15 +410,17 @@ class LmdbIndex:
             if numbers:
                 self._own.add(first)
             self._columns.remove(self._removals)
+            if removals:
+                self._snapshot.expect(state.removals)
             self._refresh()
             self._wake.notify_all()
             urgent = self._flushes > self._flushed or self._closing
             return len(self._queue) >= GROUP or (urgent and bool(self._queue or self._removals))
 
-    def _append(self, documents: Documents, removals: Sequence[int]) -> int:
-        """Commit documents and removals to the log; returns the number of the first document."""
+    def _append(self, documents: Documents, removals: Sequence[int]) -> State:
+        """Commit documents and removals to the log; returns the state that this leads to."""
 
-        def work(transaction: lmdb.Transaction) -> int:
+        def work(transaction: lmdb.Transaction) -> State:
             state = read_state(self._environment, transaction)
             put_blocks(self._environment, transaction, state.next, documents)
             for number in removals:
@@ -394,7 +428,7 @@ class LmdbIndex:
             stop = state.next + len(documents.urls)
             newer = replace(state, next=stop, removals=state.removals + bool(removals))
             write_state(self._environment, transaction, newer)
-            return state.next
+            return newer
 
         return self._environment.write(work)
 
@@ -431,9 +465,15 @@ class LmdbIndex:
             self._counts["commit_errors"] += 1
             self._retry_after = min(RETRY[1], 2 * self._retry_after or RETRY[0])
             self._retry_at = time.monotonic() + self._retry_after
-            while len(self._queue) > BACKLOG:
-                self._columns.remove([self._queue.popleft()])
-                self._counts["forgotten"] += 1
+            self._trim()
+
+    def _trim(self) -> None:
+        """Forget the oldest of what waits for the disk too long, but for what is being written."""
+        while len(self._queue) > BACKLOG + len(self._committing):
+            place = len(self._committing)
+            self._columns.remove([self._queue[place]])
+            del self._queue[place]
+            self._counts["forgotten"] += 1
 
     def _upkeep_failed(self, error: Exception) -> None:
         with self.lock:
@@ -451,7 +491,7 @@ class LmdbIndex:
 
     def _catch_up(self) -> None:
         """Take in what other processes have committed, looking for it now and then."""
-        self._require_open()
+        self.require_open()
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + FRESH
@@ -498,7 +538,8 @@ class LmdbIndex:
         """Treat as dead what is not yet marked so on disk."""
         self._snapshot.hide({number for number in self._removals if number >= 0})
 
-    def _require_open(self) -> None:
+    def require_open(self) -> None:
+        """Raise `IndexUnavailable` if it is closed, or was opened before a fork."""
         self._environment.require_same_process()
         if self._closing:
             raise IndexUnavailable("The index is closed: open it again.")

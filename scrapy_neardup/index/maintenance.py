@@ -128,6 +128,7 @@ def put_blocks(
 def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
     """Read the newest commit, with the memory map kept in place by this thread."""
     with environment.upkeep:
+        environment.reader_check()
         reader = Snapshot(environment, header)
         try:
             reader.refresh()
@@ -203,16 +204,19 @@ def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> I
     gone = sum(int(np.searchsorted(dead, run.stop) - np.searchsorted(dead, run.start)) for run in runs)
     documents = sum(run.documents for run in runs)
     merged = _new_run(environment, reader.header, runs[0].start, runs[-1].stop, documents - gone)
+    written = 0
 
     def partitions() -> Iterator[tuple[bytes, bytes]]:
+        nonlocal written
         for place in range(sum(len(family) for family in reader.header.families)):
             for partition in range(1 << merged.bits):
                 parts = [_slice(reader, run, place, partition, merged.bits) for run in runs]
                 entries = merge_entries(parts, dead)
+                written += 0 if place else len(entries.keys)
                 yield partition_key(merged.id, place, partition), encode_entries(entries)
 
     yield from _write(environment, partitions())
-    _switch(environment, merged, runs, dead)
+    _switch(environment, replace(merged, documents=written), runs, dead)
     reader.refresh()
     yield from _sweep(environment, reader)
 

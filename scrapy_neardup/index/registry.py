@@ -51,7 +51,9 @@ def open_index(
             index = SharedIndex(where, wanted, ignore=ignore, window=window, reset=reset)
             if where is not None:
                 _open[where] = index
-        elif wanted is not None:
-            index.header.require(wanted, str(where), ignore)
+        else:
+            index.require_open()
+            if wanted is not None:
+                index.header.require(wanted, str(where), ignore)
         index.users += 1
         return index

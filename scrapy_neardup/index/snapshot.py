@@ -73,6 +73,12 @@ class Snapshot:
             self._transaction = None
             self._raw, self._removals = b"", -1
 
+    def leave(self) -> lmdb.Transaction | None:
+        """Hand over the transaction without ending it, as a forked child has to."""
+        self._partitions.clear()
+        transaction, self._transaction = self._transaction, None
+        return transaction
+
     def close(self) -> None:
         """Let go of the memory map for good."""
         self.drop()
@@ -84,6 +90,22 @@ class Snapshot:
         numbers = numbers[~is_member(numbers, self.dead)]
         if len(numbers):
             self.dead = np.insert(self.dead, np.searchsorted(self.dead, numbers), numbers)
+
+    def expect(self, removals: int) -> None:
+        """Take the next change of what is removed, which makes them *removals*, for what is hidden already."""
+        if self._removals == removals - 1:
+            self._removals = removals
+
+    def filed(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of *documents* that have entries in a run; removed ones have until the next merge."""
+        parts = [np.empty(0, np.int64)]
+        for run in self.state.runs:
+            among = documents[(documents >= run.start) & (documents < run.stop)]
+            if len(among):
+                keys = self.header.families[0].keys(self.fetch(among).keys[0])[0]
+                for position, document, _ in self._search_run(run, 0, keys, keys, 64, 0):
+                    parts.append(among[position][document == among[position]])
+        return np.concatenate(parts)
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
         """Find the documents of all runs within *distance* bits of *keys*; the same pair perhaps repeatedly."""

@@ -30,7 +30,7 @@ for size in map(int, sizes):
             outcome = "opened"
         except NearDupError as error:
             outcome = type(error).__name__
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001
             outcome = repr(error)
         os.write(writing, outcome.encode())
         os._exit(0)

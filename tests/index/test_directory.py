@@ -70,7 +70,7 @@ def test_nothing_to_take_as_it_is(tmp_path: Path) -> None:
     ],
 )
 def test_made_with_other_parameters(path: Path, wanted: Header, difference: str) -> None:
-    with pytest.raises(IndexMismatch, match=f"{difference}.*reset the index"):
+    with pytest.raises(IndexMismatch, match=rf"{difference}.*reset the index"):
         LmdbIndex(path, wanted)
     with closing(LmdbIndex(path, HEADER)) as index:  # nothing was changed, and nothing stays locked
         assert index.gauges()["documents"] == 500
@@ -90,7 +90,7 @@ def test_unnamed_and_ignored_parameters_do_not_matter(tmp_path: Path) -> None:
 
 def test_made_by_a_newer_version(path: Path) -> None:
     meta(path, b"header", {"format": 2, "families": "of another kind"})
-    with pytest.raises(IndexMismatch, match="format 2 .* upgrade scrapy-neardup"):
+    with pytest.raises(IndexMismatch, match=r"format 2 .* upgrade scrapy-neardup"):
         LmdbIndex(path, HEADER)
 
 
@@ -137,7 +137,7 @@ def test_a_lost_data_file_is_no_new_index(path: Path, emptied: bool) -> None:
     if emptied:
         (path / "data.mdb").touch()
     for _ in range(2):  # the second time, the file is what LMDB made of it the first time
-        with pytest.raises(IndexCorrupted, match="should hold 500 documents.*NEARDUP_RESET"):
+        with pytest.raises(IndexCorrupted, match=r"should hold 500 documents.*NEARDUP_RESET"):
             LmdbIndex(path, HEADER)
     with closing(LmdbIndex(path, HEADER, reset=True)) as index:
         assert index.gauges()["documents"] == 0
@@ -170,7 +170,7 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("here")
     for where in (tmp_path / "file", tmp_path / "file" / "index"):
         with pytest.raises(
-            IndexUnavailable, match="cannot be written .*: change its permissions, or set NEARDUP_DIR"
+            IndexUnavailable, match=r"cannot be written .*: change its permissions, or set NEARDUP_DIR"
         ):
             LmdbIndex(where, HEADER)
 

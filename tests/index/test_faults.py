@@ -1,0 +1,610 @@
+"""Full disk, full map, forks, stopped and killed processes: searches go on, nothing stored is lost, each is reported."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index import LmdbIndex, environment, lmdb, maintenance, open_index
+
+from .consistency import check
+from .small import HEADER, documents, shrink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).parents[2]
+
+
+def store(index: LmdbIndex, *numbers: int) -> None:
+    """Reserve and confirm documents u1, u2 ..."""
+    for number in numbers:
+        new = documents([number], [f"u{number}"])
+        index.confirm(index.reserve(new.keys[:, 0], new.records[0], new.urls[0], None))
+
+
+def has(index: LmdbIndex, number: int) -> bool:
+    matches = index.search(1, np.array([number], np.uint64))
+    return index.fetch(matches.document).urls == [f"u{number}"]
+
+
+def wait(until: Callable[[], object], seconds: float = 5) -> None:
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[LmdbIndex]:
+    with closing(LmdbIndex(tmp_path / "index", HEADER)) as index:
+        yield index
+
+
+def script(body: str, *arguments: object) -> subprocess.Popen[str]:
+    """Run *body* in another process, with the helpers of this module."""
+    head = "import sys; sys.path.insert(0, sys.argv.pop(1)); from tests.index.test_faults import *\n"
+    return subprocess.Popen(
+        [sys.executable, "-c", head + body, str(ROOT), *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(body: str, *arguments: object) -> str:
+    with script(body, *arguments) as process:
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    return output + errors
+
+
+FULL_DISK = """
+import resource
+index = LmdbIndex(Path(sys.argv[1]), HEADER)
+store(index, *range(100))
+index.flush()
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (index.gauges()["bytes"] + 4096, hard))
+store(index, *range(100, 3000))
+wait(lambda: index.gauges()["degraded"])
+store(index, *range(3000, 3100))
+assert all(has(index, number) for number in range(3100))
+try:
+    index.flush()
+except IndexUnavailable as error:
+    print("flush:", error)
+gauges = index.gauges()
+assert gauges["degraded"] == 1 and gauges["documents"] == 3100 and gauges["backlog"] > 2000, gauges
+"""
+
+
+def test_full_disk_recovers(tmp_path: Path) -> None:
+    output = run(
+        FULL_DISK
+        + """
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+wait(lambda: not index.gauges()["backlog"])
+gauges = index.gauges()
+assert gauges["degraded"] == 0 and gauges["forgotten"] == 0, gauges
+index.flush()
+check(index)
+index.close()
+""",
+        tmp_path,
+    )
+    assert "changes cannot be written" in output
+    assert output.count("cannot be written to the index") == 1
+    assert output.count("the crawl goes on") == 1  # logged once, by the handler of last resort
+    assert "Traceback" not in output
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        check(index)
+        assert index.gauges()["documents"] == 3100
+        assert all(has(index, number) for number in range(3100))
+
+
+def test_full_disk_to_the_end(tmp_path: Path) -> None:
+    output = run(
+        FULL_DISK
+        + """
+try:
+    index.close()
+except IndexUnavailable as error:
+    print("close:", error)
+index.close()
+""",
+        tmp_path,
+    )
+    assert "close: " in output
+    assert "and are forgotten: copies of new documents will pass" in output
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        check(index)
+        assert all(has(index, number) for number in range(100))
+
+
+def test_full_disk_during_a_bulk_load(tmp_path: Path) -> None:
+    output = run(
+        """
+import resource
+index = LmdbIndex(Path(sys.argv[1]), HEADER)
+store(index, *range(100))
+index.flush()
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, hard))
+for size in (15_000, 20_000):
+    try:
+        index.add(documents(range(size), [f"u{n}" for n in range(1000, 1000 + size)]))
+    except IndexUnavailable as error:
+        print("add:", error)
+assert has(index, 1)
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+index.add(documents([1], ["u500"]))
+index.close()
+""",
+        tmp_path,
+    )
+    assert output.count("add: ") == 2
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        check(index)
+        assert index.gauges()["documents"] == 101
+
+
+def test_upkeep_that_fails_is_reported_once_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shrink(monkeypatch, INTERVAL=0.0, RETRY=(0.01, 0.05))
+    fold, calls = maintenance._fold, []
+
+    def fail(*arguments: Any) -> Iterator[None]:
+        calls.append(arguments)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(maintenance, "_fold", fail)
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        for start in range(0, 100, 10):
+            store(index, *range(start, start + 10))
+            index.flush()
+        wait(lambda: len(calls) > 2)
+        assert index.gauges()["degraded"] == 1
+        assert all(has(index, number) for number in range(100))
+        assert [record.levelno for record in caplog.records] == [logging.ERROR]
+        assert "cannot be maintained" in caplog.text
+        monkeypatch.setattr(maintenance, "_fold", fold)
+        wait(lambda: index.gauges()["runs"] and not index.gauges()["degraded"])
+        check(index)
+
+
+def test_a_commit_that_fails_while_its_documents_are_removed(
+    index: LmdbIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lmdb, "INTERVAL", 0.0)
+    started, go_on = threading.Event(), threading.Event()
+    put = lmdb.put_blocks
+
+    def fail(*arguments: Any) -> None:
+        started.set()
+        go_on.wait(5)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(lmdb, "put_blocks", fail)
+    store(index, 1, 2)
+    assert started.wait(5)
+    index.discard(index.search(1, np.array([1], np.uint64)).document.tolist())
+    assert not has(index, 1)
+    go_on.set()
+    wait(lambda: index.gauges()["degraded"])
+    assert not has(index, 1)
+    assert has(index, 2)
+    monkeypatch.setattr(lmdb, "put_blocks", put)
+    index.flush()
+    assert [has(index, number) for number in (1, 2)] == [False, True]
+    check(index)
+
+
+def test_a_document_removed_during_its_commit(
+    index: LmdbIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lmdb, "INTERVAL", 0.0)
+    started, go_on = threading.Event(), threading.Event()
+    put = lmdb.put_blocks
+
+    def slow(*arguments: Any) -> None:
+        started.set()
+        go_on.wait(5)
+        put(*arguments)
+
+    monkeypatch.setattr(lmdb, "put_blocks", slow)
+    store(index, 1, 2)
+    assert started.wait(5)
+    index.discard(index.search(1, np.array([1], np.uint64)).document.tolist())
+    assert not has(index, 1)
+    go_on.set()
+    index.flush()
+    assert [has(index, number) for number in (1, 2)] == [False, True]
+    assert index.gauges()["documents"] == 1
+    index.close()
+    with closing(LmdbIndex(tmp_path / "index", HEADER)) as again:
+        check(again)
+        assert [has(again, number) for number in (1, 2)] == [False, True]
+
+
+def test_a_flush_covers_what_was_confirmed_before_it(index: LmdbIndex) -> None:
+    for number in range(300):
+        store(index, number)
+        index.flush()
+        assert index.gauges()["backlog"] == 0
+
+
+def test_a_full_backlog_forgets_the_oldest(index: LmdbIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("INTERVAL", 0.0), ("BACKLOG", 10), ("RETRY", (0.01, 0.01))):
+        monkeypatch.setattr(lmdb, name, value)
+    put = lmdb.put_blocks
+    monkeypatch.setattr(lmdb, "put_blocks", lambda *arguments: 1 / 0)
+    store(index, *range(50))
+    wait(lambda: index.gauges()["forgotten"] == 40)
+    assert [number for number in range(50) if has(index, number)] == list(range(40, 50))
+    monkeypatch.setattr(lmdb, "put_blocks", put)
+    index.flush()
+    check(index)
+    assert index.gauges()["documents"] == 10
+
+
+def test_numbers_that_were_never_given_are_not_removed(index: LmdbIndex) -> None:
+    index.add(documents([1], ["u1"]))
+    index.discard([5, -7])
+    index.flush()
+    index.add(documents(range(2, 10), [f"u{n}" for n in range(2, 10)]))
+    assert all(has(index, number) for number in range(1, 10))
+    check(index)
+
+
+def test_removed_twice_by_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second removal comes after a merge that has let go of the document already."""
+    shrink(monkeypatch)
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        index.add(documents(range(40), [f"u{n}" for n in range(40)]))
+        old = index.search(1, np.array([7], np.uint64)).document.tolist()
+        index.discard(old)
+        index.compact()
+        index.discard(old)
+        index.flush()
+        assert index.gauges()["documents"] == 39
+        check(index)
+        index.compact()
+        check(index)
+        assert index.gauges()["documents"] == 39
+
+
+# Fork
+
+
+def in_child(index: LmdbIndex, answers: Any) -> None:
+    new = documents([5], ["u5"])
+    for action in (
+        lambda: has(index, 1),
+        index.flush,
+        index.gauges,
+        lambda: index.reserve(new.keys[:, 0], new.records[0], "u5", None),
+        lambda: index.add(new),
+        lambda: index.discard([1]),
+        lambda: open_index(index.path, HEADER),
+    ):
+        try:
+            answers.put(repr(action()))
+        except IndexUnavailable as error:  # noqa: PERF203
+            answers.put(str(error))
+    index.close()
+    answers.put("closed")
+
+
+def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    with closing(open_index(tmp_path, HEADER)) as index:
+        store(index, 1)
+        index.flush()
+        store(index, 2)
+        assert has(index, 1)
+        readers = index._environment._env.readers()
+        locked, release = threading.Event(), threading.Event()
+
+        def hold() -> None:  # at the moment of the fork
+            with index.lock:
+                locked.set()
+                release.wait(0.3)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert locked.wait(5)
+        child = context.Process(target=in_child, args=(index, answers))
+        child.start()
+        said = [answers.get(timeout=10) for _ in range(8)]
+        child.join(10)
+        thread.join()
+        assert child.exitcode == 0
+        assert said.pop() == "closed"
+        assert all("opened before a fork" in answer for answer in said), said
+        # LMDB's table of readers is shared with the child: what it ended there would be ours.
+        assert index._environment._env.readers() == readers
+        store(index, 3)
+        index.flush()
+        assert [has(index, number) for number in (1, 2, 3)] == [True] * 3
+        check(index)
+
+
+# The map
+
+
+def test_growth_of_the_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "MAP_SIZE", 1 << 20)
+    monkeypatch.setattr(lmdb, "INTERVAL", 0.0)
+    rng = np.random.default_rng(1)
+    stop, failures = threading.Event(), []
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        store(index, 0)
+
+        def search() -> None:
+            while not stop.is_set():
+                try:
+                    assert has(index, 0)
+                    store_one = documents([1], ["u999999"])
+                    index.release(index.reserve(store_one.keys[:, 0], store_one.records[0], "u999999", None))
+                except BaseException as error:  # noqa: PERF203
+                    failures.append(error)
+                    raise
+
+        thread = threading.Thread(target=search)
+        thread.start()
+        try:
+            count = 1
+            for size in (100, 5000, 17_000, 300, 40_000, 16_383, 16_383, 100_000):
+                index.add(
+                    documents(
+                        rng.integers(0, 2**64, size, np.uint64), [f"u{n}" for n in range(count, count + size)]
+                    )
+                )
+                count += size
+                store(index, count)
+                count += 1
+        finally:
+            stop.set()
+            thread.join()
+        assert not failures
+        assert index._environment._env.info()["map_size"] > 1 << 23
+        index.flush()
+        assert index.gauges()["documents"] == count
+        check(index)
+
+
+GROWING = """
+environment.MAP_SIZE = 1 << 20
+lmdb.INTERVAL = 0.0
+first = int(sys.argv[2])
+index = LmdbIndex(Path(sys.argv[1]), HEADER)
+print("open", flush=True)
+sys.stdin.readline()
+for start in range(first, first + 30_000, 3000):
+    index.add(documents(range(start, start + 2000), [f"u{n}" for n in range(start, start + 2000)]))
+    store(index, *range(start + 2000, start + 3000))
+    assert has(index, first) and has(index, start + 2999)
+print("done", flush=True)
+sys.stdin.readline()
+index.close()
+"""
+
+
+def test_two_processes_that_grow_the_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a third one that only searches, and has to follow."""
+    monkeypatch.setattr(environment, "MAP_SIZE", 1 << 20)
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        writers = [script(GROWING, tmp_path, first) for first in (0, 100_000)]
+        for word in ("open", "done"):
+            for writer in writers:
+                assert writer.stdout is not None
+                assert writer.stdin is not None
+                answer = writer.stdout.readline()
+                assert answer == f"{word}\n", writer.communicate()
+            if word == "open":
+                for writer in writers:
+                    writer.stdin.write("\n")
+                    writer.stdin.flush()
+                while writers[0].stdout and len(index.search(1, np.array([1], np.uint64)).document) == 0:
+                    time.sleep(0.01)
+        wait(lambda: index.gauges()["documents"] >= 58_000)
+        for writer in writers:
+            _, errors = writer.communicate("\n", timeout=20)
+            assert (writer.returncode, errors) == (0, "")
+        wait(lambda: index.gauges()["documents"] == 60_000)
+        check(index)
+
+
+# Other processes
+
+
+STOPPED = """
+index = LmdbIndex(Path(sys.argv[1]), HEADER)
+def work(transaction):
+    print("holds", flush=True)
+    time.sleep(60)
+index._environment.write(work)
+"""
+
+
+def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lmdb, "TIMEOUT", 0.5)
+    index = LmdbIndex(tmp_path, HEADER)
+    store(index, 1)
+    index.flush()
+    with script(STOPPED, tmp_path) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "holds\n"
+        other.send_signal(signal.SIGSTOP)
+        try:
+            started = time.monotonic()
+            store(index, *range(2, 2000))
+            assert all(has(index, number) for number in range(1, 2000))
+            assert time.monotonic() - started < 3
+            with pytest.raises(IndexUnavailable, match="another process holds its lock"):
+                index.flush()
+            gauges = index.gauges()
+            assert gauges["backlog"] == 1998
+            assert gauges["degraded"] == 1
+            monkeypatch.setattr(lmdb, "BACKLOG", 500)
+            store(index, 2000)
+            assert has(index, 2)  # on its way to the disk
+            gone = [number for number in range(1, 2001) if not has(index, number)]
+            assert len(gone) == index.gauges()["forgotten"] > 0
+            assert index.gauges()["backlog"] == 1999 - len(gone)
+            assert gone == list(range(gone[0], gone[-1] + 1))
+            assert gone[0] < 1500
+            assert has(index, 2000)
+            started = time.monotonic()
+            with pytest.raises(
+                IndexUnavailable, match=r"\d+ changes .*another process holds its lock.*forgotten"
+            ):
+                index.close()
+            assert time.monotonic() - started < 3
+        finally:
+            other.kill()
+    index._thread.join(10)
+    assert not index._thread.is_alive()
+
+
+STALE = """
+index = LmdbIndex(Path(sys.argv[1]), HEADER)
+assert has(index, 1)
+print("reads", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_reader_that_was_killed_does_not_make_the_file_grow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        store(index, *range(20_000))
+        index.flush()
+        with script(STALE, tmp_path) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "reads\n"
+            other.kill()
+        size = index.gauges()["bytes"]
+        for number in range(100):
+            index.discard([number])
+            index.flush()
+            index.compact()
+        assert index.gauges()["bytes"] < 3 * size
+        check(index)
+
+
+def test_commits_of_another_process_are_seen_within_a_second(index: LmdbIndex, tmp_path: Path) -> None:
+    body = """
+index = LmdbIndex(Path(sys.argv[1]), HEADER)
+for line in sys.stdin:
+    store(index, int(line))
+    print(time.monotonic(), flush=True)
+index.close()
+"""
+    with script(body, tmp_path / "index") as other:
+        assert other.stdout is not None
+        assert other.stdin is not None
+        for number in range(1, 4):
+            other.stdin.write(f"{number}\n")
+            other.stdin.flush()
+            confirmed = float(other.stdout.readline())
+            wait(lambda number=number: has(index, number))
+            assert time.monotonic() - confirmed < 1
+        other.stdin.close()
+        assert other.wait(10) == 0
+
+
+# Use
+
+
+def test_the_same_path_is_one_index(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "index")
+    one = open_index(tmp_path / "index", HEADER)
+    two = open_index(tmp_path / "link", HEADER)
+    assert one is two
+    store(one, 1)
+    one.close()
+    store(two, 2)
+    assert has(two, 1)
+    two.close()
+    with pytest.raises(IndexUnavailable, match="closed"):
+        has(two, 1)
+    with closing(open_index(tmp_path / "index", HEADER)) as again:
+        assert again is not one
+        assert has(again, 1)
+        assert has(again, 2)
+
+
+def test_scratch_indexes_are_apart_and_leave_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    one, two = open_index(None, HEADER), open_index(None, HEADER)
+    store(one, 1)
+    one.flush()
+    assert has(one, 1)
+    assert not has(two, 1)
+    one.close()
+    two.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_everything_is_refused_after_close(tmp_path: Path) -> None:
+    index = LmdbIndex(tmp_path, HEADER)
+    index.close()
+    index.close()
+    new = documents([1], ["u1"])
+    for action in (
+        lambda: has(index, 1),
+        index.flush,
+        index.gauges,
+        index.compact,
+        lambda: index.add(new),
+        lambda: index.discard([1]),
+        lambda: index.reserve(new.keys[:, 0], new.records[0], "u1", None),
+    ):
+        with pytest.raises(IndexUnavailable, match="closed"):
+            action()
+
+
+def test_expiry_drops_whole_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch)
+    now = int(time.time())
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        for first, age in ((0, 1000), (400, 500), (500, 10)):
+            size = {0: 400, 400: 100, 500: 20}[first]
+            numbers = range(first, first + size)
+            index.add(documents(list(numbers), [f"u{n}" for n in numbers], time=now - age))
+        index.discard([3, 450])
+        index.flush()
+        assert index.gauges()["runs"] == 3
+    with closing(LmdbIndex(tmp_path, HEADER, window=400)) as index:
+        wait(lambda: index.gauges()["runs"] == 1)
+        assert index.gauges()["documents"] == 20
+        assert [has(index, number) for number in (0, 399, 400, 499, 500, 519)] == [False] * 4 + [True] * 2
+        index.add(documents([1], ["u1000"], time=now))
+        check_after_expiry(index)
+    with closing(LmdbIndex(tmp_path, HEADER, window=400)) as index:
+        assert index.gauges()["documents"] == 21
+        assert has(index, 510)
+
+
+def check_after_expiry(index: LmdbIndex) -> None:
+    with index.reading() as reader:
+        assert [first for first, _ in reader.blocks(0, 500)] == []
+        assert reader.dead.tolist() == []
