@@ -12,7 +12,7 @@ import numpy as np
 
 from scrapy_neardup.candidates import URL
 from scrapy_neardup.detector import Detector
-from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
+from scrapy_neardup.errors import IndexCorrupted, IndexMismatch
 from scrapy_neardup.index import open_index
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.index import Documents, Header, LmdbIndex
+    from scrapy_neardup.index import Documents, Header
     from scrapy_neardup.index.snapshot import Snapshot
     from scrapy_neardup.index.storage import Run
 
@@ -102,7 +102,8 @@ def of_hosts(reader: Snapshot, hosts: set[str], progress: Callable[[int, int], N
 def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> None:
     """Remove documents by their numbers from the index in *path*; on return that is on disk."""
     with contextlib.closing(open_index(path, None)) as index:
-        _remove(index, numbers)
+        index.discard(numbers)
+        index.flush()
         if merge:
             index.compact()
 
@@ -118,16 +119,10 @@ def forget_urls(path: Path, urls: Sequence[str]) -> tuple[int, list[str]]:
             stored = index.fetch(found.document)
         pairs = zip(found.document.tolist(), stored.urls, strict=True)
         numbers = [number for number, url in pairs if url in wanted]
-        _remove(index, numbers)
+        index.discard(numbers)
+        index.flush()
     known = set(stored.urls)
     return len(numbers), [url for url in wanted if url not in known]
-
-
-def _remove(index: LmdbIndex, numbers: Sequence[int]) -> None:
-    index.discard(numbers)
-    index.flush()
-    if index.gauges()["degraded"]:
-        raise IndexUnavailable("The index cannot be written: free space on its disk, then try again.")
 
 
 def host_of(url: str) -> str | None:
