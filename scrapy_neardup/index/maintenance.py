@@ -238,9 +238,9 @@ def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterato
             write_state(environment, transaction, replace(state, runs=left, removals=state.removals + 1))
             for name in ("documents", "dead"):
                 with transaction.cursor(environment.databases[name]) as cursor:
-                    found = cursor.set_range(number_key(run.start))
-                    while found and bytes(cursor.key()) < number_key(run.stop):
-                        found = cursor.delete()
+                    cursor.set_range(number_key(run.start))
+                    while (key := bytes(cursor.key())) and key < number_key(run.stop):
+                        cursor.delete()
 
         environment.write(work)
         yield
@@ -255,14 +255,14 @@ def _sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
     def work(transaction: lmdb.Transaction) -> bool:
         freed = 0
         with transaction.cursor(environment.databases["runs"]) as cursor:
-            found = cursor.first()
-            while found:
-                run = key_run(cursor.key())
+            cursor.first()
+            while key := bytes(cursor.key()):  # empty at the end, also after deleting the last one
+                run = key_run(key)
                 if run in live:
-                    found = cursor.set_range(partition_key(run + 1, 0, 0))
+                    cursor.set_range(partition_key(run + 1, 0, 0))
                     continue
                 freed += len(cursor.value())
-                found = cursor.delete()
+                cursor.delete()
                 if freed > 16 * STEP:
                     return True
         return False
