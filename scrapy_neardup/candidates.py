@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import mmh3
 import numpy as np
 
 from .fingerprint import BINS, similarity, verify
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from numpy.typing import NDArray
 
     from .fingerprint import Signature
@@ -25,6 +28,27 @@ RECORD = (
     ("shingles", "<u4"),
     ("sketch", f"({BINS},)u1"),
 )
+
+
+def filed_url(url: str) -> str:
+    """Return *url* as it is filed: without its fragment, which no server sees."""
+    return url.partition("#")[0]
+
+
+def url_keys(urls: Sequence[str], seed: int) -> NDArray[np.uint64]:
+    """Hash filed URLs for their table: uint64[n]."""
+    data = (url.encode("utf-8", "surrogatepass") for url in urls)
+    return np.array([mmh3.hash64(each, seed, signed=False)[0] for each in data], np.uint64)
+
+
+def find_urls(index: Index, urls: Iterable[str]) -> list[int]:
+    """Return the numbers of all documents filed under *urls*."""
+    wanted = sorted({filed_url(url) for url in urls})
+    with index.lock:
+        found = index.search(URL, url_keys(wanted, index.header.seed))
+        stored = index.fetch(found.document)
+    pairs = zip(found.document.tolist(), found.query.tolist(), stored.urls, strict=True)
+    return [number for number, query, url in pairs if url == wanted[query]]
 
 
 class Entry(NamedTuple):

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import mmh3
 import numpy as np
 
-from .candidates import FINGERPRINT, RECORD, URL, Candidates, Entry, find_candidates
+from .candidates import (
+    FINGERPRINT,
+    RECORD,
+    URL,
+    Candidates,
+    Entry,
+    filed_url,
+    find_candidates,
+    find_urls,
+    url_keys,
+)
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, Signature
 from .index import Header, open_index
@@ -23,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from numpy.typing import NDArray
     from typing_extensions import Self
 
     from .index import Index
@@ -139,13 +148,7 @@ class Detector:
     def forget(self, url: str) -> int:
         """Remove what is stored under *url*; returns how many documents that were."""
         with self.index.lock:
-            found = self.index.search(URL, self._url_key(url))
-            stored = self.index.fetch(found.document)
-            documents = [
-                number
-                for number, other in zip(found.document.tolist(), stored.urls, strict=True)
-                if other == url
-            ]
+            documents = find_urls(self.index, [url])
             self.index.discard(documents)
             return len(documents)
 
@@ -174,13 +177,9 @@ class Detector:
     def _signed(self, document: str | Signature) -> Signature:
         return document if isinstance(document, Signature) else self.signature(document)
 
-    def _url_key(self, url: str) -> NDArray[np.uint64]:
-        data = url.encode("utf-8", "surrogatepass")
-        return np.array([mmh3.hash64(data, self.index.header.seed, signed=False)[0]], np.uint64)
-
     def _entry(self, signature: Signature, url: str, scope: str) -> Entry:
         keys = np.array([signature.fingerprint, int.from_bytes(signature.digest[:8], "little"), 0], np.uint64)
-        keys[URL:] = self._url_key(url)
+        keys[URL:] = url_keys([url], self.index.header.seed)
         record = np.zeros((), self.index.header.dtype)
         record["digest"] = int.from_bytes(signature.digest[8:], "little")
         record["scope"] = mmh3.hash64(scope, signed=False)[0] if scope else 0
@@ -193,7 +192,7 @@ class Detector:
     def _judge(self, signature: Signature, url: str, scope: str, *, reserve: bool) -> Verdict:
         if signature.tokens < self.min_tokens:
             return Verdict("too_short")
-        entry = self._entry(signature, url.partition("#")[0], scope)
+        entry = self._entry(signature, filed_url(url), scope)
         window = (self.window or 0) * SECONDS_PER_DAY
         now = int(entry.record["time"])
         with self.index.lock:

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from scrapy_neardup.candidates import URL
-from scrapy_neardup.detector import Detector
+from scrapy_neardup.candidates import filed_url, find_urls
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch
 from scrapy_neardup.index import open_index
 
@@ -110,19 +109,12 @@ def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> No
 
 def forget_urls(path: Path, urls: Sequence[str]) -> tuple[int, list[str]]:
     """Remove the documents of *urls*; returns how many they were, and which of *urls* had none."""
-    wanted = dict.fromkeys(url.partition("#")[0] for url in urls)  # the detector files URLs without fragments
     with contextlib.closing(open_index(path, None)) as index:
-        detector = Detector(index, distance=0)
-        keys = np.concatenate([detector._url_key(url) for url in wanted])
-        with index.lock:
-            found = index.search(URL, keys)
-            stored = index.fetch(found.document)
-        pairs = zip(found.document.tolist(), stored.urls, strict=True)
-        numbers = [number for number, url in pairs if url in wanted]
+        numbers = find_urls(index, urls)
+        known = set(index.fetch(np.array(numbers, np.int64)).urls)
         index.discard(numbers)
         index.flush()
-    known = set(stored.urls)
-    return len(numbers), [url for url in wanted if url not in known]
+    return len(numbers), [url for url in map(filed_url, dict.fromkeys(urls)) if url not in known]
 
 
 def host_of(url: str) -> str | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_SYLLABLES = "ba do ka li mo ne pu ra si to vu we xi yo za che gro fle pra stu".split()
+_SYLLABLES = ["ba", "do", "ka", "li", "mo", "ne", "pu", "ra", "si", "to", "vu", "we", "xi", "yo", "za", "che", "gro", "fle", "pra", "stu"]
 
 
 def story(number: int) -> str:

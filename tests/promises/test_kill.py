@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.candidates import URL
+from scrapy_neardup.candidates import find_urls
 from scrapy_neardup.index.check import check
 
 from .site import Site
@@ -64,8 +64,8 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
                     before:
                 ]:  # of this crawl: a page forgotten in an earlier one may not come back
                     if item["time"] < killed - 1:
-                        found = detector.index.search(URL, detector._url_key(item["url"]))
-                        assert len(found.document) == 1, f"kill {kill}: {item} was forgotten"
+                        found = find_urls(detector.index, [item["url"]])
+                        assert len(found) == 1, f"kill {kill}: {item} was forgotten"
 
         process = start(site, tmp_path, KILLS)
         output, errors = process.communicate(timeout=60)
