@@ -76,6 +76,7 @@ class Detector:
         self.fingerprinter = Fingerprinter(Features(**index.header.parameters["features"]), index.header.seed)
         self._clock = clock
         self._reservations: dict[int, Reservation] = {}
+        self._closed = False
 
     @classmethod
     def open(
@@ -164,7 +165,9 @@ class Detector:
         """Release what is pending, write what is confirmed, leave the index. Raises as `flush` does."""
         for reservation in list(self._reservations.values()):
             reservation.release()
-        self.index.close()
+        if not self._closed:  # the index counts its users
+            self._closed = True
+            self.index.close()
 
     def __enter__(self) -> Self:
         return self

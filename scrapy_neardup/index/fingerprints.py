@@ -33,6 +33,7 @@ class FingerprintIndex:
 
     def __init__(self, index: Index) -> None:
         self._index = index
+        self._closed = False
 
     @classmethod
     def open(
@@ -94,7 +95,9 @@ class FingerprintIndex:
 
     def close(self) -> None:
         """Close the index."""
-        self._index.close()
+        if not self._closed:  # it counts its users
+            self._closed = True
+            self._index.close()
 
     def __enter__(self) -> Self:
         return self

@@ -156,3 +156,10 @@ def test_equal_fingerprints_are_all_found(tmp_path: Path) -> None:
 def test_layouts_are_four_ten_or_twenty(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="use one of"):
         FingerprintIndex.open(tmp_path, tables=5)
+
+
+def test_closing_twice_counts_once(tmp_path: Path) -> None:
+    with FingerprintIndex.open(tmp_path) as one, FingerprintIndex.open(tmp_path) as two:
+        one.close()
+        one.close()
+        assert two.add([1, 2]).tolist() == [0, 1]
