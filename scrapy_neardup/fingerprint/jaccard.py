@@ -1,0 +1,93 @@
+"""Jaccard similarity and containment, exactly: of sets of shingles, and of bags of words.
+
+Broder, "On the resemblance and containment of documents" (1997). For evaluation, and as the truth that
+sketches estimate. A set is its distinct 64-bit hashes in ascending order, a bag has the counts of these as well;
+without elements they are similar to nothing, as in `sketch`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .hashing import TokenHashes, distinct, mix, shingle
+from .normalise import normalise
+from .tokens import tokenise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SEED = np.uint64(32)  # bits above those of a code point
+
+
+def word_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
+    """Hash each run of *size* tokens of any text; uint64[n], in order, with repetitions."""
+    return shingle(TokenHashes(seed).many(tokenise(normalise(text)).words), size)
+
+
+def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
+    """Hash each run of *size* characters of any text, spaces and punctuation included; uint64[n], in order."""
+    flat = normalise(text).replace("\n", " ").encode("utf-32-le", "surrogatepass")
+    points = np.frombuffer(flat, "<u4").astype(np.uint64)
+    return shingle(mix(points + (np.uint64(seed) << _SEED)), size)
+
+
+def shared(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> int:
+    """Count what two sets (ascending, distinct) have in common."""
+    return int(np.count_nonzero(_matches(a, b)[1]))
+
+
+def jaccard(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
+    """Return the share of all the elements of two sets (ascending, distinct) that are in both."""
+    both = shared(a, b)
+    return both / max(len(a) + len(b) - both, 1)
+
+
+def containment(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
+    """Return the share of the smaller set (ascending, distinct) that is in the other."""
+    return shared(a, b) / max(min(len(a), len(b)), 1)
+
+
+def weighted_jaccard(
+    a: NDArray[np.uint64],
+    weights_a: NDArray[np.number],
+    b: NDArray[np.uint64],
+    weights_b: NDArray[np.number],
+) -> float:
+    """Jaccard of bags: the sum of the smaller weights of each element over that of the larger ones.
+
+    *a* and *b* are ascending and distinct, their weights (not negative) in the same order. With counts for
+    weights this is multiset Jaccard, with ones it is `jaccard` (Ioffe, "Improved Consistent Sampling, Weighted
+    Minhash and L1 Sketching", ICDM 2010).
+    """
+    if not len(a) or not len(b):
+        return 0.0
+    found, matching = _matches(a, b)
+    lesser = float(np.minimum(weights_a[matching], weights_b[found[matching]]).sum())
+    return lesser / (float(weights_a.sum()) + float(weights_b.sum()) - lesser)
+
+
+def text_jaccard(a: str, b: str, *, words: int = 3) -> float:
+    """Jaccard similarity of two texts by their shingles of *words* tokens."""
+    return jaccard(distinct(word_shingles(a, words))[0], distinct(word_shingles(b, words))[0])
+
+
+def character_jaccard(a: str, b: str, *, characters: int = 5) -> float:
+    """Jaccard similarity of two texts by their shingles of that many *characters*."""
+    return jaccard(
+        distinct(character_shingles(a, characters))[0], distinct(character_shingles(b, characters))[0]
+    )
+
+
+def count_jaccard(a: str, b: str) -> float:
+    """Jaccard similarity of two texts by their tokens and how often each occurs."""
+    return weighted_jaccard(*distinct(word_shingles(a, 1)), *distinct(word_shingles(b, 1)))
+
+
+def _matches(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Where in *b* each element of *a* would be, and whether it is there; intp[n], bool[n]."""
+    if not len(b):
+        return np.zeros(len(a), np.intp), np.zeros(len(a), np.bool_)
+    found = np.minimum(np.searchsorted(b, a), len(b) - 1)
+    return found, b[found] == a

@@ -1,0 +1,92 @@
+"""MinHash with n hash functions: the share of equal components estimates Jaccard similarity.
+
+Broder, Charikar, Frieze and Mitzenmacher, "Min-Wise Independent Permutations" (STOC 1998). The hash functions
+here are bijections of all 64 bits, ``mix(x ^ seed_i)``: no two shingles collide, every bit of x counts, and n of
+them cost a third of n exact products modulo 2⁶¹ - 1 in NumPy, which has no 128-bit integers.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+
+from .hashing import mix
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+#: What each component of a text without shingles is.
+EMPTY = np.uint64(2**64 - 1)
+
+_CHUNK = 1 << 14  # hash values at a time: 128 KB, which stays in the processor's cache
+_MERSENNE = np.uint64(2**61 - 1)
+_LOW = np.uint64(2**32 - 1)
+
+
+class MinHash:
+    """*count* hash functions, drawn from *seed* (0 to 2³² - 1).
+
+    Raises `ConfigurationError` for a count below 1.
+    """
+
+    def __init__(self, count: int = 128, seed: int = 1) -> None:
+        if count < 1:
+            raise ConfigurationError(f"MinHash needs at least 1 hash function, not {count}.")
+        self.count = count
+        self.seed = seed
+        # Two rounds, so that neighbouring seeds have no functions in common.
+        numbers = np.arange(1, count + 1, dtype=np.uint64)[:, np.newaxis]
+        self._seeds = mix(mix(np.full((1, 1), seed, np.uint64)) + numbers)
+
+    def signature(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the least value of each function over *hashes* (uint64[m], any order); uint64[count]."""
+        return _minima(lambda part: mix(part ^ self._seeds), hashes, self.count)
+
+
+def agreement(signature: NDArray[np.uint64], signatures: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Estimate Jaccard of one text (uint64[n]) with m others (uint64[m, n]); float64[m], 0 for empty texts."""
+    equal = (signatures == signature) & (signature != EMPTY)
+    share: NDArray[np.float64] = np.count_nonzero(equal, axis=1) / len(signature)
+    return share
+
+
+def standard_error(jaccard: float, count: int) -> float:
+    """Return the standard deviation of the estimate of *jaccard* from *count* functions: √(J(1 - J) / n)."""
+    return float((jaccard * (1 - jaccard) / count) ** 0.5)
+
+
+def datasketch(hashes: NDArray[np.uint32], count: int = 128, seed: int = 1) -> NDArray[np.uint64]:
+    """Return the signature that the library datasketch (1.1.3 to 2.0) has for the same; uint64[count].
+
+    *hashes* (uint32[m]) are the first four bytes of each element's SHA-1, little-endian. The functions are
+    ``(a x + b) mod 2⁶⁴ mod (2⁶¹ - 1) mod 2³²``, a and b from ``RandomState(seed)``: the product overflows, so this
+    is not quite the universal family it is meant to be. To compare with signatures stored by it, not for new ones.
+    """
+    a, b = _coefficients(count, seed)
+    signature = _minima(lambda part: ((a * part + b) % _MERSENNE) & _LOW, hashes.astype(np.uint64), count)
+    return np.minimum(signature, _LOW)
+
+
+@lru_cache(maxsize=8)
+def _coefficients(count: int, seed: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    random = np.random.RandomState(seed)  # this stream, and no newer one
+    drawn = [random.randint(low, _MERSENNE, dtype=np.uint64) for _ in range(count) for low in (1, 0)]
+    a, b = np.array(drawn, np.uint64).reshape(count, 2, 1).swapaxes(0, 1)
+    return a, b
+
+
+def _minima(
+    function: Callable[[NDArray[np.uint64]], NDArray[np.uint64]], hashes: NDArray[np.uint64], count: int
+) -> NDArray[np.uint64]:
+    """Least values of *function*, which makes uint64[count, part] of a part of *hashes*, in bounded memory."""
+    minima = np.full(count, EMPTY)
+    step = max(1, _CHUNK // count)
+    for start in range(0, len(hashes), step):
+        np.minimum(minima, function(hashes[start : start + step]).min(axis=1), out=minima)
+    return minima

@@ -1,0 +1,74 @@
+"""Words of Chinese text by a pluggable segmenter, in place of single characters."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import regex  # type: ignore[import-untyped]
+
+from scrapy_neardup.errors import ConfigurationError
+
+from .tokens import Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The characters that are tokens of class Han, see `tokens`.
+_HAN = regex.compile(r"[\p{Han}&&[\p{L}\p{Nl}]]", regex.V1)
+_HAN_RUN = regex.compile(r"(?:[\p{Han}&&[\p{L}\p{Nl}]]\p{M}*)+", regex.V1)
+
+
+class Segmenter(Protocol):
+    """Cuts Chinese text into words."""
+
+    #: Name and version: another dictionary makes other words, hence fingerprints that do not compare.
+    identity: str
+
+    def cut(self, text: str) -> Sequence[str]:
+        """Return the words of *text*, Han characters and newlines, in order and leaving out no Han character.
+
+        No word crosses a newline.
+        """
+
+
+class RjiebaSegmenter:
+    """The segmenter jieba, as ported to Rust: ``pip install rjieba``. Raises `ConfigurationError` without it."""
+
+    def __init__(self) -> None:
+        try:
+            import rjieba
+        except ImportError as error:
+            raise ConfigurationError("Segmenting Chinese needs: pip install rjieba") from error
+        self.identity = f"rjieba {version('rjieba')}"
+        self._jieba = rjieba.Jieba()
+
+    def cut(self, text: str) -> Sequence[str]:
+        return self._jieba.cut(text)
+
+
+def segment(text: str, tokens: Tokens, segmenter: Segmenter) -> Tokens:
+    """Join the Han characters among *tokens*, made of normalised *text*, to the words that *segmenter* finds.
+
+    A word counts as one token of a script with spaces. Raises `ValueError` if the segmenter changes the text.
+    """
+    han = tokens.unspaced & ~tokens.syllables
+    if not han.any():
+        return tokens
+    runs = "\n".join("".join(_HAN.findall(run)) for run in _HAN_RUN.findall(text))
+    words = [word for word in segmenter.cut(runs) if not word.isspace()]
+    lengths = np.fromiter(map(len, words), np.intp, len(words))
+    if "".join(words) != runs.replace("\n", "") or lengths.sum() != np.count_nonzero(han):
+        raise ValueError(f"{segmenter.identity} gave other characters than it was given.")
+    starts = np.ones(len(tokens.words), np.bool_)
+    starts[han] = False
+    first = np.flatnonzero(han)[np.cumsum(lengths) - lengths]
+    starts[first] = True
+    begins = np.flatnonzero(starts)
+    ends = np.append(begins[1:], len(starts))
+    joined = [
+        "".join(tokens.words[begin:end]) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
+    ]
+    numbers = np.logical_or.reduceat(tokens.numbers, begins)
+    return Tokens(joined, (tokens.unspaced & ~han)[begins], tokens.syllables[begins], numbers)

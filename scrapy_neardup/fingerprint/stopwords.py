@@ -1,0 +1,49 @@
+"""Stop words: leave out the commonest words of named languages, as listed by the optional package stopwordsiso."""
+
+from __future__ import annotations
+
+from itertools import compress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+
+from .normalise import normalise
+from .tokens import Tokens, tokenise
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+
+def stop_words(languages: Iterable[str]) -> frozenset[str]:
+    """Return the stop words of *languages* (ISO 639-1 codes) as tokens of this package.
+
+    Raises `ConfigurationError` for a language without a list and if the package is missing.
+    """
+    try:
+        import stopwordsiso
+    except ImportError as error:
+        raise ConfigurationError("Stop words need: pip install stopwordsiso") from error
+    wanted = sorted(set(languages))
+    if missing := [language for language in wanted if not stopwordsiso.has_lang(language)]:
+        known = ", ".join(sorted(stopwordsiso.langs()))
+        raise ConfigurationError(f"No stop words for {', '.join(missing)}; there are some for {known}.")
+    listed = (tokenise(normalise(entry)) for entry in stopwordsiso.stopwords(wanted))
+    # Not the parts of "can't" or of a phrase, but of a Chinese word, which is one token in segmented text; and no
+    # numbers, in which alone some pages differ.
+    whole = (entry for entry in listed if len(entry.words) == 1 or entry.unspaced.all())
+    return frozenset("".join(entry.words) for entry in whole if entry.words and not entry.numbers.any())
+
+
+def drop(tokens: Tokens, words: Collection[str]) -> Tokens:
+    """Leave out those *tokens* that are in *words*; all are kept if none else would be left."""
+    kept = np.fromiter((word not in words for word in tokens.words), np.bool_, len(tokens.words))
+    if not kept.any():
+        return tokens
+    return Tokens(
+        list(compress(tokens.words, kept.tolist())),
+        tokens.unspaced[kept],
+        tokens.syllables[kept],
+        tokens.numbers[kept],
+    )
