@@ -31,6 +31,7 @@ class Page:
 
     site: str
     path: str
+    #: What it ought to be judged; then what else is right, or is known to happen.
     expect: tuple[str, ...]
     note: str
     row: dict[str, Any]
@@ -54,7 +55,8 @@ class Site:
         self.pages = pages
         self.by_path = {page.path: page for page in pages if "?" not in page.path}
         self.templates = {
-            file.stem: Template(file.read_text("utf-8")) for file in (FOLDER / "templates" / self.key).iterdir()
+            file.stem: Template(file.read_text("utf-8"))
+            for file in (FOLDER / "templates" / self.key).iterdir()
         }
 
     def render(self, path: str, base_url: str) -> str | None:

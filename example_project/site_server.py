@@ -29,15 +29,16 @@ class NewsNetwork:
         self.sites = load_network()
         self.requests: list[str] = []
         self._servers: list[_SiteServer] = []
-        for offset, site in enumerate(self.sites):
-            try:
+        try:
+            for offset, site in enumerate(self.sites):
                 self._servers.append(_SiteServer(site, port + offset, self.requests))
-            except (OSError, OverflowError) as error:
-                self._close()
-                raise SystemExit(
-                    f"demo: cannot serve on 127.0.0.1:{port + offset} ({error}); "
-                    f"choose {len(self.sites)} other ports with --port FIRST"
-                ) from error
+        except (OSError, OverflowError) as error:
+            taken = port + len(self._servers)
+            self._close()
+            raise SystemExit(
+                f"demo: cannot serve on 127.0.0.1:{taken} ({error}); "
+                f"choose the first of {len(self.sites)} free ports with --port"
+            ) from error
 
     def urls(self) -> list[str]:
         """Return the front page of each site."""
@@ -47,9 +48,12 @@ class NewsNetwork:
         """Return the expected pages by URL."""
         return {server.base_url + page.path: page for server in self._servers for page in server.site.pages}
 
-    def site_of(self, url: str) -> Site:
-        """Return the site that serves *url*."""
-        return next(server.site for server in self._servers if url.startswith(f"{server.base_url}/"))
+    def site_of(self, url: str) -> str:
+        """Return the key of the site that serves *url*; its host if none does."""
+        for server in self._servers:
+            if url.startswith(f"{server.base_url}/"):
+                return server.site.key
+        return urlsplit(url).netloc
 
     def __enter__(self) -> Self:
         for server in self._servers:
@@ -90,9 +94,13 @@ class _Handler(BaseHTTPRequestHandler):
         page = self.server.site.by_path.get(path)
         if self.server.failures.get(path, 0) > 0:
             self.server.failures[path] -= 1
-            self._send(HTTPStatus.SERVICE_UNAVAILABLE, "text/html; charset=utf-8", b"<h1>Back in a moment</h1>")
+            self._send(
+                HTTPStatus.SERVICE_UNAVAILABLE, "text/html; charset=utf-8", b"<h1>Back in a moment</h1>"
+            )
         elif page is not None and "redirect" in page.row:
-            self._send(HTTPStatus.MOVED_PERMANENTLY, "text/html; charset=utf-8", b"", location=page.row["redirect"])
+            self._send(
+                HTTPStatus.MOVED_PERMANENTLY, "text/html; charset=utf-8", b"", location=page.row["redirect"]
+            )
         elif page is not None and "file" in page.row:
             self._send(HTTPStatus.OK, "application/pdf", (FOLDER / "pages" / page.row["file"]).read_bytes())
         elif path == "/robots.txt":
@@ -104,7 +112,9 @@ class _Handler(BaseHTTPRequestHandler):
             status = HTTPStatus.NOT_FOUND if text is None else HTTPStatus.OK
             self._send(status, "text/html; charset=utf-8", (text or "<h1>404 Not Found</h1>").encode())
 
-    def _send(self, status: HTTPStatus, content_type: str, body: bytes, *, location: str | None = None) -> None:
+    def _send(
+        self, status: HTTPStatus, content_type: str, body: bytes, *, location: str | None = None
+    ) -> None:
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))

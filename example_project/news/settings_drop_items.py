@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from news.settings import *  # noqa: F403
+from news.settings import *
 
 NEARDUP_POLICY = "drop_items"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from news.items import ArticleItem
 from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
+
+from news.items import ArticleItem
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -55,9 +56,11 @@ class NetworkSpider(Spider):
         paragraphs = [paragraph.xpath("normalize-space()").get("") for paragraph in main.css("p")]
         return ArticleItem(
             url=response.url,
-            site=response.css('meta[property="og:site_name"]::attr(content)').get(urlsplit(response.url).netloc),
+            site=response.css('meta[property="og:site_name"]::attr(content)').get(
+                urlsplit(response.url).netloc
+            ),
             language=response.css("html::attr(lang)").get(""),
-            title=(main.css("h1, h2").xpath("normalize-space()").get("")),
+            title=response.css("h1, article h2").xpath("normalize-space()").get(""),
             text="\n".join(filter(None, paragraphs)),
             neardup=response.meta.get("neardup_match"),
         )

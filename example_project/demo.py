@@ -1,0 +1,75 @@
+"""Serve the news network on loopback, crawl it with Scrapy and scrapy_neardup, and show what became of each page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from demo_outcome import Outcomes
+from demo_table import OutcomeTable
+from rich.console import Console
+from scrapy.crawler import CrawlerProcess
+from scrapy.utils.project import get_project_settings
+from site_server import DEFAULT_PORT, NewsNetwork
+
+#: The crawl takes some ten seconds; nothing keeps it longer than this.
+MAX_SECONDS = 300
+
+
+def main() -> int:
+    """Run the demo; return its exit status."""
+    options = parse_arguments()
+    os.environ["SCRAPY_SETTINGS_MODULE"] = (
+        f"news.settings_{options.policy}" if options.policy else "news.settings"
+    )
+    settings = get_project_settings()
+    settings.set("CLOSESPIDER_TIMEOUT", MAX_SECONDS)
+    index, report = Path(settings["NEARDUP_DIR"]), Path(settings["NEARDUP_REPORT"])
+    if options.fresh:
+        shutil.rmtree(index, ignore_errors=True)
+    first_run = not index.exists()
+    report_start = report.stat().st_size if report.exists() else 0
+
+    with NewsNetwork(options.port) as network:
+        process = CrawlerProcess(settings)
+        crawler = process.create_crawler("network")
+        outcomes = Outcomes(crawler)
+        process.crawl(crawler, start=" ".join(network.urls()))
+        process.start()
+        outcomes.read_report(report, report_start)
+
+    surprises = outcomes.surprises(network.pages(), first_run=first_run)
+    console = Console()
+    console.width = min(console.width, 116) if console.is_terminal else 116
+    OutcomeTable(outcomes, network, surprises).print(console)
+    for url, text in surprises.items():
+        console.print(f"[red]! not as expected:[/] {url}: {text}", soft_wrap=True, highlight=False)
+    console.print(outcomes.also(), highlight=False)
+    for name, place in (("stored", next(iter(settings["FEEDS"]))), ("decisions", report), ("index", index)):
+        console.print(f"{name + ':':10} {os.path.relpath(place)}", soft_wrap=True, highlight=False)
+    print(outcomes.last_line())
+    return 1 if outcomes.errors or (options.expect and surprises) else 0
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--policy", choices=("tag", "drop_items", "drop_page"), help="what happens to duplicates (drop_items)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="forget the pages of earlier runs")
+    parser.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, help=f"first of five ports of the sites ({DEFAULT_PORT})"
+    )
+    parser.add_argument(
+        "--expect",
+        action="store_true",
+        help="fail if an outcome is not the one that network/sites.json expects",
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

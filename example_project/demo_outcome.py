@@ -1,0 +1,132 @@
+"""What became of each page: gathered from signals, the report and the stats of a crawl."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.http import HtmlResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from site_pages import Page
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One page that reached the spider."""
+
+    url: str
+    title: str
+    #: unique, exact, near, revisit, too_short; skipped: not judged.
+    verdict: str
+    match: str | None = None
+    distance: int | None = None
+    similarity: float | None = None
+
+
+class Outcomes:
+    """The pages of one crawl by URL, and the counts of the last line."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.pages: dict[str, Outcome] = {}
+        self.crawled = 0
+        crawler.signals.connect(self._received, signals.response_received)
+
+    def read_report(self, path: Path, start: int) -> None:
+        """Take the decisions from the lines that this crawl appended to the report from byte *start* on."""
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            file.seek(start)
+            for line in map(json.loads, file):
+                page = self.pages[line["url"]]
+                page.verdict, page.match = line["verdict"], line["match"]
+                page.distance, page.similarity = line["distance"], line["similarity"]
+
+    def surprises(self, expected: Mapping[str, Page], *, first_run: bool) -> dict[str, str]:
+        """Return the pages that did not meet with what the table of sites expects, with a reason."""
+        found = {}
+        for url, page in expected.items():
+            verdict = self.pages[url].verdict if url in self.pages else None
+            if page.expect in (("redirect",), ("not found",)):
+                wrong = verdict is not None
+            else:
+                wrong = verdict not in page.expect and (first_run or verdict != "revisit")
+            if wrong:
+                found[url] = f"{verdict or 'not crawled'} instead of {' or '.join(page.expect)}"
+        return found
+
+    def also(self) -> str:
+        """Say what else the crawl met."""
+        stats = self.crawler.stats.get_value
+        return (
+            f"also met: {stats('downloader/response_status_count/301', 0)} redirect, "
+            f"{stats('downloader/response_status_count/404', 0)} page not found, "
+            f"{stats('retry/count', 0)} failure that passed on retry, "
+            f"{stats('robotstxt/forbidden', 0)} links that robots.txt forbids"
+        )
+
+    @property
+    def exact(self) -> int:
+        return self._stat("duplicate/exact")
+
+    @property
+    def near(self) -> int:
+        return self._stat("duplicate/near")
+
+    @property
+    def tags_duplicates(self) -> bool:
+        return self.crawler.settings.get("NEARDUP_POLICY") == "tag"
+
+    @property
+    def skipped(self) -> int:
+        """Pages that were not judged: opted out, not HTML, without text, or failed."""
+        return self._sum("skipped/") + self._sum("error/extract/")
+
+    @property
+    def errors(self) -> int:
+        """Failures of any kind, and pages that the counts do not account for."""
+        stats = self.crawler.stats.get_stats()
+        spider = sum(count for name, count in stats.items() if name.startswith("spider_exceptions/"))
+        accounted = self._stat("checked") + self.skipped
+        return (
+            self._sum("error/")
+            + spider
+            + stats.get("log_count/ERROR", 0)
+            + (stats.get("finish_reason") != "finished")
+            + abs(self.crawled - accounted)
+        )
+
+    def last_line(self) -> str:
+        duplicates = self.exact + self.near
+        dropped, exact, near = (0, 0, 0) if self.tags_duplicates else (duplicates, self.exact, self.near)
+        tagged = self._stat("too_short") + (duplicates if self.tags_duplicates else 0)
+        return (
+            f"demo: crawled {self.crawled} pages, kept {self._stat('unique')}, dropped {dropped} "
+            f"(exact {exact}, near {near}), tagged {tagged}, revisits {self._stat('revisit')}, "
+            f"skipped {self.skipped}, errors {self.errors}"
+        )
+
+    def _received(self, response: Response) -> None:
+        if not 200 <= response.status < 300 or response.url.endswith("/robots.txt"):
+            return
+        self.crawled += 1
+        is_html = isinstance(response, HtmlResponse)
+        judged = is_html and response.meta.get("neardup") is not False
+        title = response.css("h1, article h2").xpath("normalize-space()").get("") if is_html else ""
+        self.pages[response.url] = Outcome(response.url, title, "unique" if judged else "skipped")
+
+    def _stat(self, name: str) -> int:
+        return self.crawler.stats.get_value(f"neardup/{name}", 0)
+
+    def _sum(self, prefix: str) -> int:
+        stats = self.crawler.stats.get_stats()
+        return sum(count for name, count in stats.items() if name.startswith(f"neardup/{prefix}"))

@@ -1,0 +1,141 @@
+"""The table that the demo prints."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from demo_outcome import Outcome, Outcomes
+    from rich.console import Console
+    from site_server import NewsNetwork
+
+STYLES = {
+    "exact": "red",
+    "near": "yellow",
+    "revisit": "cyan",
+    "unique": "green",
+    "too_short": "magenta",
+    "skipped": "dim",
+}
+SECTIONS = {
+    "revisit": "Met in an earlier run",
+    "unique": "Kept: nothing like it was met before",
+    "too_short": "Tagged, never dropped: too short to judge",
+    "skipped": "Not judged",
+}
+#: Other verdicts are listed in groups of pages of one kind.
+DUPLICATE = ("exact", "near")
+
+
+class OutcomeTable:
+    """Stories with their copies below them, then all other pages, those of one kind in one row."""
+
+    def __init__(self, outcomes: Outcomes, network: NewsNetwork, surprises: Mapping[str, str]) -> None:
+        self.outcomes = outcomes
+        self.network = network
+        self.expected = network.pages()
+        self.surprises = surprises
+        self.table = Table(
+            box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold", expand=True
+        )
+        self.table.add_column("page", ratio=1, no_wrap=True, overflow="ellipsis")
+        self.table.add_column("site", width=8, no_wrap=True)
+        self.table.add_column("what it is", width=26, no_wrap=True, overflow="ellipsis")
+        self.table.add_column("outcome", width=14, no_wrap=True)
+        self.table.add_column("bits", width=4, justify="right")
+        self.table.add_column("alike", width=5, justify="right")
+        self._add_stories()
+        self._add_others()
+
+    def print(self, console: Console) -> None:
+        console.print(self.table)
+        console.print(
+            "[dim]└ copy of the page above it · bits: distance of the fingerprints · alike: overlap of the texts · "
+            "missed: a copy kept[/]",
+            highlight=False,
+        )
+
+    def _add_stories(self) -> None:
+        copies: dict[str, list[Outcome]] = defaultdict(list)
+        for page in self.outcomes.pages.values():
+            if page.match is not None and page.verdict in DUPLICATE:
+                copies[page.match].append(page)
+        self.heads = set(copies)
+        if copies:
+            self._add_heading("Stories that were met more than once")
+        for url, pages in sorted(copies.items(), key=lambda story: (-len(story[1]), story[0])):
+            head = self.outcomes.pages.get(url)
+            self._add(head.title if head else path_of(url), url, [head] if head else [])
+            for page in sorted(pages, key=lambda page: page.url):
+                same, _, query = page.url.partition("?")
+                self._add(f"└ …?{query}" if same == url else f"└ {path_of(page.url)}", page.url, [page])
+
+    def _add_others(self) -> None:
+        groups: dict[str, dict[tuple[str, str], list[Outcome]]] = defaultdict(lambda: defaultdict(list))
+        for page in self.outcomes.pages.values():
+            if page.url not in self.heads and page.verdict not in DUPLICATE:
+                note = self._note(page.url)
+                one_by_one = page.verdict == "unique" and (not note or self._is_missed(page))
+                site = "" if page.verdict == "skipped" else self.network.site_of(page.url)
+                groups[page.verdict][site, page.url if one_by_one else note].append(page)
+        for verdict, heading in SECTIONS.items():
+            if verdict in groups:
+                self._add_heading(heading)
+            for _, pages in sorted(groups[verdict].items()):
+                names = ", ".join(dict.fromkeys(short_path(page.url) for page in pages))
+                self._add(pages[0].title or names if len(pages) == 1 else names, pages[0].url, pages)
+
+    def _add_heading(self, text: str) -> None:
+        self.table.add_section()
+        self.table.add_row(f"[bold underline]{text}[/]")
+
+    def _add(self, name: str, url: str, pages: list[Outcome]) -> None:
+        note = self._note(url)
+        sites = {self.network.site_of(page.url) for page in pages} or {self.network.site_of(url)}
+        numbers = ("", "")
+        if len(pages) == 1 and pages[0].similarity is not None and pages[0].verdict in DUPLICATE:
+            numbers = (str(pages[0].distance), f"{pages[0].similarity:.0%}")
+        self.table.add_row(
+            escape(name),
+            sites.pop() if len(sites) == 1 else f"{len(sites)} sites",
+            f"{len(pages)} × {note or 'story'}" if len(pages) > 1 else note,
+            self._outcome(pages) if pages else "[dim]met earlier[/]",
+            *numbers,
+        )
+
+    def _note(self, url: str) -> str:
+        return self.expected[url].note if url in self.expected else "front or section page"
+
+    def _is_missed(self, page: Outcome) -> bool:
+        """Whether it is the copy of a story, but was not recognised."""
+        return page.url in self.expected and self.expected[page.url].expect[0] in DUPLICATE
+
+    def _outcome(self, pages: list[Outcome]) -> str:
+        verdict = pages[0].verdict
+        if verdict in DUPLICATE:
+            text = f"{'tagged' if self.outcomes.tags_duplicates else 'dropped'}: {verdict}"
+        else:
+            text = {"unique": "kept", "too_short": "tagged: short"}.get(verdict, verdict)
+            text += ": missed" if verdict == "unique" and self._is_missed(pages[0]) else ""
+        mark = " [bold red]![/]" if any(page.url in self.surprises for page in pages) else ""
+        return f"[{STYLES[verdict]}]{text}[/]{mark}"
+
+
+def path_of(url: str) -> str:
+    """Return *url* without its scheme and host."""
+    parts = urlsplit(url)
+    return parts._replace(scheme="", netloc="").geturl()
+
+
+def short_path(url: str) -> str:
+    """Return the path of a listing, the last part of other paths."""
+    path = urlsplit(url).path
+    return path if path.endswith("/") else path.rsplit("/", 1)[1].removesuffix(".html")
