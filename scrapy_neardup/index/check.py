@@ -22,6 +22,7 @@ from scrapy_neardup.errors import IndexCorrupted
 
 from .faults import entries_fault, state_faults
 from .maintenance import MAX_DOCUMENTS, read_state
+from .removed import read_removed
 from .storage import (
     Run,
     State,
@@ -121,7 +122,7 @@ class _Check:
         state = self._state
         self._total = sum(run.documents * (len(self._tables) + 1) for run in state.runs)
         self._total += state.next - state.folded
-        dead = self._dead()
+        dead = read_removed(self._transaction, self._databases["dead"])
         if len(dead) and dead[-1] >= state.next:
             yield Problem("dead", f"Document {dead[-1]} is marked as removed, and was never added.")
         yield from self._keys()
@@ -130,12 +131,6 @@ class _Check:
         rest = np.ones(state.next - state.folded, bool)
         _, problems = self._log(state.folded, rest)
         yield from problems
-
-    def _dead(self) -> NDArray[np.int64]:
-        """Return the documents marked as removed, ascending."""
-        with self._transaction.cursor(self._databases["dead"]) as cursor:
-            keys = b"".join(bytes(key) for key in cursor.iternext(values=False))
-        return np.frombuffer(keys[: len(keys) // 4 * 4], ">u4").astype(np.int64)
 
     def _keys(self) -> Iterator[Problem]:
         """Look for blocks and partitions that belong to nothing and will be in the way."""

@@ -25,8 +25,9 @@ from .directory import DATA, corrupted, read_sidecar, shared_use, write_sidecar
 from .environment import Environment
 from .header import Header
 from .maintenance import FOLD, load, maintain, merge_all, put_blocks, read_state, reading, write_state
+from .removed import add_removed
 from .snapshot import Snapshot
-from .storage import State, number_key
+from .storage import State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -423,8 +424,9 @@ class LmdbIndex:
         def work(transaction: lmdb.Transaction) -> State:
             state = read_state(self._environment, transaction)
             put_blocks(self._environment, transaction, state.next, documents)
-            for number in removals:
-                transaction.put(number_key(number), b"\x01", db=self._environment.databases["dead"])
+            add_removed(
+                transaction, self._environment.databases["dead"], np.unique(np.array(removals, np.int64))
+            )
             stop = state.next + len(documents.urls)
             newer = replace(state, next=stop, removals=state.removals + bool(removals))
             write_state(self._environment, transaction, newer)

@@ -19,6 +19,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 
 from .base import Documents
 from .directory import MERGE, file_lock
+from .removed import drop_removed, read_removed
 from .snapshot import Snapshot
 from .sorted import Entries, is_member, merge_entries, sort_entries
 from .storage import (
@@ -226,21 +227,26 @@ def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterato
     if "time" not in (reader.header.dtype.names or ()):
         return
     for run in reader.state.runs:
-        newest = max(
-            int(documents.records["time"].max()) for _, documents in reader.blocks(run.start, run.stop)
-        )
-        if newest >= expires:
+        # Documents are filed as time goes by, so mostly the last one tells that there is no need to read on.
+        if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
             return
+        for start in range(run.start, run.stop, BLOCK):
+            blocks = reader.blocks(start, min(start + BLOCK, run.stop))
+            if any(documents.records["time"].max() >= expires for _, documents in blocks):
+                return
+            yield
 
         def work(transaction: lmdb.Transaction, run: Run = run) -> None:
             state = read_state(environment, transaction)
             left = tuple(other for other in state.runs if other.id != run.id)
             write_state(environment, transaction, replace(state, runs=left, removals=state.removals + 1))
-            for name in ("documents", "dead"):
-                with transaction.cursor(environment.databases[name]) as cursor:
-                    cursor.set_range(number_key(run.start))
-                    while (key := bytes(cursor.key())) and key < number_key(run.stop):
-                        cursor.delete()
+            dead = read_removed(transaction, environment.databases["dead"])
+            gone = dead[(dead >= run.start) & (dead < run.stop)]
+            drop_removed(transaction, environment.databases["dead"], gone)
+            with transaction.cursor(environment.databases["documents"]) as cursor:
+                cursor.set_range(number_key(run.start))
+                while (key := bytes(cursor.key())) and key < number_key(run.stop):
+                    cursor.delete()
 
         environment.write(work)
         yield
@@ -341,8 +347,8 @@ def _replace_runs(
     runs = sorted(
         (*(other for other in state.runs if other.id not in old), run), key=lambda other: other.start
     )
-    for number in dead[(dead >= run.start) & (dead < run.stop)].tolist():
-        transaction.delete(number_key(number), db=environment.databases["dead"])
+    gone = dead[(dead >= run.start) & (dead < run.stop)]
+    drop_removed(transaction, environment.databases["dead"], gone)
     state = replace(state, runs=tuple(runs), removals=state.removals + 1)
     if folded is not None:
         state = replace(state, folded=folded)

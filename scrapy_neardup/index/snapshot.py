@@ -10,6 +10,7 @@ import numpy as np
 from scrapy_neardup.errors import IndexCorrupted
 
 from .base import Documents, Matches
+from .removed import read_removed
 from .sorted import Entries, is_member, look_up
 from .storage import State, block_size, decode_block, decode_entries, key_number, number_key, partition_key
 
@@ -58,9 +59,7 @@ class Snapshot:
             self._partitions = {key: view for key, view in self._partitions.items() if key[0] in live}
             if self.state.removals != self._removals:
                 self._removals = self.state.removals
-                with transaction.cursor(self._environment.databases["dead"]) as cursor:
-                    keys = b"".join(bytes(key) for key in cursor.iternext(values=False))
-                self.dead = np.frombuffer(keys, ">u4").astype(np.int64)
+                self.dead = read_removed(transaction, self._environment.databases["dead"])
         if old is not None:
             old.abort()
         return changed

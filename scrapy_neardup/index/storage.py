@@ -4,7 +4,7 @@
 ``documents``  number of the first document -> a block of documents, each block one group commit: the durable log,
                never rewritten.
 ``runs``       run, table, partition -> sorted keys, then the documents. Immutable.
-``dead``       number of a document that was removed but still has entries in a run.
+``dead``       numbers of documents that were removed but still have entries in a run, see `removed`.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import pytest
 from scrapy_neardup.cli.opening import opened
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.check import check, find_problems
+from scrapy_neardup.index.removed import add_removed
 from scrapy_neardup.index.storage import decode_entries, encode_entries, number_key, partition_key
 
 from .small import HEADER, documents, shrink
@@ -225,7 +226,7 @@ def future_run(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None
 
 
 def mark(number: int) -> Change:
-    return lambda transaction, databases: transaction.put(number_key(number), b"\1", db=databases["dead"])
+    return lambda transaction, databases: add_removed(transaction, databases["dead"], np.array([number]))
 
 
 def mark_again(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:

@@ -608,3 +608,21 @@ def check_after_expiry(index: LmdbIndex) -> None:
     with index.reading() as reader:
         assert [first for first, _ in reader.blocks(0, 500)] == []
         assert reader.dead.tolist() == []
+
+
+def test_a_run_with_one_newer_document_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though its last document is too old, as after a clock that went back."""
+    shrink(monkeypatch)
+    now = int(time.time())
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        new = documents(range(100), [f"u{n}" for n in range(100)], time=now - 1000)
+        new.records["time"][50] = now
+        index.add(new)
+        index.compact()
+        new = documents([200], ["u200"], time=now)
+        index.add(new)
+    with closing(LmdbIndex(tmp_path, HEADER, window=400)) as index:
+        wait(lambda: index._expire_at)
+        index.add(new)  # which looks for what has expired, too
+        assert index.gauges()["documents"] == 102
+        check(index)

@@ -1,0 +1,52 @@
+"""The numbers of removed documents that still have entries: sorted arrays, so that a million are read in no time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import lmdb
+    from numpy.typing import NDArray
+
+#: Low bits of a number, which are kept in the value; the rest is its key.
+LOW = 14
+
+
+def read_removed(transaction: lmdb.Transaction, database: Any) -> NDArray[np.int64]:
+    """Return all, ascending: int64[n]."""
+    parts = [np.empty(0, np.int64)]
+    with transaction.cursor(database) as cursor:
+        for key, value in cursor.iternext():
+            low = np.frombuffer(value, "<u2", len(value) // 2).astype(np.int64)
+            parts.append(low + (int.from_bytes(key, "big") << LOW))
+    return np.concatenate(parts)
+
+
+def add_removed(transaction: lmdb.Transaction, database: Any, numbers: NDArray[np.int64]) -> None:
+    """Remember *numbers* (ascending) as well."""
+    for key, low in _split(numbers):
+        old = np.frombuffer(transaction.get(key, b"", db=database), "<u2")
+        transaction.put(key, np.union1d(old, low).tobytes(), db=database)
+
+
+def drop_removed(transaction: lmdb.Transaction, database: Any, numbers: NDArray[np.int64]) -> None:
+    """Remember *numbers* (ascending) no longer."""
+    for key, low in _split(numbers):
+        old = np.frombuffer(transaction.get(key, b"", db=database), "<u2")
+        new = np.setdiff1d(old, low)
+        if len(new):
+            transaction.put(key, new.tobytes(), db=database)
+        else:
+            transaction.delete(key, db=database)
+
+
+def _split(numbers: NDArray[np.int64]) -> Iterator[tuple[bytes, NDArray[np.uint16]]]:
+    high, start = np.unique(numbers >> LOW, return_index=True)
+    low = (numbers & ((1 << LOW) - 1)).astype("<u2")
+    for key, (begin, end) in zip(high.tolist(), pairwise([*start.tolist(), len(low)]), strict=True):
+        yield key.to_bytes(3, "big"), low[begin:end]
