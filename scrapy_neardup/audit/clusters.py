@@ -30,7 +30,7 @@ class UnionFind:
         """Return the element that stands for the set of *element*, until the next union."""
         parents = self._parents
         while (parent := parents[element]) != element:
-            element = parents[element] = parents[parent]
+            parents[element] = element = parents[parent]
         return element
 
     def union(self, a: int, b: int) -> bool:

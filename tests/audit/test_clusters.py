@@ -1,0 +1,220 @@
+"""Clusters: components are those of a search by hand, and no member of a cluster differs from its leader."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.audit.clusters import UnionFind, components, leader_clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Verify = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
+
+MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
+    count = draw(st.integers(1, 30))
+    node = st.integers(0, count - 1)
+    return count, draw(st.lists(st.tuples(node, node), max_size=60))
+
+
+def array(pairs: list[tuple[int, int]]) -> NDArray[np.int64]:
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def search(count: int, pairs: list[tuple[int, int]]) -> list[int]:
+    """The least element that each is connected to, by a search from every one."""
+    labels = []
+    for element in range(count):
+        seen = [element]
+        for found in seen:
+            near = {a + b - found for a, b in pairs if found in (a, b)}
+            seen += sorted(near - set(seen))
+        labels.append(min(seen))
+    return labels
+
+
+@given(graphs())
+def test_components_and_union_find_by_search(graph: tuple[int, list[tuple[int, int]]]) -> None:
+    count, pairs = graph
+    expected = search(count, pairs)
+    assert components(count, array(pairs)).tolist() == expected
+    sets = UnionFind(count)
+    merged = sum(sets.union(a, b) for a, b in pairs)
+    assert sets.labels().tolist() == expected
+    assert merged == count - len(set(expected))
+    assert all(
+        (sets.find(a) == sets.find(b)) == (expected[a] == expected[b])
+        for a in range(count)
+        for b in range(count)
+    )
+
+
+def clusters_of(labels: NDArray[np.int64], hashes: list[int]) -> list[set[int]]:
+    found: dict[int, set[int]] = {}
+    for label, value in zip(labels.tolist(), hashes, strict=True):
+        found.setdefault(label, set()).add(value)
+    return [cluster for cluster in found.values() if len(cluster) > 1]
+
+
+def within(hashes: list[int], distance: int) -> NDArray[np.int64]:
+    values = np.array(hashes, np.uint64)
+    return np.argwhere(np.triu(np.bitwise_count(values[:, None] ^ values) <= distance, 1))
+
+
+def test_moz_clusters_unique() -> None:
+    known = MOZ["find_clusters_unique"]
+    hashes = [int(value, 16) for value in known["hashes"]]
+    expected = [{int(value, 16) for value in cluster} for cluster in known["clusters"]]
+    assert clusters_of(components(len(hashes), within(hashes, known["distance"])), hashes) == expected
+
+
+@pytest.mark.parametrize("name", ["find_all", "find_all_diverse"])
+def test_moz_pairs_make_clusters(name: str) -> None:
+    """Of its pairs: four groups in one case, one chained cluster in the other."""
+    known = MOZ[name]
+    hashes = [int(value, 16) for value in known["hashes"]]
+    numbers = {value: number for number, value in enumerate(hashes)}
+    pairs = array([(numbers[int(a, 16)], numbers[int(b, 16)]) for a, b in known["pairs"]])
+    found = clusters_of(components(len(hashes), pairs), hashes)
+    if name == "find_all":
+        groups = [{c << shift for c in (0xFF, 0xEF, 0xEE, 0xCE)} for shift in (0, 8, 16, 24)]
+        assert sorted(found, key=min) == groups
+    else:
+        assert found == [set(hashes)]
+
+
+def nearby(values: NDArray[np.float64], most: float) -> Verify:
+    return lambda leaders, pages: np.abs(values[leaders] - values[pages]) <= most
+
+
+def one_by_one(
+    ranks: list[int], pairs: list[tuple[int, int]], match: Callable[[int, int], bool]
+) -> list[int]:
+    """The same clusters by the words of the docstring."""
+    leaders = [-1] * len(ranks)
+    for leader in sorted(range(len(ranks)), key=lambda page: (ranks[page], page)):
+        if leaders[leader] >= 0:
+            continue
+        leaders[leader], members = leader, [leader]
+        for member in members:
+            for pair in pairs:
+                for a, b in (pair, pair[::-1]):
+                    if a == member and leaders[b] < 0 and match(leader, b):
+                        leaders[b] = leader
+                        members.append(b)
+    return leaders
+
+
+@given(graphs(), st.data())
+def test_leader_clusters_by_definition_in_any_order_of_pairs(
+    graph: tuple[int, list[tuple[int, int]]], data: st.DataObject
+) -> None:
+    count, pairs = graph
+    ranks = data.draw(st.lists(st.integers(0, 5), min_size=count, max_size=count))
+    values = data.draw(st.lists(st.integers(0, 9), min_size=count, max_size=count))
+    shuffled = [data.draw(st.sampled_from([pair, pair[::-1]])) for pair in data.draw(st.permutations(pairs))]
+    verify = nearby(np.array(values, np.float64), 3)
+    expected = one_by_one(ranks, pairs, lambda a, b: abs(values[a] - values[b]) <= 3)
+    assert leader_clusters(np.array(ranks), array(pairs), verify).tolist() == expected
+    assert leader_clusters(np.array(ranks), array(shuffled), verify).tolist() == expected
+
+
+@given(graphs())
+def test_no_pair_is_checked_more_than_twice(graph: tuple[int, list[tuple[int, int]]]) -> None:
+    count, pairs = graph
+    checked = 0
+
+    def verify(leaders: NDArray[np.int64], pages: NDArray[np.int64]) -> NDArray[np.bool_]:
+        nonlocal checked
+        assert len(pages)
+        checked += len(pages)
+        return (leaders + pages) % 3 > 0
+
+    leader_clusters(np.zeros(count), array(pairs), verify)
+    assert checked <= 2 * len(pairs)
+
+
+def test_a_chain_of_small_steps_is_not_one_cluster() -> None:
+    """101 fingerprints, each three bits from the one before: the ends differ in most of the 64."""
+    dice = np.random.default_rng(3)
+    chain = [0]
+    while len(chain) < 101:
+        flipped = sum(1 << int(bit) for bit in dice.choice(64, 3, replace=False))
+        chain.append(chain[-1] ^ flipped)
+    values = np.array(chain, np.uint64)
+    steps = np.stack((np.arange(100), np.arange(1, 101)), axis=1)
+    assert len(set(components(101, steps).tolist())) == 1
+    found = leader_clusters(
+        np.arange(101), steps, lambda leaders, pages: np.bitwise_count(values[leaders] ^ values[pages]) <= 3
+    )
+    assert len(set(found.tolist())) >= 50
+    assert (np.bitwise_count(values[found] ^ values) <= 3).all()
+
+
+@pytest.mark.parametrize("shape", ["star", "chain", "all pairs"])
+def test_identical_pages_are_one_cluster(shape: str) -> None:
+    count = 1000
+    if shape == "all pairs":
+        pairs = np.stack(np.triu_indices(count, 1), axis=1)
+    else:
+        pages = np.arange(1, count)
+        pairs = np.stack((pages * 0 if shape == "star" else pages - 1, pages), axis=1)
+    checked = 0
+
+    def verify(leaders: NDArray[np.int64], pages: NDArray[np.int64]) -> NDArray[np.bool_]:
+        nonlocal checked
+        checked += len(pages)
+        return np.ones(len(pages), np.bool_)
+
+    found = leader_clusters(np.arange(count)[::-1], pairs, verify)
+    assert (found == count - 1).all()  # which has the least rank
+    assert checked == count - 1
+
+
+def test_the_best_page_leads() -> None:
+    ranks = np.array([5, 1, 3, 1, 9])
+    everything = nearby(np.zeros(5), 0)
+    pairs = np.array([[0, 1], [1, 2], [3, 4], [2, 0]])
+    assert leader_clusters(ranks, pairs, everything).tolist() == [1, 1, 1, 3, 3]
+
+
+def test_nothing_to_cluster() -> None:
+    nothing = np.zeros((0, 2), np.int64)
+    assert components(3, nothing).tolist() == [0, 1, 2]
+    assert components(0, nothing).tolist() == UnionFind(0).labels().tolist() == []
+    assert leader_clusters(np.zeros(3), nothing, nearby(np.zeros(3), 0)).tolist() == [0, 1, 2]
+    assert leader_clusters(np.zeros(0), nothing, nearby(np.zeros(0), 0)).tolist() == []
+
+
+def test_a_million_pages_in_seconds() -> None:
+    """Long chains, in and out of order, stars and loose pages: rounds, and so time, do not grow with any of them."""
+    count = 10**6
+    dice = np.random.default_rng(1)
+    shuffled = dice.permutation(count // 4)
+    ordered = np.arange(count // 4, count // 2)
+    starred = np.arange(count // 2 + 1, 3 * count // 4)
+    pairs = np.concatenate((
+        np.stack((shuffled[:-1], shuffled[1:]), axis=1),
+        np.stack((ordered[:-1], ordered[1:]), axis=1),
+        np.stack((starred, np.full(len(starred), count // 2)), axis=1),
+    ))  # fmt: skip
+    started = time.process_time()
+    labels = components(count, dice.permutation(pairs))
+    assert time.process_time() - started < 20  # takes 1
+    expected = np.arange(count)
+    expected[: 3 * count // 4] = np.repeat(np.arange(3) * (count // 4), count // 4)
+    assert np.array_equal(labels, expected)
