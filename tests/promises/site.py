@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_SYLLABLES = ["ba", "do", "ka", "li", "mo", "ne", "pu", "ra", "si", "to", "vu", "we", "xi", "yo", "za", "che", "gro", "fle", "pra", "stu"]
+_SYLLABLES = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
 
 
 def story(number: int) -> str:
