@@ -502,7 +502,7 @@ def test_a_reader_that_was_killed_does_not_make_the_file_grow(
             assert other.stdout.readline() == "reads\n"
             other.kill()
         size = index.gauges()["bytes"]
-        for number in range(100):
+        for number in range(50):
             index.discard([number])
             index.flush()
             index.compact()
@@ -529,6 +529,34 @@ index.close()
             assert time.monotonic() - confirmed < 1
         other.stdin.close()
         assert other.wait(10) == 0
+
+
+OPENING = """
+import os
+def child(which):
+    for round_ in range(15):
+        with closing(LmdbIndex(Path(sys.argv[1]) / str(round_ // 5), HEADER)) as index:
+            index.add(documents([1], [f"u{100 * which + round_}"]))
+    return 0
+children = []
+for which in range(10):
+    children.append(os.fork())
+    if not children[-1]:
+        try:
+            os._exit(child(which))
+        except BaseException as error:
+            print(repr(error), flush=True)
+            os._exit(1)
+assert not any(os.waitpid(number, 0)[1] for number in children)
+"""
+
+
+def test_many_processes_that_make_open_and_close_at_once(tmp_path: Path) -> None:
+    assert run(OPENING, tmp_path) == ""
+    for name in "012":
+        with closing(LmdbIndex(tmp_path / name, HEADER)) as index:
+            assert index.gauges()["documents"] == 50
+            check(index)
 
 
 # Use
