@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from site_pages import Page
 
 
+DUPLICATE = ("exact", "near")
+
+
 @dataclass(slots=True)
 class Outcome:
     """One page that reached the spider."""
@@ -64,14 +67,23 @@ class Outcomes:
                 found[url] = f"{verdict or 'not crawled'} instead of {' or '.join(page.expect)}"
         return found
 
+    def recognised(self, expected: Mapping[str, Page]) -> tuple[int, int]:
+        """Return how many of the copies judged in this crawl were found to be copies, and how many there were."""
+        verdicts = [
+            self.pages[url].verdict
+            for url, page in expected.items()
+            if url in self.pages and page.expect[0] in DUPLICATE
+        ]
+        found = sum(verdict in DUPLICATE for verdict in verdicts)
+        return found, found + verdicts.count("unique")
+
     def also(self) -> str:
         """Say what else the crawl met."""
         stats = self.crawler.stats.get_value
         return (
-            f"also met: {stats('downloader/response_status_count/301', 0)} redirect, "
+            f"also met {stats('downloader/response_status_count/301', 0)} redirect, "
             f"{stats('downloader/response_status_count/404', 0)} page not found, "
-            f"{stats('retry/count', 0)} failure that passed on retry, "
-            f"{stats('robotstxt/forbidden', 0)} links that robots.txt forbids"
+            f"{stats('retry/count', 0)} retry, {stats('robotstxt/forbidden', 0)} links forbidden by robots.txt"
         )
 
     @property
@@ -84,7 +96,7 @@ class Outcomes:
 
     @property
     def tags_duplicates(self) -> bool:
-        return self.crawler.settings.get("NEARDUP_POLICY") == "tag"
+        return bool(self.crawler.settings.get("NEARDUP_POLICY") == "tag")
 
     @property
     def skipped(self) -> int:
@@ -97,7 +109,7 @@ class Outcomes:
         stats = self.crawler.stats.get_stats()
         spider = sum(count for name, count in stats.items() if name.startswith("spider_exceptions/"))
         accounted = self._stat("checked") + self.skipped
-        return (
+        return int(
             self._sum("error/")
             + spider
             + stats.get("log_count/ERROR", 0)
@@ -125,7 +137,7 @@ class Outcomes:
         self.pages[response.url] = Outcome(response.url, title, "unique" if judged else "skipped")
 
     def _stat(self, name: str) -> int:
-        return self.crawler.stats.get_value(f"neardup/{name}", 0)
+        return int(self.crawler.stats.get_value(f"neardup/{name}", 0))
 
     def _sum(self, prefix: str) -> int:
         stats = self.crawler.stats.get_stats()

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from demo_outcome import DUPLICATE
 from rich import box
 from rich.markup import escape
 from rich.table import Table
@@ -31,8 +32,6 @@ SECTIONS = {
     "too_short": "Tagged, never dropped: too short to judge",
     "skipped": "Not judged",
 }
-#: Other verdicts are listed in groups of pages of one kind.
-DUPLICATE = ("exact", "near")
 
 
 class OutcomeTable:
@@ -43,22 +42,17 @@ class OutcomeTable:
         self.network = network
         self.expected = network.pages()
         self.surprises = surprises
-        self.table = Table(
-            box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold", expand=True
-        )
-        self.table.add_column("page", ratio=1, no_wrap=True, overflow="ellipsis")
-        self.table.add_column("site", width=8, no_wrap=True)
-        self.table.add_column("what it is", width=26, no_wrap=True, overflow="ellipsis")
-        self.table.add_column("outcome", width=14, no_wrap=True)
-        self.table.add_column("bits", width=4, justify="right")
-        self.table.add_column("alike", width=5, justify="right")
+        #: Heading and rows of each section; the columns are equally wide in all.
+        self.sections: list[tuple[str, Table]] = []
         self._add_stories()
         self._add_others()
 
     def print(self, console: Console) -> None:
-        console.print(self.table)
+        for heading, table in self.sections:
+            console.print(f"\n[bold]{heading}[/]")
+            console.print(table)
         console.print(
-            "[dim]└ copy of the page above it · bits: distance of the fingerprints · alike: overlap of the texts · "
+            "\n[dim]└ copy of the page above it · bits: distance of the fingerprints · alike: overlap of the texts · "
             "missed: a copy kept[/]",
             highlight=False,
         )
@@ -94,8 +88,21 @@ class OutcomeTable:
                 self._add(pages[0].title or names if len(pages) == 1 else names, pages[0].url, pages)
 
     def _add_heading(self, text: str) -> None:
-        self.table.add_section()
-        self.table.add_row(f"[bold underline]{text}[/]")
+        table = Table(
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            show_edge=False,
+            show_header=not self.sections,
+            header_style="bold",
+            expand=True,
+        )
+        table.add_column("page", ratio=3, no_wrap=True, overflow="ellipsis")
+        table.add_column("site", width=8, no_wrap=True)
+        table.add_column("what it is", ratio=2, no_wrap=True, overflow="ellipsis")
+        table.add_column("outcome", width=15, no_wrap=True)
+        table.add_column("bits", width=4, justify="right")
+        table.add_column("alike", width=5, justify="right")
+        self.sections.append((text, table))
 
     def _add(self, name: str, url: str, pages: list[Outcome]) -> None:
         note = self._note(url)
@@ -103,7 +110,7 @@ class OutcomeTable:
         numbers = ("", "")
         if len(pages) == 1 and pages[0].similarity is not None and pages[0].verdict in DUPLICATE:
             numbers = (str(pages[0].distance), f"{pages[0].similarity:.0%}")
-        self.table.add_row(
+        self.sections[-1][1].add_row(
             escape(name),
             sites.pop() if len(sites) == 1 else f"{len(sites)} sites",
             f"{len(pages)} × {note or 'story'}" if len(pages) > 1 else note,
@@ -112,21 +119,24 @@ class OutcomeTable:
         )
 
     def _note(self, url: str) -> str:
-        return self.expected[url].note if url in self.expected else "front or section page"
+        if url in self.expected:
+            return self.expected[url].note
+        return "front or section page" if url in self.outcomes.pages else ""
 
     def _is_missed(self, page: Outcome) -> bool:
         """Whether it is the copy of a story, but was not recognised."""
         return page.url in self.expected and self.expected[page.url].expect[0] in DUPLICATE
 
     def _outcome(self, pages: list[Outcome]) -> str:
-        verdict = pages[0].verdict
+        verdict, style = pages[0].verdict, STYLES[pages[0].verdict]
         if verdict in DUPLICATE:
             text = f"{'tagged' if self.outcomes.tags_duplicates else 'dropped'}: {verdict}"
+        elif verdict == "unique" and self._is_missed(pages[0]):
+            text, style = "kept: missed", "bold yellow"
         else:
             text = {"unique": "kept", "too_short": "tagged: short"}.get(verdict, verdict)
-            text += ": missed" if verdict == "unique" and self._is_missed(pages[0]) else ""
         mark = " [bold red]![/]" if any(page.url in self.surprises for page in pages) else ""
-        return f"[{STYLES[verdict]}]{text}[/]{mark}"
+        return f"[{style}]{text}[/]{mark}"
 
 
 def path_of(url: str) -> str:

@@ -1,0 +1,248 @@
+"""The example project serves its network as described, and its demo's counts, feed, report and exit status agree."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXAMPLE = Path(__file__).parent.parent / "example_project"
+PAGES = json.loads((EXAMPLE / "network" / "sites.json").read_text("utf-8"))["pages"]
+SIBLINGS = {row["path"] for row in PAGES if "values" in row}
+LAST_LINE = re.compile(
+    r"demo: crawled (?P<crawled>\d+) pages, kept (?P<kept>\d+), dropped (?P<dropped>\d+) "
+    r"\(exact (?P<exact>\d+), near (?P<near>\d+)\), tagged (?P<tagged>\d+), revisits (?P<revisits>\d+), "
+    r"skipped (?P<skipped>\d+), errors (?P<errors>\d+)"
+)
+
+
+class Demo:
+    """A copy of the project, so that the tests leave alone what the user's own runs have stored."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "example"
+        shutil.copytree(EXAMPLE, self.folder, ignore=shutil.ignore_patterns("out", "__pycache__"))
+        self.port = free_ports(5)
+        self.output = ""
+
+    def run(self, *arguments: str) -> dict[str, int]:
+        """Return the counts of the last line."""
+        process = self.start(*arguments)
+        self.output = process.stdout
+        assert process.returncode == 0, process.stdout + process.stderr
+        assert process.stderr == ""
+        found = LAST_LINE.fullmatch(process.stdout.splitlines()[-1])
+        assert found is not None, process.stdout
+        return {name: int(count) for name, count in found.groupdict().items()}
+
+    def start(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "demo.py", "--port", str(self.port), *arguments],
+            cwd=self.folder,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=100,
+            check=False,
+        )
+
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.folder / "out" / name).read_text("utf-8").splitlines()]
+
+    def stored_paths(self) -> list[str]:
+        return [path_of(item["url"]) for item in self.lines("articles.jl")]
+
+
+def free_ports(count: int) -> int:
+    """Return the first of *count* consecutive free ports."""
+    for first in range(18731, 28731, count):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as sockets:
+            for port in range(first, first + count):
+                sockets.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+    raise AssertionError("no free ports")
+
+
+def path_of(url: str) -> str:
+    return "/" + url.split("/", 3)[3]
+
+
+def assert_adds_up(counts: dict[str, int]) -> None:
+    parts = ("kept", "dropped", "tagged", "revisits", "skipped")
+    assert counts["crawled"] == sum(counts[part] for part in parts)
+    assert counts["dropped"] == counts["exact"] + counts["near"]
+    assert counts["errors"] == 0
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Demo:
+    return Demo(tmp_path)
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    from site_server import NewsNetwork
+
+    with NewsNetwork(free_ports(5)) as network:
+        yield network
+
+
+def get(url: str) -> tuple[int, str, bytes]:
+    """Return status, content type and body."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as response:
+            return response.status, response.headers["Content-Type"], response.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers["Content-Type"], error.read()
+
+
+def test_copies_are_dropped_and_a_second_run_meets_revisits(demo: Demo) -> None:
+    first = demo.run("--expect")
+    assert_adds_up(first)
+    assert first["crawled"] > 100
+    assert first["revisits"] == 0
+    assert first["exact"] == 6
+    report = demo.lines("duplicates.jl")
+    dropped = {path_of(line["url"]) for line in report if line["verdict"] in ("exact", "near")}
+    assert len(dropped) == first["dropped"]
+    # What is dropped is not stored, and all else that was judged is.
+    stored = demo.stored_paths()
+    assert len(stored) == len(set(stored)) == first["kept"] + first["tagged"]
+    assert dropped.isdisjoint(stored)
+    assert set(stored) >= SIBLINGS
+    assert {line["verdict"] for line in report} == {"exact", "near", "too_short"}
+
+    second = demo.run("--expect")
+    assert_adds_up(second)
+    assert second["kept"] == 0
+    assert second["revisits"] == first["kept"]
+    assert (second["exact"], second["near"]) == (first["exact"], first["near"])
+    assert sorted(demo.stored_paths()) == sorted(stored)
+    assert {line["verdict"] for line in demo.lines("duplicates.jl")[len(report) :]} > {"revisit"}
+
+
+def test_policy_tag_stores_every_page_with_its_match(demo: Demo) -> None:
+    counts = demo.run("--expect", "--policy", "tag")
+    assert_adds_up(counts)
+    assert counts["dropped"] == 0
+    items = demo.lines("articles.jl")
+    assert len(items) == counts["kept"] + counts["tagged"]
+    matches = {path_of(item["url"]): item["neardup"] for item in items if item["neardup"]}
+    assert len(matches) == sum(line["action"] == "tag" for line in demo.lines("duplicates.jl"))
+    assert len(matches) > counts["tagged"] / 2
+    assert all(match["kind"] in ("exact", "near") and match["policy"] == "tag" for match in matches.values())
+    assert SIBLINGS.isdisjoint(matches)
+
+
+def test_policy_drop_page_stores_no_duplicate(demo: Demo) -> None:
+    counts = demo.run("--expect", "--policy", "drop_page")
+    assert_adds_up(counts)
+    assert counts["dropped"] > 0
+    assert len(demo.lines("articles.jl")) == counts["kept"] + counts["tagged"]
+
+
+def test_a_taken_port_is_one_sentence_that_names_the_remedy(demo: Demo) -> None:
+    with socket.create_server(("127.0.0.1", demo.port + 2)):
+        process = demo.start()
+    assert process.returncode == 1
+    assert process.stdout == ""
+    assert len(process.stderr.splitlines()) == 1
+    assert str(demo.port + 2) in process.stderr
+    assert "--port" in process.stderr
+
+
+def test_expect_fails_if_an_outcome_contradicts_the_table(demo: Demo) -> None:
+    table = demo.folder / "network" / "sites.json"
+    text = table.read_text("utf-8")
+    wrong = text.replace('"article": "market", "expect": "unique"', '"article": "market", "expect": "exact"')
+    assert wrong != text
+    table.write_text(wrong, "utf-8")
+    process = demo.start("--expect")
+    assert process.returncode == 1
+    assert "night-market-licence.html: unique instead of exact" in process.stdout
+    assert process.stdout.splitlines()[-1].endswith("errors 0")
+
+
+def test_every_page_is_served_as_its_row_says(network: Any) -> None:
+    assert len(network.pages()) >= 60
+    assert len(network.sites) >= 4
+    for url, page in network.pages().items():
+        if page.row.get("fails"):
+            assert get(url)[0] == 503
+        status, content_type, body = get(url)
+        assert status == page.row.get("status", 200), url
+        assert content_type.startswith("application/pdf" if "file" in page.row else "text/html"), url
+        assert b"$" not in body or "file" in page.row, url
+
+
+def test_every_page_can_be_reached_by_links(network: Any) -> None:
+    seen: set[str] = set()
+    queue = network.urls()
+    while queue:
+        url = queue.pop()
+        if url in seen:
+            continue
+        seen.add(url)
+        base = url[: len("http://127.0.0.1:00000")]
+        get(url)  # the first answer may be 503
+        _, content_type, body = get(url)
+        if content_type.startswith("text/html"):
+            links = re.findall(r'href="(/[^"]*)"', body.decode())
+            queue += [
+                base + link.replace("&amp;", "&")
+                for link in links
+                if not link.startswith(("/account", "/search"))
+            ]
+    unlinked = {
+        url for url, page in network.pages().items() if "on" not in page.row and "print_of" not in page.row
+    }
+    assert set(network.pages()) - seen == unlinked
+    assert {path_of(url) for url in unlinked} == {"/news/2025/03/island-ferry.html"}  # behind a redirect
+
+
+def test_robots_txt_closes_what_the_templates_link_to(network: Any) -> None:
+    status, _, body = get(network.urls()[0] + "robots.txt")
+    assert status == 200
+    assert b"Disallow: /account/" in body
+    assert b'href="/account/' in get(network.urls()[0])[2]
+
+
+def test_the_crawl_asks_for_nothing_that_robots_txt_forbids(demo: Demo) -> None:
+    log = demo.folder / "requests.txt"
+    main = (demo.folder / "demo.py").read_text("utf-8")
+    spied = main.replace(
+        "        process.start()\n",
+        f"        process.start()\n        Path({str(log)!r}).write_text('\\n'.join(network.requests))\n",
+    )
+    assert spied != main
+    (demo.folder / "demo.py").write_text(spied, "utf-8")
+    demo.run()
+    requests = [path_of(url) for url in log.read_text("utf-8").splitlines()]
+    assert requests.count("/robots.txt") == 5
+    assert not [path for path in requests if path.startswith(("/account", "/search"))]
+    assert requests.count("/news/2025/03/storm-petrels.html") == 2  # 503, then 200
+    assert requests.count("/ferry") == 1
+
+
+@pytest.mark.parametrize("edit", [{"replace": ["no such words", "x"]}, {"polish": 1}])
+def test_an_edit_that_cannot_be_made_is_reported(
+    edit: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    from site_pages import Page, load_article
+
+    with pytest.raises(ValueError, match="/here"):
+        load_article(Page("courier", "/here", ("near",), "", {"article": "tunnel", "edits": [edit]}))
