@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.clusters import UnionFind, components, leader_clusters
@@ -47,6 +47,7 @@ def search(count: int, pairs: list[tuple[int, int]]) -> list[int]:
     return labels
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_components_and_union_find_by_search(graph: tuple[int, list[tuple[int, int]]]) -> None:
     count, pairs = graph
@@ -119,6 +120,7 @@ def one_by_one(
     return leaders
 
 
+@settings(deadline=None)
 @given(graphs(), st.data())
 def test_leader_clusters_by_definition_in_any_order_of_pairs(
     graph: tuple[int, list[tuple[int, int]]], data: st.DataObject
@@ -133,6 +135,7 @@ def test_leader_clusters_by_definition_in_any_order_of_pairs(
     assert leader_clusters(np.array(ranks), array(shuffled), verify).tolist() == expected
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_no_pair_is_checked_more_than_twice(graph: tuple[int, list[tuple[int, int]]]) -> None:
     count, pairs = graph
@@ -146,6 +149,19 @@ def test_no_pair_is_checked_more_than_twice(graph: tuple[int, list[tuple[int, in
 
     leader_clusters(np.zeros(count), array(pairs), verify)
     assert checked <= 2 * len(pairs)
+
+
+def test_a_page_that_a_leader_refused_is_not_checked_again() -> None:
+    chain = [(page, page + 1) for page in range(9)]
+    refused = [(page, 10) for page in range(10)]
+    checked: list[int] = []
+
+    def verify(leaders: NDArray[np.int64], pages: NDArray[np.int64]) -> NDArray[np.bool_]:
+        checked.extend(pages.tolist())
+        return pages != 10
+
+    assert leader_clusters(np.arange(11), array(chain + refused), verify).tolist() == [0] * 10 + [10]
+    assert sorted(checked) == list(range(1, 11))
 
 
 def test_a_chain_of_small_steps_is_not_one_cluster() -> None:

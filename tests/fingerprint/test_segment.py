@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
@@ -55,6 +55,7 @@ def test_words_do_not_cross_punctuation_and_other_scripts_stay() -> None:
     ]  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("中国人。，a1 か〆々〇\u0301\u302aก\n")))
 def test_only_han_characters_are_joined(text: str) -> None:
     text = normalise(text)
