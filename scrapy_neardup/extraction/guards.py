@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from lxml import etree  # type: ignore[import-untyped]
+from lxml import etree
 
 #: libxml2 drops without a word whatever lies deeper than 255 elements, and with it trafilatura does.
 MAX_NESTING = 250

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html as htmllib
 
-import regex  # type: ignore[import-untyped]
+import regex
 
 _INVISIBLE = "script|style|noscript|template|title|iframe|object|svg|math|textarea|select"
 _BLOCK = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-import regex  # type: ignore[import-untyped]
+import regex
 
 # Zero-width and bidi controls, soft hyphens, variation selectors, fillers: they change no letter that is read.
 _INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import regex  # type: ignore[import-untyped]
+import regex
 
 #: A text of which less than this is left by the filter is taken whole. Unit: letters, see `length`.
 FALLBACK = 300

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import regex  # type: ignore[import-untyped]
+import regex
 
 from scrapy_neardup.errors import ConfigurationError
 
@@ -34,18 +34,21 @@ class Segmenter(Protocol):
 
 
 class RjiebaSegmenter:
-    """The segmenter jieba, as ported to Rust: ``pip install rjieba``. Raises `ConfigurationError` without it."""
+    """The segmenter jieba, as ported to Rust. Raises `ConfigurationError` without it."""
 
     def __init__(self) -> None:
         try:
             import rjieba
         except ImportError as error:
-            raise ConfigurationError("Segmenting Chinese needs: pip install rjieba") from error
+            raise ConfigurationError(
+                "Segmenting Chinese needs: pip install 'scrapy-neardup[chinese]'."
+            ) from error
         self.identity = f"rjieba {version('rjieba')}"
         self._jieba = rjieba.Jieba()
 
     def cut(self, text: str) -> Sequence[str]:
-        return self._jieba.cut(text)
+        words: list[str] = self._jieba.cut(text)
+        return words
 
 
 def segment(text: str, tokens: Tokens, segmenter: Segmenter) -> Tokens:

@@ -24,7 +24,7 @@ def stop_words(languages: Iterable[str]) -> frozenset[str]:
     try:
         import stopwordsiso
     except ImportError as error:
-        raise ConfigurationError("Stop words need: pip install stopwordsiso") from error
+        raise ConfigurationError("Stop words need: pip install 'scrapy-neardup[stopwords]'.") from error
     wanted = sorted(set(languages))
     if missing := [language for language in wanted if not stopwordsiso.has_lang(language)]:
         known = ", ".join(sorted(stopwordsiso.langs()))

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-import regex  # type: ignore[import-untyped]
+import regex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -188,10 +188,8 @@ class LmdbIndex:
         with self.lock:
             self.require_open()
             numbers = [self._aliases.get(document, document) for document in documents]
-            runs = np.array(
-                [number for number in numbers if number >= 0 and number not in self._columns], np.int64
-            )
-            filed = set(self._snapshot.filed(np.unique(runs)).tolist()) if len(runs) else set()
+            runs = sorted({number for number in numbers if number >= 0 and number not in self._columns})
+            filed = set(self._snapshot.filed(np.array(runs, np.int64)).tolist()) if runs else set()
             later = [
                 number
                 for number in numbers

@@ -79,7 +79,7 @@ def test_a_segmenter_that_changes_the_text_is_refused() -> None:
 
 def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rjieba", None)
-    with pytest.raises(ConfigurationError, match="pip install rjieba"):
+    with pytest.raises(ConfigurationError, match=r"scrapy-neardup\[chinese\]"):
         RjiebaSegmenter()
 
 

@@ -72,5 +72,5 @@ def test_a_language_without_a_list_is_named() -> None:
 
 def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "stopwordsiso", None)
-    with pytest.raises(ConfigurationError, match="pip install stopwordsiso"):
+    with pytest.raises(ConfigurationError, match=r"scrapy-neardup\[stopwords\]"):
         stop_words(["en"])
