@@ -62,6 +62,8 @@ class NearDup:
             extractor=extractor.identity,
             reset=self.config.reset,
         )
+        if self.config.item_fields:
+            self.detector.signature("")  # the first takes 0.1 s, which the event loop does not have
         self.workers = Workers(
             self.detector.fingerprinter,
             self.config.extractor,
