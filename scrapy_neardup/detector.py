@@ -25,7 +25,7 @@ from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, Signature
 from .index import Header, open_index
 from .reservation import Reservation
-from .tables import EQUAL, LAYOUTS
+from .tables import EQUAL, LAYOUTS, Family
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Detector:
         window: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        tables = index.header.families[FINGERPRINT]
+        tables = index.header.families[FINGERPRINT].tables
         if not 0 <= distance <= tables.max_distance:
             raise ConfigurationError(
                 f"{len(tables)} tables find fingerprints within 0 to {tables.max_distance} bits, not {distance}: "
@@ -101,7 +101,7 @@ class Detector:
         if tables not in LAYOUTS:
             raise ConfigurationError(f"There is no layout of {tables} tables: use one of {sorted(LAYOUTS)}.")
         wanted = Header(
-            families=(LAYOUTS[tables], EQUAL, EQUAL),
+            families=(Family(LAYOUTS[tables]), Family(EQUAL), Family(EQUAL)),
             record=RECORD,
             parameters={
                 "scheme": "simhash",

@@ -76,6 +76,8 @@ class PermutedTables:
 
     def restore(self, table: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Undo the permutation of *table*: uint64[n] to uint64[n]."""
+        if self.blocks == 1:
+            return keys
         source, mask, target = (shift[table] for shift in self._shifts)
         values: NDArray[np.uint64] = np.bitwise_or.reduce(((keys >> target) & mask) << source, axis=0)
         return values
@@ -108,6 +110,33 @@ class PermutedTables:
             target.append([int(shift) for shift in BITS - np.cumsum(widths)])
         return tuple(np.array(a, dtype=np.uint64)[:, :, np.newaxis] for a in (source, mask, target))  # type: ignore[return-value]
 
+
+@dataclass(frozen=True)
+class Family:
+    """Keys of one kind: how they are filed, and how many of them a document has.
+
+    Raises `ConfigurationError` for less than one.
+    """
+
+    tables: PermutedTables
+    keys: int = 1
+
+    def __post_init__(self) -> None:
+        if self.keys < 1:
+            raise ConfigurationError(f"A document cannot have {self.keys} keys in a family: use at least 1.")
+
+    @property
+    def equal(self) -> bool:
+        """Whether its keys have to be equal to match."""
+        return self.tables.blocks == 1
+
+    def has(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Tell which of *keys* are keys: where they have to be equal, `NO_KEY` is none."""
+        return keys != NO_KEY if self.equal else np.ones(keys.shape, bool)
+
+
+#: In a family of equal keys, stands for one that a document lacks; it is neither filed nor found.
+NO_KEY = np.uint64(2**64 - 1)
 
 #: Keys that have to be equal: hashes of URLs and texts, bands, super-shingles.
 EQUAL = PermutedTables(blocks=1, distance=0)

@@ -16,7 +16,7 @@ from scrapy_neardup.index.directory import DATA, LOCK
 from scrapy_neardup.index.maintenance import STEP, merge_all, reading
 from scrapy_neardup.index.storage import encode_block, number_key
 
-from .documents import held, sound_blocks
+from .documents import sound_blocks
 from .opening import alone, environment_of, reading_ahead, require_sound
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _purge(environment: Environment, header: Header) -> None:
 
     with reading(environment, header) as reader:
         for run in reader.state.runs:
-            alive = held(reader, run)
+            alive = reader.held(run)
             for first, documents in sound_blocks(reader, run.start, run.stop):
                 stop = first + len(documents.urls)
                 gone = np.flatnonzero(~alive[first - run.start : stop - run.start])

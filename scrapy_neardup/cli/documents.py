@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index import Documents, Header
     from scrapy_neardup.index.snapshot import Snapshot
-    from scrapy_neardup.index.storage import Run
 
 
 def live_documents(
@@ -30,13 +29,13 @@ def live_documents(
 ) -> Iterator[tuple[NDArray[np.int64], Documents]]:
     """Yield the numbers (int64[n]) and contents of all that was stored and not removed, block by block.
 
-    The log keeps what was removed: only the tables know what is left.
+    The log keeps what was removed: only the runs know what is left.
     """
     state = reader.state
     ranges = [(run.start, run.stop, run) for run in state.runs]
     oldest = state.runs[0].start if state.runs else state.folded
     for start, stop, run in (*ranges, (state.folded, state.next, None)):
-        alive = np.ones(stop - start, bool) if run is None else held(reader, run)
+        alive = np.ones(stop - start, bool) if run is None else reader.held(run).copy()
         alive[reader.dead[(reader.dead >= start) & (reader.dead < stop)] - start] = False
         for first, documents in sound_blocks(reader, start, stop):
             rows = np.flatnonzero(alive[first - start : first - start + len(documents.urls)])
@@ -52,17 +51,6 @@ def sound_blocks(reader: Snapshot, start: int, stop: int) -> Iterator[tuple[int,
         raise IndexCorrupted(
             f"A block of documents cannot be decoded ({error}): run `scrapy-neardup index check`."
         ) from error
-
-
-def held(reader: Snapshot, run: Run) -> NDArray[np.bool_]:
-    """Tell which documents of its range a run has entries of: bool[stop - start]."""
-    held = np.zeros(run.stop - run.start, bool)
-    for partition in range(1 << run.bits):
-        rows = reader.partition(run, 0, partition).documents.astype(np.int64) - run.start
-        if len(rows) and not 0 <= rows.min() <= rows.max() < len(held):
-            raise IndexCorrupted(f"Run {run.id} has documents of others: run `scrapy-neardup index check`.")
-        held[rows] = True
-    return held
 
 
 def count_documents(reader: Snapshot) -> int:

@@ -32,7 +32,7 @@ def describe(path: Path, progress: Callable[[int, int], None]) -> dict[str, Any]
             "format": header.format,
             "created": header.created,
             **{name: header.parameters.get(name) for name in ("scheme", "features", "extractor")},
-            "tables": [len(family) for family in header.families],
+            "tables": [len(family.tables) for family in header.families],
             "documents": documents,
             "oldest": times[0],
             "newest": times[1],

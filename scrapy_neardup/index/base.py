@@ -22,17 +22,17 @@ class Matches(NamedTuple):
     query: NDArray[np.int64]
     #: Number of the document: int64[n]. Documents not yet on disk have negative numbers.
     document: NDArray[np.int64]
-    #: Bits in which the two keys differ: uint8[n].
+    #: Bits in which the two keys differ, of the closest key if a document has several: uint8[n].
     distance: NDArray[np.uint8]
 
     @classmethod
     def gather(cls, parts: Sequence[Matches]) -> Matches:
-        """Put *parts* together, each pair once: a pair may lie side by side in several tables."""
+        """Put *parts* together, each pair once: a pair may lie side by side in several tables, by several keys."""
         if not parts:
             return NO_MATCHES
         query, document, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
         if len(query) > 1:
-            order = np.lexsort((document, query))
+            order = np.lexsort((distance, document, query))
             query, document, distance = query[order], document[order], distance[order]
             new = np.ones(len(query), dtype=bool)
             new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
@@ -46,7 +46,7 @@ NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, n
 class Documents(NamedTuple):
     """What is stored of some documents, row by row."""
 
-    #: One key a family: uint64[families, n].
+    #: The keys of each family, one family after another: uint64[keys, n].
     keys: NDArray[np.uint64]
     #: The record of each, of the dtype that the index was made with.
     records: NDArray[Any]
@@ -59,7 +59,7 @@ class Documents(NamedTuple):
 
 
 class Index(Protocol):
-    """Documents filed under one key for each *family* of tables of the header.
+    """Documents filed under their keys of each *family* of the header.
 
     A document enters by `reserve` (visible at once, kept only once confirmed) or by `add` (in bulk, kept at
     once). All methods may be called from any thread.
@@ -69,14 +69,18 @@ class Index(Protocol):
     #: To be held by whoever needs several calls to be one.
     lock: threading.RLock
 
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
-        """Find every document whose key lies within *distance* bits of one of *keys* (uint64[n])."""
+    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
+        """Find every document that has a key within *distance* bits of one of *keys* (uint64[n]).
+
+        In a family of equal keys, one with more than *most* entries in a run is passed over there, unless that is
+        0: a stock phrase tells nothing and matches much.
+        """
 
     def fetch(self, documents: NDArray[np.int64]) -> Documents:
         """Return what is stored of *documents*, in their order; they must come from a search just made."""
 
     def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Any) -> int:
-        """File one document (keys uint64[families], record of shape ()) as pending; returns its number."""
+        """File one document (keys uint64[keys], record of shape ()) as pending; returns its number."""
 
     def holder(self, document: int) -> Any:
         """Return what holds the reservation of a document, None if it is not pending in this process."""

@@ -11,7 +11,6 @@ the next upkeep sweeps away.
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,11 +22,14 @@ from scrapy_neardup.errors import IndexCorrupted
 from .faults import entries_fault, state_faults
 from .maintenance import MAX_DOCUMENTS, read_state
 from .removed import read_removed
+from .sorted import flatten
 from .storage import (
+    HELD,
     Run,
     State,
     decode_block,
     decode_entries,
+    decode_held,
     key_number,
     key_run,
     number_key,
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
-
-    from scrapy_neardup.tables import PermutedTables
 
     from .environment import Environment
     from .header import Header
@@ -110,17 +110,20 @@ class _Check:
         self._databases = environment.databases
         self._state: State = read_state(environment, transaction)
         #: Family, number within the family.
-        self._tables = [(place, table) for place, f in enumerate(header.families) for table in range(len(f))]
+        self._tables = [
+            (place, table) for place, f in enumerate(header.families) for table in range(len(f.tables))
+        ]
         self._progress = progress
         self._done = self._total = 0
 
     def problems(self) -> Iterator[Problem]:
-        broken = [Problem("state", what) for what in state_faults(self._state, self._header)]
+        broken = [Problem("state", what) for what in state_faults(self._state)]
         if broken:  # nothing else could be relied on
             yield from broken
             return
         state = self._state
-        self._total = sum(run.documents * (len(self._tables) + 1) for run in state.runs)
+        entries = sum(len(family.tables) * family.keys for family in self._header.families)
+        self._total = sum(run.documents * (entries + 1) for run in state.runs)
         self._total += state.next - state.folded
         dead = read_removed(self._transaction, self._databases["dead"])
         if len(dead) and dead[-1] >= state.next:
@@ -147,60 +150,64 @@ class _Check:
                 if number >= state.next_run:
                     yield Problem(f"run {number}", "It has partitions, and its number is not taken yet.")
                 elif number in runs:
-                    tables, partitions = len(self._tables), 1 << runs[number].bits
                     extra = 0
                     for key in cursor.iternext(values=False):
                         run, table, partition = struct.unpack(">IHI", key)
                         if run != number:
                             break
-                        extra += table >= tables or partition >= partitions
+                        extra += partition >= self._partitions(runs[number], table)
                     if extra:
                         yield Problem(f"run {number}", f"It has {extra} partitions too many.")
                 found = cursor.set_range(partition_key(number + 1, 0, 0))
 
+    def _partitions(self, run: Run, place: int) -> int:
+        """Return how many partitions the table with this number has."""
+        if place < len(self._tables):
+            return 1 << run.cut(self._header.families[self._tables[place][0]])
+        return int(place == HELD)
+
     def _run(self, run: Run, dead: NDArray[np.int64]) -> Iterator[Problem]:
-        """Compare the tables of a run with each other, then with the log."""
+        """Compare the tables of a run with what it should hold, and with the log."""
         where = f"run {run.id}"
-        tables = []
-        #: Which documents of its range the run holds, by what a table says; sound tables all say the same.
-        held: dict[tuple[int, int], NDArray[np.bool_]] = {}
-        for place, (family, table) in enumerate(self._tables):
-            content, mask = self._table(run, place, self._header.families[family], table)
-            tables.append(content)
-            held.setdefault((content.count, content.documents), mask)
-            for what, partitions in content.faults.items():
-                more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
-                yield Problem(f"{where}, table {place}, partition {partitions[0]}{more}", what)
-        usual, _ = Counter((content.count, content.documents) for content in tables).most_common(1)[0]
-        count, mask = usual[0], held[usual]
-        if count != run.documents:
+        try:
+            data = self._transaction.get(partition_key(run.id, HELD, 0), b"", db=self._databases["runs"])
+            held = decode_held(data, run)
+        except IndexCorrupted:
+            yield Problem(where, "It does not say which documents it holds.")
+            return
+        if (count := int(held.sum())) != run.documents:
             yield Problem(where, f"It holds {count} documents, and the state says {run.documents}.")
-        lost = np.flatnonzero(~mask[dead - run.start])
+        lost = np.flatnonzero(~held[dead - run.start])
         if len(lost):
             yield Problem(
                 where,
                 f"{len(lost)} documents are marked as removed, the first {dead[lost[0]]}, and not there.",
             )
-        logged, problems = self._log(run.start, mask)
+        logged, problems = self._log(run.start, held)
         yield from problems
-        for place, (content, (family, _)) in enumerate(zip(tables, self._tables, strict=True)):
-            if (content.count, content.documents) != usual:
+        for place, (family, table) in enumerate(self._tables):
+            content = self._table(run, place, family, table, held)
+            for what, partitions in content.faults.items():
+                more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
+                yield Problem(f"{where}, table {place}, partition {partitions[0]}{more}", what)
+            expected = logged[family]
+            if problems or content.faults:
+                continue
+            if (content.count, content.documents) != (expected.count, expected.documents):
                 yield Problem(
                     f"{where}, table {place}",
-                    f"It holds other documents than most tables ({content.count} instead of {count}).",
+                    f"It holds other documents than the log ({content.count} entries, not {expected.count}).",
                 )
-            elif not problems and content.entries != logged[family].entries:
+            elif content.entries != expected.entries:
                 yield Problem(
                     f"{where}, table {place}", "Its keys are not those of the documents in the log."
                 )
 
-    def _table(
-        self, run: Run, place: int, family: PermutedTables, table: int
-    ) -> tuple[_Table, NDArray[np.bool_]]:
-        """Read one table; returns what it holds, and which documents of the range of the run those are."""
+    def _table(self, run: Run, place: int, family: int, table: int, held: NDArray[np.bool_]) -> _Table:
+        """Read one table of a run that should file the documents *held*."""
         content = _Table()
-        mask = np.zeros(run.stop - run.start, bool)
-        for partition in range(1 << run.bits):
+        tables, cut = self._header.families[family].tables, run.cut(self._header.families[family])
+        for partition in range(1 << cut):
             data = self._transaction.get(partition_key(run.id, place, partition), db=self._databases["runs"])
             if data is None:
                 content.fault("It is missing.", partition)
@@ -209,17 +216,17 @@ class _Check:
                 content.fault(f"It has {len(data)} bytes, not 12 for each entry.", partition)
                 continue
             entries = decode_entries(data)
-            if (fault := entries_fault(entries, run.bits, partition)) is not None:
+            if (fault := entries_fault(entries, cut, partition)) is not None:
                 content.fault(fault, partition)
             rows = entries.documents.astype(np.int64) - run.start
-            inside = (rows >= 0) & (rows < len(mask))
+            inside = (rows >= 0) & (rows < len(held))
             if not inside.all():
                 content.fault("It holds documents that are not in the range of the run.", partition)
-            mask[rows[inside]] = True
-            keys = entries.keys if family.blocks == 1 else family.restore(table, entries.keys)
-            content.add(entries.documents, keys)
+            elif not held[rows].all():
+                content.fault("It holds documents that the run does not hold.", partition)
+            content.add(entries.documents, tables.restore(table, entries.keys))
             self._advance(len(rows))
-        return content, mask
+        return content
 
     def _log(self, start: int, mask: NDArray[np.bool_]) -> tuple[list[_Table], list[Problem]]:
         """Read the log from document *start*; returns what tables of the documents of *mask* should hold."""
@@ -249,8 +256,11 @@ class _Check:
                     rows = np.flatnonzero(mask[first - start : end - start])
                     found[first - start : end - start] = True
                     numbers = (rows + first).astype(np.uint32)
-                    for family, keys in zip(families, documents.keys, strict=True):
-                        family.add(numbers, keys[rows])
+                    for content, family, place in zip(
+                        families, self._header.families, self._header.rows, strict=True
+                    ):
+                        keys, filed = flatten(family, documents.keys[place, rows], numbers)
+                        content.add(filed, keys)
                     self._advance(len(documents.urls))
                 more = cursor.next()
         missing = np.flatnonzero(mask & ~found)

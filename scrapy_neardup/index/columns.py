@@ -1,12 +1,12 @@
-"""Documents in memory, column by column, searched by brute force: the newest part of every index.
+"""Documents in memory, column by column: the newest part of every index.
 
 A few thousand fingerprints are compared faster than any structure over them could be asked: 16,384 of them take
-some 20 µs.
+some 20 µs. Keys that have to be equal are looked up in a dictionary.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .header import Header
+
 #: Comparisons made at a time by a batch of queries.
 COMPARISONS = 1 << 23
 
@@ -24,13 +26,18 @@ COMPARISONS = 1 << 23
 class Columns:
     """Growable columns. Rows are found by the number of their document."""
 
-    def __init__(self, families: int, dtype: np.dtype[Any]) -> None:
-        self._keys = np.empty((families, 64), np.uint64)
-        self._records = np.empty(64, dtype)
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._keys = np.empty((header.keys, 64), np.uint64)
+        self._records = np.empty(64, header.dtype)
         self._numbers = np.empty(64, np.int64)
         self._alive = np.zeros(64, bool)
         self._urls: list[str] = []
         self._rows: dict[int, int] = {}
+        #: For each family of equal keys, the rows that have a key; None for the others.
+        self._rows_by_key: list[dict[int, list[int]] | None] = [
+            {} if family.equal else None for family in header.families
+        ]
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -49,25 +56,20 @@ class Columns:
         self._alive[start:stop] = True
         self._urls.extend(documents.urls)
         self._rows.update(zip(numbers.tolist(), range(start, stop), strict=True))
+        self._file(start, stop)
 
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
-        """Compare every row with every one of *keys*."""
-        size = len(self._urls)
-        if not size:
+    def search(
+        self, family: int, keys: NDArray[np.uint64], distance: int, most: int = 0
+    ) -> Iterator[Matches]:
+        """Compare every row with every one of *keys*; see `Index.search`."""
+        if not self._urls:
             return
-        stored, alive, numbers = self._keys[family, :size], self._alive[:size], self._numbers[:size]
-        if len(keys) == 1:
-            bits = np.bitwise_count(stored ^ keys[0])
-            (row,) = ((bits <= distance) & alive).nonzero()
-            if len(row):
-                yield Matches(np.zeros(len(row), np.int64), numbers[row], bits[row])
+        rows_by_key = self._rows_by_key[family]
+        if rows_by_key is not None:
+            yield from self._search_equal(rows_by_key, keys, most)
             return
-        step = max(1, COMPARISONS // size)
-        for begin in range(0, len(keys), step):
-            bits = np.bitwise_count(stored ^ keys[begin : begin + step, np.newaxis])
-            query, row = ((bits <= distance) & alive).nonzero()
-            if len(row):
-                yield Matches(query + begin, numbers[row], bits[query, row])
+        for stored in self._keys[self._header.rows[family], : len(self._urls)]:
+            yield from self._search_near(stored, keys, distance)
 
     def fetch(self, numbers: Iterable[int]) -> Documents:
         """Return copies of the rows of *numbers*, in their order."""
@@ -96,6 +98,51 @@ class Columns:
         if len(self._urls) > 64 and len(self._rows) < len(self._urls) // 2:
             self._compact()
 
+    def _search_equal(
+        self, rows_by_key: dict[int, list[int]], keys: NDArray[np.uint64], most: int
+    ) -> Iterator[Matches]:
+        query: list[int] = []
+        rows: list[int] = []
+        for position, key in enumerate(keys.tolist()):
+            found = rows_by_key.get(key, ())
+            if found and (not most or len(found) <= most):
+                query += [position] * len(found)
+                rows += found
+        if rows:
+            alive = self._alive[rows]
+            document = self._numbers[rows][alive]
+            yield Matches(np.array(query)[alive], document, np.zeros(len(document), np.uint8))
+
+    def _search_near(
+        self, stored: NDArray[np.uint64], keys: NDArray[np.uint64], distance: int
+    ) -> Iterator[Matches]:
+        size = len(stored)
+        alive, numbers = self._alive[:size], self._numbers[:size]
+        if len(keys) == 1:
+            bits = np.bitwise_count(stored ^ keys[0])
+            (row,) = ((bits <= distance) & alive).nonzero()
+            if len(row):
+                yield Matches(np.zeros(len(row), np.int64), numbers[row], bits[row])
+            return
+        step = max(1, COMPARISONS // size)
+        for begin in range(0, len(keys), step):
+            bits = np.bitwise_count(stored ^ keys[begin : begin + step, np.newaxis])
+            query, row = ((bits <= distance) & alive).nonzero()
+            if len(row):
+                yield Matches(query + begin, numbers[row], bits[query, row])
+
+    def _file(self, start: int, stop: int) -> None:
+        """File rows under their equal keys."""
+        for family, place, rows_by_key in zip(
+            self._header.families, self._header.rows, self._rows_by_key, strict=True
+        ):
+            if rows_by_key is None:
+                continue
+            keys = self._keys[place, start:stop]
+            which, row = family.has(keys).nonzero()
+            for key, where in zip(keys[which, row].tolist(), (row + start).tolist(), strict=True):
+                rows_by_key.setdefault(key, []).append(where)
+
     def _grow(self, size: int) -> None:
         size = max(size, 2 * len(self._numbers))
         used = len(self._urls)
@@ -114,3 +161,7 @@ class Columns:
         self._alive[:size], self._alive[size:] = True, False
         self._urls = [self._urls[row] for row in rows.tolist()]
         self._rows = dict(zip(self._numbers[:size].tolist(), range(size), strict=True))
+        for rows_by_key in self._rows_by_key:
+            if rows_by_key is not None:
+                rows_by_key.clear()
+        self._file(0, size)

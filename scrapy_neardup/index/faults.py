@@ -13,7 +13,6 @@ from .storage import MAX_PARTITION_BITS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .header import Header
     from .sorted import Entries
     from .storage import State
 
@@ -30,7 +29,7 @@ def entries_fault(entries: Entries, bits: int, partition: int) -> str | None:
     return None
 
 
-def state_faults(state: State, header: Header) -> Iterator[str]:
+def state_faults(state: State) -> Iterator[str]:
     """Say what is wrong with a *state*."""
     numbers: list[object] = [state.next, state.folded, state.next_run, state.removals]
     for run in state.runs:
@@ -40,12 +39,11 @@ def state_faults(state: State, header: Header) -> Iterator[str]:
         return
     if not state.folded <= state.next <= MAX_DOCUMENTS:
         yield f"{state.folded} documents are folded of {state.next}."
-    narrowest = min(bits for family in header.families for bits in family.prefix_bits)
     for run in state.runs:
         if not run.start < run.stop <= state.folded or run.documents > run.stop - run.start:
             yield f"Run {run.id} holds {run.documents} documents from {run.start} to {run.stop}."
-        if run.bits > min(narrowest, MAX_PARTITION_BITS):
-            yield f"Run {run.id} is cut by {run.bits} bits, which is more than the shortest prefix."
+        if run.bits > MAX_PARTITION_BITS:
+            yield f"Run {run.id} is cut by {run.bits} bits."
         if run.id >= state.next_run:
             yield f"Run {run.id} has a number that is not taken yet."
     for run, after in pairwise(state.runs):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.tables import LAYOUTS, PermutedTables
+from scrapy_neardup.tables import LAYOUTS, Family, PermutedTables
 
 from .base import Documents, Index, Matches
 from .header import Header
@@ -54,7 +54,7 @@ class FingerprintIndex:
                     f"There is no layout of {tables} tables: use one of {sorted(LAYOUTS)}."
                 )
             tables = LAYOUTS[tables]
-        header = Header((tables,))
+        header = Header((Family(tables),))
         return cls(MemoryIndex(header) if memory else open_index(path, header, reset=reset))
 
     def add(self, fingerprints: ArrayLike) -> NDArray[np.int64]:
@@ -68,7 +68,7 @@ class FingerprintIndex:
 
         Raises `ConfigurationError` for a distance that the tables do not find in full.
         """
-        layout = self._index.header.families[0]
+        layout = self._index.header.families[0].tables
         if not 0 <= distance <= layout.max_distance:
             raise ConfigurationError(
                 f"{len(layout)} tables find fingerprints within {layout.max_distance} bits, not {distance}: "

@@ -7,12 +7,13 @@ import uuid
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch
-from scrapy_neardup.tables import PermutedTables
+from scrapy_neardup.tables import Family, PermutedTables
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,8 +26,8 @@ FORMAT = 1
 class Header:
     """The identity of an index: how its keys are filed, what its records hold, what its parameters were."""
 
-    #: One for each key of a document.
-    families: tuple[PermutedTables, ...]
+    #: The kinds of keys of a document.
+    families: tuple[Family, ...]
     #: NumPy description of a record: pairs of name and type.
     record: tuple[tuple[str, str], ...] = ()
     #: What decides whether two documents of the index compare: features, extractor …
@@ -41,6 +42,24 @@ class Header:
     def dtype(self) -> np.dtype[Any]:
         """Type of a record."""
         return np.dtype(list(self.record))
+
+    @cached_property
+    def rows(self) -> tuple[slice, ...]:
+        """Where the keys of each family are among those of a document."""
+        stops = list(accumulate(family.keys for family in self.families))
+        return tuple(
+            slice(stop - family.keys, stop) for family, stop in zip(self.families, stops, strict=True)
+        )
+
+    @cached_property
+    def keys(self) -> int:
+        """How many keys a document has in all."""
+        return sum(family.keys for family in self.families)
+
+    @cached_property
+    def first_table(self) -> tuple[int, ...]:
+        """Number of the first table of each family, and of all tables."""
+        return tuple(accumulate((len(family.tables) for family in self.families), initial=0))
 
     def to_json(self) -> bytes:
         """Serialise."""
@@ -60,7 +79,9 @@ class Header:
                 "upgrade scrapy-neardup, or use another directory."
             )
         try:
-            fields["families"] = tuple(PermutedTables(**family) for family in fields["families"])
+            fields["families"] = tuple(
+                Family(PermutedTables(**family["tables"]), family["keys"]) for family in fields["families"]
+            )
             fields["record"] = tuple((name, kind) for name, kind in fields["record"])
             return cls(**fields)
         except (ValueError, KeyError, TypeError) as error:
@@ -86,6 +107,8 @@ class Header:
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, tuple) and value and isinstance(value[0], PermutedTables):
-        return "+".join(str(len(family)) for family in value)
+    if isinstance(value, tuple) and value and isinstance(value[0], Family):
+        return "+".join(
+            f"{len(family.tables)}" + (f"×{family.keys}" if family.keys > 1 else "") for family in value
+        )
     return str(value)

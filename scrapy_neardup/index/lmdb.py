@@ -107,7 +107,7 @@ class LmdbIndex:
             self.lock = self._environment.lock
             self._wake = threading.Condition(self.lock)
             self.header = _header(self._environment, wanted, ignore)
-            self._columns = Columns(len(self.header.families), self.header.dtype)
+            self._columns = Columns(self.header)
             self._snapshot = Snapshot(self._environment, self.header)
             self._refresh()
             self._close = undo.pop_all()
@@ -116,14 +116,14 @@ class LmdbIndex:
 
     # Searching
 
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
+    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
         """See `Index`."""
         with self.lock:
             self._catch_up()
             return Matches.gather(
                 [
-                    *self._snapshot.search(family, keys, distance),
-                    *self._columns.search(family, keys, distance),
+                    *self._snapshot.search(family, keys, distance, most),
+                    *self._columns.search(family, keys, distance, most),
                 ]
             )
 

@@ -21,12 +21,14 @@ from .base import Documents
 from .directory import MERGE, file_lock
 from .removed import drop_removed, read_removed
 from .snapshot import Snapshot
-from .sorted import Entries, is_member, merge_entries, sort_entries
+from .sorted import Entries, flatten, is_member, merge_entries, sort_entries
 from .storage import (
+    HELD,
     Run,
     State,
     encode_block,
     encode_entries,
+    encode_held,
     key_run,
     number_key,
     partition_bits,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
     import lmdb
     from numpy.typing import NDArray
+
+    from scrapy_neardup.tables import Family
 
     from .environment import Environment
     from .header import Header
@@ -87,7 +91,7 @@ def load(environment: Environment, header: Header, documents: Documents) -> int:
     Returns the number of the first.
     """
     with merge_lock(environment, wait=True), reading(environment, header) as reader:
-        run = _new_run(environment, header, 0, 0, len(documents.urls))
+        run = _new_run(environment, 0, 0, len(documents.urls))
 
         def work(transaction: lmdb.Transaction) -> int:
             reader.refresh()  # nobody else folds now, but others may have added to the log
@@ -97,9 +101,9 @@ def load(environment: Environment, header: Header, documents: Documents) -> int:
             number = np.concatenate((number, np.arange(first, stop)))
             key = np.concatenate((key, documents.keys), axis=1)
             put_blocks(environment, transaction, first, documents)
-            for name, value in _partitions(reader, replace(run, stop=stop), number, key):
-                transaction.put(name, value, db=environment.databases["runs"])
             final = replace(run, start=state.folded, stop=stop, documents=len(number))
+            for name, value in _partitions(reader.header, final, number, key):
+                transaction.put(name, value, db=environment.databases["runs"])
             write_state(environment, transaction, replace(state, next=stop))
             _replace_runs(environment, transaction, final, (), reader.dead, folded=stop)
             return first
@@ -168,16 +172,16 @@ def _fold(environment: Environment, reader: Snapshot) -> Iterator[None]:
     """Make a run of all documents in the log."""
     state = reader.state
     number, key = _log(reader, state)
-    run = _new_run(environment, reader.header, state.folded, state.next, len(number))
-    yield from _write(environment, _partitions(reader, run, number, key))
+    run = _new_run(environment, state.folded, state.next, len(number))
+    yield from _write(environment, _partitions(reader.header, run, number, key))
     _switch(environment, run, (), reader.dead, folded=run.stop)
     reader.refresh()
 
 
 def _log(reader: Snapshot, state: State) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the numbers (int64[n]) and keys (uint64[families, n]) of what is in the log and not removed."""
+    """Return the numbers (int64[n]) and keys (uint64[keys, n]) of what is in the log and not removed."""
     numbers = [np.empty(0, np.int64)]
-    keys = [np.empty((len(reader.header.families), 0), np.uint64)]
+    keys = [np.empty((reader.header.keys, 0), np.uint64)]
     for first, documents in reader.blocks(state.folded, state.next, check=True):
         numbers.append(np.arange(first, first + len(documents.urls)))
         keys.append(documents.keys)
@@ -187,37 +191,43 @@ def _log(reader: Snapshot, state: State) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def _partitions(
-    reader: Snapshot, run: Run, numbers: NDArray[np.int64], keys: NDArray[np.uint64]
+    header: Header, run: Run, numbers: NDArray[np.int64], keys: NDArray[np.uint64]
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield the partitions of *run*, which holds the documents *numbers* filed under *keys*."""
-    document = numbers.astype(np.uint32)
     place = 0
-    for family, base in zip(reader.header.families, keys, strict=True):
-        for permuted in family.keys(base):
-            for partition, part in split(sort_entries(permuted, document), run.bits):
+    for family, rows in zip(header.families, header.rows, strict=True):
+        base, document = flatten(family, keys[rows], numbers.astype(np.uint32))
+        for permuted in family.tables.keys(base):
+            for partition, part in split(sort_entries(permuted, document), run.cut(family)):
                 yield partition_key(run.id, place, partition), encode_entries(part)
             place += 1
+    held = np.zeros(run.stop - run.start, bool)
+    held[numbers - run.start] = True
+    yield partition_key(run.id, HELD, 0), encode_held(held)
 
 
 def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> Iterator[None]:
     """Make one run of several neighbours."""
-    dead = reader.dead
-    gone = sum(int(np.searchsorted(dead, run.stop) - np.searchsorted(dead, run.start)) for run in runs)
-    documents = sum(run.documents for run in runs)
-    merged = _new_run(environment, reader.header, runs[0].start, runs[-1].stop, documents - gone)
-    written = 0
+    dead, start, stop = reader.dead, runs[0].start, runs[-1].stop
+    held = np.concatenate([reader.held(run) for run in runs])
+    held[dead[(dead >= start) & (dead < stop)] - start] = False
+    merged = _new_run(environment, start, stop, int(held.sum()))
 
     def partitions() -> Iterator[tuple[bytes, bytes]]:
-        nonlocal written
-        for place in range(sum(len(family) for family in reader.header.families)):
-            for partition in range(1 << merged.bits):
-                parts = [_slice(reader, run, place, partition, merged.bits) for run in runs]
-                entries = merge_entries(parts, dead)
-                written += 0 if place else len(entries.keys)
-                yield partition_key(merged.id, place, partition), encode_entries(entries)
+        for family, first in zip(reader.header.families, reader.header.first_table, strict=False):
+            for place in range(first, first + len(family.tables)):
+                for partition in range(1 << merged.cut(family)):
+                    parts = [
+                        _slice(reader, run, family, place, partition, merged.cut(family)) for run in runs
+                    ]
+                    yield (
+                        partition_key(merged.id, place, partition),
+                        encode_entries(merge_entries(parts, dead)),
+                    )
+        yield partition_key(merged.id, HELD, 0), encode_held(held)
 
     yield from _write(environment, partitions())
-    _switch(environment, replace(merged, documents=written), runs, dead)
+    _switch(environment, merged, runs, dead)
     reader.refresh()
     yield from _sweep(environment, reader)
 
@@ -309,14 +319,13 @@ def _write(environment: Environment, partitions: Iterable[tuple[bytes, bytes]]) 
     yield
 
 
-def _new_run(environment: Environment, header: Header, start: int, stop: int, documents: int) -> Run:
+def _new_run(environment: Environment, start: int, stop: int, documents: int) -> Run:
     """Take the next number of a run."""
-    narrowest = min(bits for family in header.families for bits in family.prefix_bits)
 
     def work(transaction: lmdb.Transaction) -> Run:
         state = read_state(environment, transaction)
         write_state(environment, transaction, replace(state, next_run=state.next_run + 1))
-        return Run(state.next_run, start, stop, documents, min(partition_bits(documents), narrowest))
+        return Run(state.next_run, start, stop, documents, partition_bits(documents))
 
     return environment.write(work)
 
@@ -376,15 +385,12 @@ def split(entries: Entries, bits: int) -> Iterator[tuple[int, Entries]]:
         yield partition, Entries(entries.keys[start:stop], entries.documents[start:stop])
 
 
-def _slice(reader: Snapshot, run: Run, table: int, partition: int, bits: int) -> Entries:
+def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: int, bits: int) -> Entries:
     """Return what *run* has in a partition of a table that is cut by *bits*, whatever it is cut by itself."""
-    if (
-        run.bits >= bits
-    ):  # removals can make a merged run smaller, and so its partitions wider, than its parts
-        more = run.bits - bits
+    # Removals can make a merged run smaller, and so its partitions wider, than its parts.
+    more = run.cut(family) - bits
+    if more >= 0:
         parts = [reader.partition(run, table, (partition << more) + part) for part in range(1 << more)]
         return parts[0] if len(parts) == 1 else merge_entries(parts, np.empty(0, np.int64))
     low = partition << (64 - bits)
-    return reader.partition(run, table, partition >> (bits - run.bits)).between(
-        low, low + (1 << (64 - bits)) - 1
-    )
+    return reader.partition(run, table, partition >> -more).between(low, low + (1 << (64 - bits)) - 1)

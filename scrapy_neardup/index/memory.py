@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class MemoryIndex:
-    """The `Index` for tests and small crawls, and the yardstick of the others: every search is brute force."""
+    """The `Index` for tests and small crawls."""
 
     def __init__(self, header: Header) -> None:
         self.header = header
-        self._columns = Columns(len(header.families), header.dtype)
+        self._columns = Columns(header)
         self._next = 0
         self._pending: dict[int, Any] = {}
         self.lock = threading.RLock()
 
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
+    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
         """See `Index`."""
         with self.lock:
-            return Matches.gather(list(self._columns.search(family, keys, distance)))
+            return Matches.gather(list(self._columns.search(family, keys, distance, most)))
 
     def fetch(self, documents: NDArray[np.int64]) -> Documents:
         """See `Index`."""

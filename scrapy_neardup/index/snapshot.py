@@ -12,7 +12,17 @@ from scrapy_neardup.errors import IndexCorrupted
 from .base import Documents, Matches
 from .removed import read_removed
 from .sorted import Entries, is_member, look_up
-from .storage import State, block_size, decode_block, decode_entries, key_number, number_key, partition_key
+from .storage import (
+    HELD,
+    State,
+    block_size,
+    decode_block,
+    decode_entries,
+    decode_held,
+    key_number,
+    number_key,
+    partition_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -38,10 +48,9 @@ class Snapshot:
         self.header = header
         self._transaction: lmdb.Transaction | None = None
         self._partitions: dict[tuple[int, int, int], Entries] = {}
+        self._held: dict[int, NDArray[np.bool_]] = {}
         self._raw = b""
         self._removals = -1
-        #: Number of the first table of each family.
-        self._first_table = np.cumsum([0, *(len(family) for family in header.families)]).tolist()
         self.state = State()
         #: Removed documents, ascending: int64[n].
         self.dead = np.empty(0, np.int64)
@@ -57,6 +66,7 @@ class Snapshot:
             self._raw = raw
             live = {run.id for run in self.state.runs}
             self._partitions = {key: view for key, view in self._partitions.items() if key[0] in live}
+            self._held = {run: held for run, held in self._held.items() if run in live}
             if self.state.removals != self._removals:
                 self._removals = self.state.removals
                 self.dead = read_removed(transaction, self._environment.databases["dead"])
@@ -96,19 +106,30 @@ class Snapshot:
             self._removals = removals
 
     def filed(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return those of *documents* that have entries in a run; removed ones have until the next merge."""
+        """Return those of *documents* that a run holds; it holds removed ones until the next merge."""
         parts = [np.empty(0, np.int64)]
         for run in self.state.runs:
             among = documents[(documents >= run.start) & (documents < run.stop)]
             if len(among):
-                keys = self.header.families[0].keys(self.fetch(among).keys[0])[0]
-                for position, document, _ in self._search_run(run, 0, keys, keys, 64, 0):
-                    parts.append(among[position][document == among[position]])
+                parts.append(among[self.held(run)[among - run.start]])
         return np.concatenate(parts)
 
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
+    def held(self, run: Run) -> NDArray[np.bool_]:
+        """Tell which documents of its range *run* holds: bool[stop - start]."""
+        held = self._held.get(run.id)
+        if held is None:
+            data = self._reader().get(
+                partition_key(run.id, HELD, 0), b"", db=self._environment.databases["runs"]
+            )
+            held = self._held[run.id] = decode_held(data, run)
+        return held
+
+    def search(
+        self, family: int, keys: NDArray[np.uint64], distance: int, most: int = 0
+    ) -> Iterator[Matches]:
         """Find the documents of all runs within *distance* bits of *keys*; the same pair perhaps repeatedly."""
-        tables = self.header.families[family]
+        tables = self.header.families[family].tables
+        most *= self.header.families[family].equal
         radius = tables.radius(distance)
         for table, (permuted, prefix_bits) in enumerate(
             zip(tables.keys(keys), tables.prefix_bits, strict=True)
@@ -123,7 +144,7 @@ class Snapshot:
                 query = np.repeat(np.arange(len(keys)), len(flips))
             for run in self.state.runs:
                 for position, document, bits in self._search_run(
-                    run, self._first_table[family] + table, permuted, probes, prefix_bits, distance
+                    run, family, table, permuted, probes, prefix_bits, distance, most
                 ):
                     matches = Matches(
                         position if query is None else query[position], document.astype(np.int64), bits
@@ -153,9 +174,7 @@ class Snapshot:
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         if not parts:
-            return Documents(
-                np.empty((len(self.header.families), 0), np.uint64), np.empty(0, self.header.dtype), []
-            )
+            return Documents(np.empty((self.header.keys, 0), np.uint64), np.empty(0, self.header.dtype), [])
         urls = [url for part in parts for url in part.urls]
         return Documents(
             np.concatenate([part.keys for part in parts], axis=1)[:, back],
@@ -192,19 +211,23 @@ class Snapshot:
     def _search_run(
         self,
         run: Run,
+        family: int,
         table: int,
         keys: NDArray[np.uint64],
         probes: NDArray[np.uint64],
         prefix_bits: int,
         distance: int,
+        most: int,
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]]:
-        if not run.bits:
-            yield from look_up(self.partition(run, table, 0), keys, probes, prefix_bits, distance)
+        cut = run.cut(self.header.families[family])
+        table += self.header.first_table[family]
+        if not cut:
+            yield from look_up(self.partition(run, table, 0), keys, probes, prefix_bits, distance, most)
             return
-        shift = np.uint64(64 - run.bits)
+        shift = np.uint64(64 - cut)
         if len(probes) == 1:
             entries = self.partition(run, table, int(probes[0] >> shift))
-            yield from look_up(entries, keys, probes, prefix_bits, distance)
+            yield from look_up(entries, keys, probes, prefix_bits, distance, most)
             return
         # Neighbouring probes lie in one partition, and walk through memory in one direction.
         order = np.argsort(probes)
@@ -213,5 +236,7 @@ class Snapshot:
         for begin, end in pairwise([0, *bounds.tolist(), len(order)] if len(order) else []):
             rows = order[begin:end]
             entries = self.partition(run, table, int(partitions[begin]))
-            for position, document, bits in look_up(entries, keys[rows], probes[rows], prefix_bits, distance):
+            for position, document, bits in look_up(
+                entries, keys[rows], probes[rows], prefix_bits, distance, most
+            ):
                 yield rows[position], document, bits

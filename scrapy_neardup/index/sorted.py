@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_neardup.tables import Family
+
 #: Candidates compared at a time, which bounds the memory of a batch (8 M candidates take some 200 MB).
 CANDIDATES = 1 << 23
 
@@ -28,6 +30,17 @@ class Entries(NamedTuple):
         start = self.keys.searchsorted(np.uint64(low), "left")
         stop = self.keys.searchsorted(np.uint64(high), "right")
         return Entries(self.keys[start:stop], self.documents[start:stop])
+
+
+def flatten(
+    family: Family, keys: NDArray[np.uint64], documents: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    """Return the keys (uint64[m]) under which *documents* (uint32[n]) are filed in *family*, and the document of each.
+
+    *keys* are uint64[family.keys, n].
+    """
+    has = family.has(keys).T
+    return keys.T[has], np.repeat(documents, has.sum(axis=1))
 
 
 def sort_entries(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Entries:
@@ -61,23 +74,27 @@ def look_up(
     probes: NDArray[np.uint64],
     prefix_bits: int,
     distance: int,
+    most: int = 0,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]]:
     """Compare each of *keys* with the entries that share the first *prefix_bits* of its probe.
 
-    Yields arrays of position in *keys*, document, distance for those at most *distance* bits away.
+    Yields arrays of position in *keys*, document, distance for those at most *distance* bits away. A probe that
+    shares its prefix with more than *most* entries is passed over, unless that is 0.
     """
     suffix = np.uint64((1 << (64 - prefix_bits)) - 1)
     first = entries.keys.searchsorted(probes & ~suffix, "left")
     last = entries.keys.searchsorted(probes | suffix, "right")
     if len(keys) == 1:
         start, stop = int(first[0]), int(last[0])
-        if start < stop:
+        if start < stop and (not most or stop - start <= most):
             bits = np.bitwise_count(entries.keys[start:stop] ^ keys[0])
             (near,) = (bits <= distance).nonzero()
             if len(near):
                 yield np.zeros(len(near), np.int64), entries.documents[start:stop][near], bits[near]
         return
     counts = last - first
+    if most:
+        counts[counts > most] = 0
     ends = np.cumsum(counts)
     begin = 0
     while begin < len(keys):

@@ -3,7 +3,8 @@
 ``meta``       ``header`` and ``state``, as JSON.
 ``documents``  number of the first document -> a block of documents, each block one group commit: the durable log,
                never rewritten.
-``runs``       run, table, partition -> sorted keys, then the documents. Immutable.
+``runs``       run, table, partition -> sorted keys, then the documents. Immutable. Under the number `HELD` of a
+               table, which documents of its range the run holds.
 ``dead``       numbers of documents that were removed but still have entries in a run, see `removed`.
 """
 
@@ -23,12 +24,17 @@ from .base import Documents
 from .sorted import Entries
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.tables import Family
+
     from .header import Header
 
 #: Entries that a partition aims at: 384 KB, so that LMDB finds room for it among freed pages.
 PARTITION = 1 << 15
-#: No partition may be narrower than the narrowest prefix that is looked up.
 MAX_PARTITION_BITS = 16
+#: In the place of the number of a table.
+HELD = (1 << 16) - 1
 
 _NUMBER = struct.Struct(">I")
 _RUN = struct.Struct(">IHI")
@@ -37,14 +43,21 @@ _BLOCK = struct.Struct("<III")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Sorted tables of the documents from *start* to before *stop*, cut by the leading *bits* of the key."""
+    """Sorted tables of the documents from *start* to before *stop*, cut by the leading *bits* of the key.
+
+    *bits* are those of a family with one key a document, see `cut`.
+    """
 
     id: int
     start: int
     stop: int
-    #: Documents that have entries: those removed before the run was written have none.
+    #: Documents that it holds: not those removed before it was written.
     documents: int
     bits: int
+
+    def cut(self, family: Family) -> int:
+        """Return how many leading bits cut the tables of *family*: no more than the narrowest prefix looked up."""
+        return min(self.bits + (family.keys - 1).bit_length(), *family.tables.prefix_bits, MAX_PARTITION_BITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +125,27 @@ def decode_entries(data: bytes | memoryview) -> Entries:
     return Entries(np.frombuffer(data, np.uint64, size), np.frombuffer(data, np.uint32, size, 8 * size))
 
 
+def encode_held(held: NDArray[np.bool_]) -> bytes:
+    """Serialise which documents a run holds: mostly all."""
+    return zlib.compress(np.packbits(held, bitorder="little").tobytes(), 1)
+
+
+def decode_held(data: bytes | memoryview, run: Run) -> NDArray[np.bool_]:
+    """Tell which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
+    size = run.stop - run.start
+    try:
+        bits = zlib.decompress(data)
+        if len(bits) != (size + 7) // 8:
+            raise zlib.error(f"{len(bits)} bytes for {size} documents")
+    except zlib.error as error:
+        raise IndexCorrupted(
+            f"The list of documents of run {run.id} cannot be read ({error}): run `scrapy-neardup index check`."
+        ) from error
+    held = np.unpackbits(np.frombuffer(bits, np.uint8), count=size, bitorder="little").view(bool)
+    held.setflags(write=False)
+    return held
+
+
 def encode_block(documents: Documents) -> bytes:
     """Serialise documents, with a checksum: LMDB 0.9 has none."""
     urls = [url.encode("utf-8", "surrogatepass") for url in documents.urls]
@@ -129,9 +163,9 @@ def decode_block(
         raise IndexCorrupted(
             "A block of documents does not match its checksum: run `scrapy-neardup index check`."
         )
-    families, record = len(header.families), header.dtype
+    record = header.dtype
     place = _BLOCK.size
-    keys = np.frombuffer(data, np.uint64, families * count, place).reshape(families, count)
+    keys = np.frombuffer(data, np.uint64, header.keys * count, place).reshape(header.keys, count)
     place += keys.nbytes
     # NumPy refuses to read records of no size, which bare fingerprints have.
     records = np.frombuffer(data, record, count, place) if record.itemsize else np.zeros(count, record)

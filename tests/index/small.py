@@ -8,14 +8,14 @@ import numpy as np
 
 from scrapy_neardup.index import Documents, Header, columns, lmdb, maintenance, storage
 from scrapy_neardup.index import sorted as sorted_tables
-from scrapy_neardup.tables import EQUAL, LAYOUTS
+from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pytest
 
-HEADER = Header((LAYOUTS[4], EQUAL), (("time", "<u4"), ("tag", "<u8")))
+HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL)), (("time", "<u4"), ("tag", "<u8")))
 SIZES = (
     (lmdb, {"GROUP": 4, "FOLD": 16, "LOAD": 40, "FRESH": 0.0}),
     (maintenance, {"FOLD": 16, "BLOCK": 8, "STEP": 256}),

@@ -15,7 +15,16 @@ from scrapy_neardup.cli.opening import opened
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.check import check, find_problems
 from scrapy_neardup.index.removed import add_removed
-from scrapy_neardup.index.storage import decode_entries, encode_entries, number_key, partition_key
+from scrapy_neardup.index.storage import (
+    HELD,
+    Run,
+    decode_entries,
+    decode_held,
+    encode_entries,
+    encode_held,
+    number_key,
+    partition_key,
+)
 
 from .small import HEADER, documents, shrink
 
@@ -229,14 +238,30 @@ def mark(number: int) -> Change:
     return lambda transaction, databases: add_removed(transaction, databases["dead"], np.array([number]))
 
 
+def change_held(change: Callable[[np.ndarray[Any, Any]], object]) -> Change:
+    def apply(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+        run = Run(**state(transaction, databases)["runs"][0])
+        key = partition_key(run.id, HELD, 0)
+        held = decode_held(transaction.get(key, db=databases["runs"]), run).copy()
+        change(held)
+        transaction.put(key, encode_held(held), db=databases["runs"])
+
+    return apply
+
+
+def not_held(held: np.ndarray[Any, Any]) -> None:
+    held[5] = False
+
+
 def mark_again(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    """Mark a document as removed whose entries are gone since."""
-    lose_a_document(transaction, databases)
-    run = state(transaction, databases)["runs"][0]
-    entries = (part[2] for part in partitions(transaction, databases, 0))
-    here = set(np.concatenate(list(entries)).tolist())
-    for number in set(range(run["start"], run["stop"])) - here:
-        mark(number)(transaction, databases)
+    """Mark a document as removed that its run holds no longer."""
+    change_held(not_held)(transaction, databases)
+    mark(5)(transaction, databases)
+
+
+def delete_held(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    run = state(transaction, databases)["runs"][0]["id"]
+    transaction.delete(partition_key(run, HELD, 0), db=databases["runs"])
 
 
 def runs(**fields: object) -> Change:
@@ -265,10 +290,13 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "keys exchanged": (change_entries(lambda keys, numbers: swap(keys)), "Its keys are not sorted."),
     "documents exchanged": (change_entries(lambda keys, numbers: swap(numbers)), "not those of the documents"),
     "key of another document": (change_entries(lambda keys, numbers: toggle(keys, 0)), "not those of the documents"),
-    "document twice": (change_entries(lambda keys, numbers: repeat(numbers)), "other documents than most"),
+    "document twice": (change_entries(lambda keys, numbers: repeat(numbers)), "other documents than the log"),
     "document of another run": (change_entries(lambda keys, numbers: foreign(numbers)), "not in the range"),
-    "entry lost": (change_entries(lambda keys, numbers: (keys[1:], numbers[1:])), "other documents than most"),
-    "document lost": (lose_a_document, "documents, and the state says"),
+    "entry lost": (change_entries(lambda keys, numbers: (keys[1:], numbers[1:])), "other documents than the log"),
+    "document lost": (lose_a_document, "other documents than the log (99 entries, not 100)"),
+    "document not held": (change_held(not_held), "holds 99 documents, and the state says 100"),
+    "entry of a document not held": (change_held(not_held), "It holds documents that the run does not hold."),
+    "list of documents deleted": (delete_held, "It does not say which documents it holds."),
     "run not yet made": (future_run, "its number is not taken yet"),
     "unknown document removed": (mark(1000), "dead: Document 1000 is marked as removed, and was never added."),
     "document removed twice": (mark_again, "marked as removed"),

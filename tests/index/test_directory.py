@@ -17,7 +17,7 @@ import pytest
 
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index import Header, LmdbIndex, directory, open_index
-from scrapy_neardup.tables import EQUAL, LAYOUTS
+from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
 
 from .consistency import check
 from .small import HEADER, documents
@@ -64,7 +64,10 @@ def test_nothing_to_take_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "difference"),
     [
-        (replace(HEADER, families=(LAYOUTS[10], EQUAL)), r"tables: index 4\+1, now 10\+1"),
+        (
+            replace(HEADER, families=(Family(LAYOUTS[10]), Family(EQUAL, 4))),
+            r"tables: index 4\+1, now 10\+1×4",
+        ),
         (replace(HEADER, record=(("time", "<u4"),)), "record: index"),
         (replace(HEADER, parameters={"extractor": "plain 1"}), "extractor: index None, now plain 1"),
     ],

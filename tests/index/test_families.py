@@ -1,0 +1,137 @@
+"""Families of several keys a document: whatever is stored is found by any of its keys, in memory, log and runs."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
+from scrapy_neardup.tables import EQUAL, LAYOUTS, NO_KEY, Family
+
+from .consistency import check
+from .small import shrink
+
+if TYPE_CHECKING:
+    from scrapy_neardup.index import Index
+
+NONE = int(NO_KEY)
+HEADER = Header((Family(EQUAL, 3), Family(LAYOUTS[4], 2), Family(EQUAL)))
+
+phrases = st.sampled_from((0, 1, 2, 3, NONE - 1, NONE, NONE, 1 << 60, 5 << 60, 9 << 60, 13 << 60))
+fingerprints = st.builds(
+    lambda center, bits: center ^ sum(1 << bit for bit in bits),
+    st.sampled_from((0, NONE)),
+    st.sets(st.sampled_from((0, 15, 16, 31, 33, 47, 48, 63)), max_size=4),
+)
+rows = st.tuples(*[phrases] * 3, fingerprints, fingerprints, phrases)
+
+
+def brute_force(
+    stored: dict[int, tuple[int, ...]], family: int, queries: list[int], distance: int, most: int
+) -> list[tuple[int, int, int]]:
+    """Query, document and distance of all pairs of which any two keys are close enough."""
+    place, equal = HEADER.rows[family], HEADER.families[family].equal
+    entries = [(key, number) for number, keys in stored.items() for key in keys[place]]
+    found: dict[tuple[int, int], int] = {}
+    for position, query in enumerate(queries):
+        if equal and (query == NONE or (most and sum(key == query for key, _ in entries) > most)):
+            continue
+        for key, number in entries:
+            bits = (key ^ query).bit_count()
+            if bits <= distance:
+                found[position, number] = min(bits, found.get((position, number), 64))
+    return sorted((*pair, bits) for pair, bits in found.items())
+
+
+def search(
+    index: Index, family: int, queries: list[int], distance: int, most: int = 0
+) -> list[tuple[int, int, int]]:
+    matches = index.search(family, np.array(queries, np.uint64), distance, most=most)
+    return list(zip(*(column.tolist() for column in matches), strict=True))
+
+
+def documents(new: list[tuple[int, ...]]) -> Documents:
+    keys = np.array(new, np.uint64).reshape(len(new), HEADER.keys).T
+    return Documents(keys, np.zeros(len(new), HEADER.dtype), [""] * len(new))
+
+
+@given(
+    stored=st.lists(st.lists(rows, max_size=25), min_size=1, max_size=5),
+    queries=st.lists(phrases | fingerprints, max_size=5),
+    removed=st.sets(st.integers(0, 30), max_size=4),
+    distance=st.integers(0, 7),
+    most=st.integers(0, 6),
+    on_disk=st.booleans(),
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_key_matches(
+    monkeypatch: pytest.MonkeyPatch,
+    stored: list[list[tuple[int, ...]]],
+    queries: list[int],
+    removed: set[int],
+    distance: int,
+    most: int,
+    on_disk: bool,
+) -> None:
+    shrink(monkeypatch)
+    known: dict[int, tuple[int, ...]] = {}
+    with closing(LmdbIndex(None, HEADER) if on_disk else MemoryIndex(HEADER)) as index:
+
+        def compare(most: int) -> None:
+            for asked in (queries, *([query] for query in queries)):
+                for family, reach in ((0, 0), (1, distance), (2, 0)):
+                    assert search(index, family, asked, reach, most) == brute_force(
+                        known, family, asked, reach, most
+                    )
+
+        for new in stored:
+            numbers = index.add(documents(new)).tolist()
+            known.update(zip(numbers, new, strict=True))
+        compare(0)
+        gone = sorted(removed & set(known))
+        index.discard(gone)
+        for number in gone:
+            del known[number]
+        compare(0)
+        if isinstance(index, LmdbIndex):
+            check(index)
+            index.compact()
+            check(index)
+            compare(most)  # in one run, or it would be many times as many
+
+
+@given(new=st.lists(rows, max_size=30), queries=st.lists(phrases, max_size=5), most=st.integers(1, 6))
+def test_stock_phrases_in_memory(new: list[tuple[int, ...]], queries: list[int], most: int) -> None:
+    index = MemoryIndex(HEADER)
+    known = dict(zip(index.add(documents(new)).tolist(), new, strict=True))
+    for family in (0, 2):
+        assert search(index, family, queries, 0, most) == brute_force(known, family, queries, 0, most)
+
+
+def test_a_pending_document_is_found_by_each_of_its_keys() -> None:
+    for index in (LmdbIndex(None, HEADER), MemoryIndex(HEADER)):
+        with closing(index):
+            number = index.reserve(
+                np.array([1, NONE, 2, 0, 255, NONE], np.uint64), np.zeros((), HEADER.dtype), "", None
+            )
+            assert search(index, 0, [2, NONE, 1], 0) == [(0, number, 0), (2, number, 0)]
+            assert search(index, 1, [1, 254], 3) == [(0, number, 1), (1, number, 1)]
+            assert search(index, 2, [NONE], 0) == []
+
+
+def test_a_header_keeps_its_families() -> None:
+    assert Header.from_json(HEADER.to_json()) == HEADER
+    assert HEADER.keys == 6
+    assert HEADER.rows == (slice(0, 3), slice(3, 5), slice(5, 6))
+    assert HEADER.first_table == (0, 1, 5, 6)
+
+
+def test_a_family_without_keys_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="at least 1"):
+        Family(EQUAL, 0)
