@@ -1,0 +1,58 @@
+"""Scrapy's HTTP cache as `DbmCacheStorage` writes it: pickles, which are read on the user's word only."""
+
+from __future__ import annotations
+
+import dbm
+import pickle
+from typing import TYPE_CHECKING, Any
+
+from .contents import page_of_response
+from .fields import clean, seconds
+from .limits import MAX_RECORD, Unreadable, megabytes
+from .values import Origin, Problem, SourceUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from .values import Options, Record
+
+_DATA, _TIME = b"_data", b"_time"
+
+
+def is_dbm(path: Path) -> bool:
+    """Whether *path* is a database of the kinds that Python knows."""
+    return path.suffix == ".db" and bool(dbm.whichdb(str(path)))
+
+
+def read_dbm(path: Path, label: str, options: Options) -> Iterator[Record]:
+    """Yield the pages of a spider's cache, in the order of their fingerprints."""
+    if not options.trust_pickle:
+        raise SourceUnavailable(
+            f"{label} holds pickles, which can run any code: pass --trust-pickle if it is your own."
+        )
+    with dbm.open(str(path), "r") as opened:
+        database: Any = opened  # its type is that of one of four modules
+        for key in sorted(key for key in database.keys() if key.endswith(_DATA)):  # noqa: SIM118
+            origin = Origin(label, key[: -len(_DATA)].decode("ascii", "replace"))
+            try:
+                yield _page(database, key, origin)
+            except Exception as error:  # noqa: BLE001  # unpickling raises anything
+                yield Problem(origin, f"{type(error).__name__}: {error}")
+
+
+def _page(database: Any, key: bytes, origin: Origin) -> Record:
+    data = database[key]
+    if len(data) > MAX_RECORD:
+        raise Unreadable(f"more than {megabytes(MAX_RECORD)}")
+    response = pickle.loads(data)  # noqa: S301
+    headers = {_text(name).lower(): _text(value) for name, value in response["headers"].items()}
+    when = database.get(key[: -len(_DATA)] + _TIME, b"").decode("ascii", "replace")
+    url, status, body = clean(_text(response["url"])), int(response["status"]), bytes(response["body"])
+    return page_of_response(url, status, headers, body, seconds(when), origin)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_text, value))
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)

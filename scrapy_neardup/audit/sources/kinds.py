@@ -1,0 +1,91 @@
+"""Of what kind a file or a directory is, by its content first and its name second."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from .cache import is_cache, read_cache
+from .contents import looks_like_html
+from .dbmcache import is_dbm, read_dbm
+from .feeds import read_csv, read_json, read_json_lines
+from .html import read_html
+from .parquet import read_parquet
+from .streams import head
+from .warc import read_wacz, read_warc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from .values import Options, Record
+
+Kind: TypeAlias = Literal[
+    "json lines", "json", "csv", "parquet", "warc", "wacz", "html", "cache", "dbm", "folder"
+]
+
+#: Readers take the path, its name in messages, and the options. A folder is read by those of its files.
+READERS: dict[Kind, Callable[[Path, str, Options], Iterator[Record]]] = {
+    "json lines": read_json_lines,
+    "json": read_json,
+    "csv": read_csv,
+    "parquet": read_parquet,
+    "warc": read_warc,
+    "wacz": read_wacz,
+    "html": read_html,
+    "cache": read_cache,
+    "dbm": read_dbm,
+}
+#: For kinds that need one: the module, and the extra that brings it.
+EXTRAS: dict[Kind, tuple[str, str]] = {
+    "parquet": ("pyarrow", "parquet"),
+    "warc": ("fastwarc", "warc"),
+    "wacz": ("fastwarc", "warc"),
+}
+KNOWN = (
+    "feeds (.jl .jsonl .json .csv, also .gz .bz2 .xz), .parquet, .warc, .warc.gz, .wacz, .html, "
+    "Scrapy's HTTP cache and folders of such files"
+)
+_SUFFIXES: dict[str, Kind] = {
+    ".jl": "json lines", ".jsonl": "json lines", ".jsonlines": "json lines", ".ndjson": "json lines",
+    ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".warc": "warc", ".wacz": "wacz",
+    ".html": "html", ".htm": "html", ".xhtml": "html",
+}  # fmt: skip
+_PACKED = (".gz", ".xz", ".bz2")
+
+
+def kind_of_directory(path: Path) -> Kind:
+    """Tell a cache from a folder."""
+    return "cache" if is_cache(path) else "folder"
+
+
+def kind_of_file(path: Path) -> Kind | None:
+    """Tell the kind of a file; None if it is none of them."""
+    named = _kind_by_name(path.name)
+    start = head(path).removeprefix(b"\xef\xbb\xbf")
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"WARC/"):
+        return "warc"
+    if start.startswith(b"PK\x03\x04") and named == "wacz":
+        return "wacz"
+    if named in ("json lines", "json"):
+        return "json" if start.lstrip()[:1] == b"[" else named
+    if named is not None:
+        return named
+    if is_dbm(path):
+        return "dbm"
+    if start.lstrip()[:1] in (b"{", b"["):
+        return "json"
+    return "html" if looks_like_html(start) else None
+
+
+def is_in_folder(path: Path, kind: Kind | None) -> bool:
+    """Whether a file of a folder is to be read: mirrors of sites have JSON files that are no feeds."""
+    return kind is not None and (kind != "json" or head(path).lstrip()[:1] == b"[")
+
+
+def _kind_by_name(name: str) -> Kind | None:
+    name = name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)

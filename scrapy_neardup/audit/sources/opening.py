@@ -1,0 +1,137 @@
+"""Finding the sources of an audit, and reading one after the other."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .kinds import EXTRAS, KNOWN, READERS, is_in_folder, kind_of_directory, kind_of_file
+from .limits import MAX_PROBLEMS
+from .values import Options, Origin, Page, Problem, Skipped, SourceUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .kinds import Kind
+    from .values import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file or directory to read."""
+
+    path: Path
+    kind: Kind
+
+
+def open_sources(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    text_field: str | None = None,
+    url_field: str | None = None,
+    trust_pickle: bool = False,
+) -> Iterator[Record]:
+    """Return an iterator over the pages of all sources, in the order of *paths*, file names and positions.
+
+    Paths may have wildcards. Raises `SourceUnavailable` at once if one does not exist or cannot be read; from
+    then on nothing raises: what is broken comes out as a `Problem`, what is no page as `Skipped`.
+    """
+    options = Options(text_field, url_field, trust_pickle)
+    sources = find_sources(paths)
+    for source in sources:
+        if source.kind == "dbm" and not trust_pickle:
+            raise SourceUnavailable(
+                f"{source.path} holds pickles, which can run any code: pass --trust-pickle if they are your own."
+            )
+    return (record for source in sources for record in read_source(source, options))
+
+
+def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
+    """Return what *paths* name, each once. Raises `SourceUnavailable` for one that is not there or not known."""
+    sources: dict[Path, Source] = {}
+    for given in paths:
+        for path in _expanded(os.fspath(given)):
+            sources.setdefault(path.resolve(), Source(path, _kind(path)))
+    return list(sources.values())
+
+
+def read_source(source: Source, options: Options) -> Iterator[Record]:
+    """Yield all records of a source; nothing raises."""
+    if source.kind == "folder":
+        yield from _read_folder(source.path, options)
+    else:
+        yield from _guarded(READERS[source.kind](source.path, str(source.path), options), str(source.path))
+
+
+def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
+    for directory, directories, names in os.walk(folder):
+        directories.sort()
+        for name in sorted(names):
+            path = Path(directory, name)
+            try:
+                kind = kind_of_file(path) if path.is_file() else None
+                wanted = is_in_folder(path, kind)
+            except OSError as error:
+                yield Problem(Origin(str(path)), error.strerror or str(error))
+                continue
+            if kind is not None and wanted:
+                yield from read_source(Source(path, kind), options)
+            else:
+                yield Skipped(Origin(str(path)), "other_file")
+
+
+def _guarded(records: Iterator[Record], label: str) -> Iterator[Record]:
+    """Yield *records*, and whatever ends them early as a `Problem`."""
+    origin, problems = Origin(label), 0
+    try:
+        for record in records:
+            origin = record.origin
+            if isinstance(record, Page):
+                problems = 0
+            elif isinstance(record, Problem):
+                problems += 1
+            yield record
+            if problems >= MAX_PROBLEMS:
+                yield Problem(origin, f"{problems} broken records in a row: the rest is left out")
+                return
+    except Exception as error:  # noqa: BLE001  # parsers of hostile input raise whatever they like
+        what = str(error) or type(error).__name__
+        yield Problem(Origin(label, f"after {origin.place}" if origin.place else ""), what)
+
+
+def _expanded(given: str) -> list[Path]:
+    path = Path(given)
+    if path.exists() or not glob.has_magic(given):
+        return [path]
+    found = sorted(glob.glob(given, recursive=True))  # noqa: PTH207  # of absolute patterns too
+    if not found:
+        raise SourceUnavailable(f"No file matches {given}: check the pattern.")
+    return [Path(name) for name in found]
+
+
+def _kind(path: Path) -> Kind:
+    """Return the kind of *path*. Raises `SourceUnavailable` if it cannot be read."""
+    try:
+        if path.is_dir():
+            with os.scandir(path):
+                return kind_of_directory(path)
+        if not path.exists():
+            raise SourceUnavailable(f"{path} does not exist: check the path.")
+        if not path.is_file():
+            raise SourceUnavailable(f"{path} is neither a file nor a directory: save it to a file first.")
+        with path.open("rb"):
+            kind = kind_of_file(path)
+    except OSError as error:
+        raise SourceUnavailable(
+            f"{path} cannot be read ({error.strerror}): change its permissions."
+        ) from error
+    if kind is None:
+        raise SourceUnavailable(f"{path} is of no known kind: name {KNOWN}.")
+    if kind in EXTRAS and find_spec(EXTRAS[kind][0]) is None:
+        module, extra = EXTRAS[kind]
+        raise SourceUnavailable(f"{path} needs {module}: run `pip install 'scrapy-neardup[{extra}]'`.")
+    return kind

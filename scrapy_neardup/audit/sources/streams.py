@@ -1,0 +1,113 @@
+"""Files as chunks and lines, decompressed piece by piece: memory is bounded whatever is in them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+from typing import TYPE_CHECKING, BinaryIO
+
+from .limits import MAX_BARREN, MAX_DICTIONARY, MAX_RECORD, Unreadable, megabytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_CHUNK = 1 << 18  # bytes
+
+
+class Stream:
+    """The decompressed content of a file, as chunks; iterating raises `Unreadable` and what the codecs raise."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._barren = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._path.open("rb") as file:
+            for chunk in _decompressed(file):
+                self._barren += len(chunk)
+                if self._barren > MAX_BARREN:
+                    raise Unreadable(
+                        f"more than {megabytes(MAX_BARREN)} without a document: the rest is left out"
+                    )
+                yield chunk
+
+    def rewarded(self) -> None:
+        """Note that a document was found."""
+        self._barren = 0
+
+    def lines(self) -> Iterator[tuple[int, bytes | None]]:
+        """Yield lines with their ends, numbered from 1; None for one that is too long."""
+        number, parts, size = 1, list[bytes](), 0
+        for chunk in self:
+            *ended, rest = chunk.split(b"\n")
+            for line in ended:
+                size += len(line)
+                if size > MAX_RECORD:
+                    yield number, None
+                else:
+                    yield number, (b"".join((*parts, line)) if parts else line) + b"\n"
+                number, size = number + 1, 0
+                parts.clear()
+            size += len(rest)
+            if size > MAX_RECORD:
+                parts.clear()
+            elif rest:
+                parts.append(rest)
+        if size:
+            yield number, None if size > MAX_RECORD else b"".join(parts)
+
+
+def head(path: Path, count: int = 4096) -> bytes:
+    """Return the first bytes of the decompressed content; what there is of a broken file."""
+    content = b""
+    try:
+        for chunk in Stream(path):
+            content += chunk
+            if len(content) >= count:
+                break
+    except (OSError, EOFError, ValueError, lzma.LZMAError, Unreadable):
+        pass  # whoever reads the file will say so
+    return content[:count]
+
+
+def read_whole(path: Path, limit: int = MAX_RECORD) -> bytes:
+    """Return the decompressed content of a file; raises `Unreadable` if it is over *limit* bytes."""
+    parts, size = [], 0
+    for chunk in Stream(path):
+        size += len(chunk)
+        if size > limit:
+            raise Unreadable(f"more than {limit} bytes")
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _decompressed(file: BinaryIO) -> Iterator[bytes]:
+    magic = file.read(6)
+    file.seek(0)
+    if magic.startswith(b"\x1f\x8b"):
+        with gzip.GzipFile(fileobj=file) as member:
+            # Unlike read, it gives out all that precedes a defect.
+            yield from iter(lambda: member.read1(_CHUNK), b"")
+    elif magic.startswith(b"BZh"):
+        yield from _members(file, bz2.BZ2Decompressor)
+    elif magic == b"\xfd7zXZ\x00":
+        yield from _members(file, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DICTIONARY))
+    else:
+        yield from iter(lambda: file.read(_CHUNK), b"")
+
+
+def _members(
+    file: BinaryIO, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]
+) -> Iterator[bytes]:
+    decoder, waiting = new(), file.read(_CHUNK)
+    while waiting:
+        while not decoder.eof:
+            if decoder.needs_input and not waiting:
+                raise EOFError("the compressed file ends in the middle")
+            if content := decoder.decompress(waiting, _CHUNK):
+                yield content
+            waiting = file.read(_CHUNK) if decoder.needs_input else b""
+        waiting = (decoder.unused_data or waiting or file.read(_CHUNK)).lstrip(b"\x00") or file.read(_CHUNK)
+        decoder = new()

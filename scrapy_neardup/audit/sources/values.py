@@ -1,0 +1,89 @@
+"""What comes out of the sources of an audit: pages, and what could not be read or was left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from scrapy_neardup.errors import NearDupError
+
+#: ``redirect``, ``error``: by HTTP status. ``not_html``: an image, a style sheet, plain text. ``robots``: a
+#: robots.txt. ``empty``: no body. ``other_file``: a file of a folder that is none of the kinds.
+Omission = Literal["redirect", "error", "not_html", "robots", "empty", "other_file"]
+
+
+class SourceUnavailable(NearDupError):
+    """A source does not exist, is of no known kind, or needs an extra that is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a record was found."""
+
+    #: Path of the file or directory, as it was given.
+    path: str
+    #: Place in it, such as "line 12"; "" for the whole.
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}, {self.place}" if self.place else self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Revisit:
+    """What a WARC ``revisit`` record refers to, which it has the same body as; at least one is known."""
+
+    #: As `Page.digest` of that page.
+    digest: str | None
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One document: a text, or the HTML that it is to be extracted from."""
+
+    #: The origin, for a document that has no URL.
+    url: str
+    #: Main text, of a source that has it; None for HTML and for a revisit.
+    text: str | None
+    #: HTML as received, without transfer and content encodings; None for text and for a revisit.
+    body: bytes | None
+    #: The HTTP header of that name.
+    content_type: str | None
+    #: When it was fetched, in seconds since 1970.
+    fetched: float | None
+    origin: Origin
+    #: Digest of the body that the source states, such as ``sha1:…``.
+    digest: str | None = None
+    #: Set if this is a revisit, which has neither text nor body.
+    revisit_of: Revisit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A record or the rest of a file that cannot be read, and why."""
+
+    origin: Origin
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A sound record that is not a page."""
+
+    origin: Origin
+    reason: Omission
+
+
+Record: TypeAlias = Page | Problem | Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How sources are read."""
+
+    #: Name of the field of feeds and tables with the text or HTML, with dots for fields of fields; None to guess.
+    text_field: str | None = None
+    url_field: str | None = None
+    #: Unpickle what Scrapy's HTTP cache pickled, which runs any code that is in it.
+    trust_pickle: bool = False
