@@ -2,32 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mmh3
 import numpy as np
 
-from .fingerprint import BINS, similarity, verify
+from .fingerprint.numbers import SIZE as NUMBERS_SIZE
+from .fingerprint.numbers import substituted
+from .fingerprint.schemes import Pairs, load_scheme
+from .fingerprint.sketch import SIZE as SKETCH_SIZE
+from .fingerprint.sketch import similarity
+from .fingerprint.verify import Evidence, verify
+from .index import Documents, Header
+from .sites import UNKNOWN, site_keys
+from .tables import EQUAL, NO_KEY, Family
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from .fingerprint import Signature
+    from .fingerprint import Scheme, Signature
     from .index import Index
 
-#: The families of tables: SimHash, lower half of the digest, hash of the URL.
-FINGERPRINT, DIGEST, URL = range(3)
-#: What is stored of a document beside its keys and its URL.
+#: The families of tables: lower half of the digest, hash of the URL; after them those of the scheme.
+DIGEST, URL, OWN = range(3)
+#: What is stored of a document beside its URL; after it what the scheme keeps.
 RECORD = (
     ("digest", "<u8"),  # upper half
+    ("fingerprint", "<u8"),
     ("scope", "<u8"),
     ("time", "<u4"),  # seconds since 1970
     ("tokens", "<u4"),
     ("shingles", "<u4"),
-    ("sketch", f"({BINS},)u1"),
+    ("site", "<u4"),
+    ("template", "?"),  # one of the pages of a template: only equal texts repeat it
+    ("sketch", f"({SKETCH_SIZE},)u1"),
+    ("numbers", f"({NUMBERS_SIZE},)u1"),
 )
+
+
+def families(scheme: Scheme) -> tuple[Family, ...]:
+    """Return the tables of an index of *scheme*."""
+    return (Family(EQUAL), Family(EQUAL), *scheme.families)
+
+
+def record(scheme: Scheme) -> tuple[tuple[str, str], ...]:
+    """Return the type of the records of an index of *scheme*."""
+    return (*RECORD, *scheme.record)
+
+
+def scheme_of(header: Header, *, distance: int = 3, threshold: float = 0.5) -> Scheme:
+    """Return the scheme that an index was made with. Raises `ConfigurationError` for a *distance* beyond it."""
+    tables = [len(family.tables) for family in header.families[OWN:] if family.tables != EQUAL]
+    return load_scheme(
+        header.parameters["scheme"], tables=tables[0] if tables else 4, distance=distance, threshold=threshold
+    )
 
 
 def filed_url(url: str) -> str:
@@ -51,14 +82,97 @@ def find_urls(index: Index, urls: Iterable[str]) -> list[int]:
     return [number for number, query, url in pairs if url == wanted[query]]
 
 
-class Entry(NamedTuple):
-    """A document as it is filed."""
+def entries(
+    signatures: Sequence[Signature], urls: Sequence[str], header: Header, *, scope: str = "", time: int = 0
+) -> Documents:
+    """Return documents as they are filed in an index with *header*; *time* in seconds since 1970."""
+    urls = [filed_url(url) for url in urls]
+    digests = np.frombuffer(b"".join(each.digest for each in signatures), "<u8").reshape(-1, 2)
+    records = np.zeros(len(signatures), header.dtype)
+    records["digest"] = digests[:, 1]
+    records["fingerprint"] = [each.fingerprint for each in signatures]
+    records["scope"] = mmh3.hash64(scope, signed=False)[0] if scope else 0
+    records["time"] = time
+    records["tokens"] = [each.tokens for each in signatures]
+    records["shingles"] = [each.shingles for each in signatures]
+    records["site"] = site_keys(urls)
+    records["sketch"] = _bytes([each.sketch for each in signatures])
+    records["numbers"] = _bytes([each.numbers for each in signatures])
+    for name, _ in header.record[len(RECORD) :]:
+        kept = np.frombuffer(b"".join(each.extra for each in signatures), records[name].dtype)
+        records[name] = kept.reshape(records[name].shape)
+    keys = np.empty((sum(family.keys for family in header.families), len(signatures)), np.uint64)
+    keys[DIGEST] = digests[:, 0]
+    keys[URL] = url_keys(urls, header.seed)
+    keys[OWN] = records[
+        "fingerprint"
+    ]  # unless the scheme does not file it; then the next line writes over it
+    further = np.frombuffer(b"".join(each.keys for each in signatures), "<u8").reshape(len(signatures), -1)
+    keys[len(keys) - further.shape[1] :] = further.T
+    return Documents(keys, records, urls)
 
-    #: One key a family: uint64[3].
-    keys: NDArray[np.uint64]
-    #: A `RECORD`, shape ().
-    record: NDArray[Any]
-    url: str
+
+def _bytes(parts: list[bytes]) -> NDArray[np.uint8]:
+    return np.frombuffer(b"".join(parts), np.uint8).reshape(len(parts), -1)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What makes two documents near-duplicates: candidates of *scheme*, and unless *verified* is off, much alike."""
+
+    scheme: Scheme
+    verified: bool = True
+
+
+class Judgement(NamedTuple):
+    """What speaks for n pairs of documents: arrays of n."""
+
+    #: With equal normalised text: bool.
+    exact: NDArray[np.bool_]
+    #: Near-duplicates; exact ones are, too: bool.
+    near: NDArray[np.bool_]
+    #: Pages of one template, filled with other numbers: bool.
+    template: NDArray[np.bool_]
+    #: Bits in which the fingerprints differ: uint8.
+    distance: NDArray[np.uint8]
+    #: Estimated Jaccard similarity: float32.
+    similarity: NDArray[np.float32]
+    #: Estimated share of the shorter text that is in the longer: float32.
+    containment: NDArray[np.float32]
+
+
+def judge(
+    rules: Rules,
+    a: NDArray[Any],
+    b: NDArray[Any],
+    exact: NDArray[np.bool_],
+    shared: NDArray[np.integer],
+) -> Judgement:
+    """Compare documents pair by pair by their records: [n], or [] for one document in all pairs.
+
+    Of each pair *b* is the one that is stored. *exact* (bool[n]) are those with equal digest, *shared* (int[n]) is how many of the scheme's further keys are.
+    """
+    distance = np.bitwise_count(a["fingerprint"] ^ b["fingerprint"])
+    jaccard, containment = similarity(a["sketch"], a["shingles"], b["sketch"], b["shingles"])
+    missing, numbers = substituted(a["numbers"], b["numbers"])
+    known = (a["site"] != UNKNOWN) & (b["site"] != UNKNOWN)
+    same = a["site"] == b["site"]
+    near = rules.scheme.agrees(Pairs(distance, shared, a, b)) & ~b["template"]
+    template = np.zeros_like(near)
+    if rules.verified:
+        tokens = np.minimum(a["tokens"], b["tokens"])
+        evidence = Evidence(jaccard, containment, missing, numbers, tokens, known & same, known & ~same)
+        verified, other_values = verify(evidence)
+        near, template = near & verified, near & other_values & ~exact
+    one = np.float32(1)
+    return Judgement(
+        exact,
+        exact | near,
+        template,
+        distance,
+        np.where(exact, one, jaccard),
+        np.where(exact, one, containment),
+    )
 
 
 class Candidates(NamedTuple):
@@ -69,16 +183,9 @@ class Candidates(NamedTuple):
     urls: list[str]
     #: Filed under the same URL: bool.
     own: NDArray[np.bool_]
-    #: With equal normalised text: bool.
-    exact: NDArray[np.bool_]
-    #: Near-duplicates by fingerprint and sketch; exact ones are, too: bool.
-    near: NDArray[np.bool_]
-    #: Bits in which the fingerprints differ: uint8.
-    distance: NDArray[np.uint8]
-    #: Estimated Jaccard similarity: float32.
-    similarity: NDArray[np.float32]
     #: When it was stored, seconds since 1970: uint32.
     time: NDArray[np.uint32]
+    judgement: Judgement
 
     def best(self, among: NDArray[np.bool_], index: Index) -> int | None:
         """Return the row of the strongest of *among*: settled, exact, similar, close, old; None of none."""
@@ -89,46 +196,45 @@ class Candidates(NamedTuple):
             rows,
             key=lambda row: (
                 index.holder(int(self.documents[row])) is not None,
-                not self.exact[row],
-                -self.similarity[row],
-                self.distance[row],
+                not self.judgement.exact[row],
+                -self.judgement.similarity[row],
+                self.judgement.distance[row],
                 self.time[row],
                 self.urls[row],
             ),
         )
 
 
-def find_candidates(
-    index: Index, signature: Signature, entry: Entry, distance: int, oldest: float
-) -> Candidates | None:
-    """Search the index for *entry*: by URL, by digest, and by fingerprint within *distance* bits.
+def find_candidates(index: Index, entry: Documents, rules: Rules, oldest: float) -> Candidates | None:
+    """Search the index for *entry*, one document: by URL, by digest, and by the keys of the scheme.
 
     What was stored before *oldest* (seconds since 1970) or in another scope does not count. Returns None if there
     is nothing at all, as for most pages.
     """
-    keys = entry.keys[:, np.newaxis]
-    found = (
-        index.search(URL, keys[URL]),
-        index.search(DIGEST, keys[DIGEST]),
-        index.search(FINGERPRINT, keys[FINGERPRINT], distance),
-    )
-    numbers = {number for matches in found for number in matches.document.tolist()}
-    if not numbers:
+    scheme = rules.scheme
+    digest = index.search(DIGEST, entry.keys[DIGEST]).document
+    found = [digest, index.search(URL, entry.keys[URL]).document]
+    if scheme.simhash:
+        found.append(index.search(OWN, entry.keys[OWN], scheme.distance).document)
+    if scheme.keys:
+        keys = entry.keys[-scheme.keys :, 0]
+        further = index.search(
+            len(index.header.families) - 1, keys[keys != NO_KEY], most=scheme.most
+        ).document
+        found.append(further)
+    if not any(map(len, found)):
         return None
-    documents = np.array(sorted(numbers), np.int64)
+    documents = np.array(sorted({number for numbers in found for number in numbers.tolist()}), np.int64)
+    shared = np.zeros(len(documents), np.int64)
+    if scheme.keys:
+        np.add.at(shared, np.searchsorted(documents, further), 1)
     stored = index.fetch(documents)
-    records = stored.records
-    counts = (records["scope"] == entry.record["scope"]) & (records["time"] >= oldest)
+    own_record = entry.records[0]
+    counts = (stored.records["scope"] == own_record["scope"]) & (stored.records["time"] >= oldest)
     if not counts.all():
         rows = np.flatnonzero(counts)
-        documents, records, stored = documents[rows], records[rows], stored.take(rows)
-    own = np.array([url == entry.url for url in stored.urls], bool)
-    exact = (stored.keys[DIGEST] == entry.keys[DIGEST]) & (records["digest"] == entry.record["digest"])
-    bits = np.bitwise_count(stored.keys[FINGERPRINT] ^ entry.keys[FINGERPRINT])
-    jaccard, containment = similarity(
-        signature.sketch, signature.shingles, records["sketch"], records["shingles"]
-    )
-    verified = verify(bits, jaccard, containment, signature.tokens, records["tokens"])
-    jaccard = np.where(exact, np.float32(1), jaccard)
-    near = exact | ((bits <= distance) & verified)
-    return Candidates(documents, stored.urls, own, exact, near, bits, jaccard, records["time"])
+        documents, shared, stored = documents[rows], shared[rows], stored.take(rows)
+    exact = np.isin(documents, digest) & (stored.records["digest"] == own_record["digest"])
+    own = np.array([url == entry.urls[0] for url in stored.urls], bool)
+    judgement = judge(rules, own_record, stored.records, exact, shared)
+    return Candidates(documents, stored.urls, own, stored.records["time"], judgement)

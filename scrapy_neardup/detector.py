@@ -7,25 +7,11 @@ import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-import mmh3
-import numpy as np
-
-from .candidates import (
-    FINGERPRINT,
-    RECORD,
-    URL,
-    Candidates,
-    Entry,
-    filed_url,
-    find_candidates,
-    find_urls,
-    url_keys,
-)
-from .errors import ConfigurationError
-from .fingerprint import Features, Fingerprinter, Signature
-from .index import Header, open_index
+from .candidates import Candidates, Rules, entries, families, find_candidates, find_urls, record, scheme_of
+from .fingerprint import Features, Fingerprinter, Signature, load_scheme
+from .index import Documents, Header, open_index
 from .reservation import Reservation
-from .tables import EQUAL, LAYOUTS, Family
+from .spread import Spread
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -33,11 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    import numpy as np
+    from numpy.typing import NDArray
     from typing_extensions import Self
 
     from .index import Index
+    from .verdict import Kind
 
 SECONDS_PER_DAY = 86_400
+#: The scheme unless another is asked for, and the tokens of the shortest texts that are judged.
+SCHEME = "simhash+anchors"
+MIN_TOKENS = 40
 
 
 class Detector:
@@ -59,22 +51,20 @@ class Detector:
         index: Index,
         *,
         distance: int = 3,
-        min_tokens: int = 50,
+        threshold: float = 0.5,
+        verified: bool = True,
+        min_tokens: int = MIN_TOKENS,
         window: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        tables = index.header.families[FINGERPRINT].tables
-        if not 0 <= distance <= tables.max_distance:
-            raise ConfigurationError(
-                f"{len(tables)} tables find fingerprints within 0 to {tables.max_distance} bits, not {distance}: "
-                "use a distance in that range."
-            )
         self.index = index
-        self.distance = distance
+        self.rules = Rules(scheme_of(index.header, distance=distance, threshold=threshold), verified)
         self.min_tokens = min_tokens
         self.window = window
-        self.fingerprinter = Fingerprinter(Features(**index.header.parameters["features"]), index.header.seed)
+        features = Features(**index.header.parameters["features"])
+        self.fingerprinter = Fingerprinter(features, index.header.seed, self.rules.scheme)
         self._clock = clock
+        self._spread = Spread()
         self._reservations: dict[int, Reservation] = {}
         self._closed = False
 
@@ -83,9 +73,12 @@ class Detector:
         cls,
         path: str | os.PathLike[str] | None = None,
         *,
+        scheme: str = SCHEME,
         distance: int = 3,
         tables: int = 4,
-        min_tokens: int = 50,
+        threshold: float = 0.5,
+        verified: bool = True,
+        min_tokens: int = MIN_TOKENS,
         window: float | None = None,
         features: Features | None = None,
         extractor: str = "",
@@ -93,18 +86,18 @@ class Detector:
     ) -> Self:
         """Open the index in directory *path*, or with None one that vanishes with the process.
 
-        *distance* is in bits, *window* in days: older documents no longer count. *features* and *extractor* (name
-        and version of what made the texts) are compared with those that the index was made with, unless left out.
-        *reset* empties the index first. Raises `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`,
-        `IndexMismatch`.
+        *scheme*, *distance* (in bits), *tables* and *threshold* say what is a candidate, see `load_scheme`; unless
+        *verified* is off, candidates have to be much alike, too. *window* is in days: older documents no longer
+        count. *features* and *extractor* (name and version of what made the texts) are compared with those that the
+        index was made with, unless left out. *reset* empties the index first. Raises `ConfigurationError`,
+        `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
         """
-        if tables not in LAYOUTS:
-            raise ConfigurationError(f"There is no layout of {tables} tables: use one of {sorted(LAYOUTS)}.")
+        options = load_scheme(scheme, tables=tables, distance=distance, threshold=threshold)
         wanted = Header(
-            families=(Family(LAYOUTS[tables]), Family(EQUAL), Family(EQUAL)),
-            record=RECORD,
+            families=families(options),
+            record=record(options),
             parameters={
-                "scheme": "simhash",
+                **options.parameters,
                 "features": asdict(features or Features()),
                 "extractor": extractor,
             },
@@ -118,7 +111,14 @@ class Detector:
             reset=reset,
         )
         try:
-            return cls(index, distance=distance, min_tokens=min_tokens, window=window)
+            return cls(
+                index,
+                distance=distance,
+                threshold=threshold,
+                verified=verified,
+                min_tokens=min_tokens,
+                window=window,
+            )
         except BaseException:
             index.close()
             raise
@@ -180,61 +180,62 @@ class Detector:
     def _signed(self, document: str | Signature) -> Signature:
         return document if isinstance(document, Signature) else self.signature(document)
 
-    def _entry(self, signature: Signature, url: str, scope: str) -> Entry:
-        keys = np.array([signature.fingerprint, int.from_bytes(signature.digest[:8], "little"), 0], np.uint64)
-        keys[URL:] = url_keys([url], self.index.header.seed)
-        record = np.zeros((), self.index.header.dtype)
-        record["digest"] = int.from_bytes(signature.digest[8:], "little")
-        record["scope"] = mmh3.hash64(scope, signed=False)[0] if scope else 0
-        record["time"] = int(self._clock())
-        record["tokens"] = signature.tokens
-        record["shingles"] = signature.shingles
-        record["sketch"] = np.frombuffer(signature.sketch, np.uint8)
-        return Entry(keys, record, url)
-
     def _judge(self, signature: Signature, url: str, scope: str, *, reserve: bool) -> Verdict:
         if signature.tokens < self.min_tokens:
             return Verdict("too_short")
-        entry = self._entry(signature, filed_url(url), scope)
+        if signature.wall:
+            return Verdict("wall")
+        now = int(self._clock())
+        entry = entries([signature], [url], self.index.header, scope=scope, time=now)
         window = (self.window or 0) * SECONDS_PER_DAY
-        now = int(entry.record["time"])
         with self.index.lock:
-            found = find_candidates(
-                self.index, signature, entry, self.distance, now - window if window else 0
-            )
+            found = find_candidates(self.index, entry, self.rules, now - window if window else 0)
             if found is None:
                 reservation = self._reserve(entry, []) if reserve else None
                 return Verdict("unique", reservation=reservation)
-            verdict = self._decide(found)
+            verdict = self._decide(found, entry)
             # What is stored of this very page stays as long as its text does, and is renewed before it expires.
-            same = found.own & found.exact
+            same = found.own & found.judgement.exact
             if window:
                 same &= found.time > now - window / 8
-            if reserve and not verdict.is_duplicate and not same.any():
+            if reserve and verdict.kind in ("unique", "revisit", "template") and not same.any():
+                if (found.judgement.template & ~found.own).any():
+                    entry.records["template"] = True  # no page is to be dropped for being like this one
                 verdict = replace(
                     verdict, reservation=self._reserve(entry, found.documents[found.own].tolist())
                 )
             return verdict
 
-    def _decide(self, found: Candidates) -> Verdict:
+    def _decide(self, found: Candidates, entry: Documents) -> Verdict:
         """Tell a revisit from a copy: a match with the same URL is never a duplicate."""
-        for kind, among in (
-            ("revisit", found.near & found.own),
-            ("duplicate", found.near),
+        near, exact, template = found.judgement.near, found.judgement.exact, found.judgement.template
+        kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
+            ("revisit", near & found.own),
+            ("exact", exact),
+            ("near", near),
             ("revisit", found.own),
-        ):
+            ("template", template),
+        )
+        for kind, among in kinds:
             row = found.best(among, self.index)
-            if row is not None:
-                return Verdict(
-                    kind="revisit" if kind == "revisit" else "exact" if found.exact[row] else "near",
-                    url=found.urls[row],
-                    distance=int(found.distance[row]),
-                    similarity=float(found.similarity[row]),
-                    pending=self.index.holder(int(found.documents[row])),
-                )
+            if row is None:
+                continue
+            url, site, tokens = (
+                found.urls[row],
+                int(entry.records["site"][0]),
+                int(entry.records["tokens"][0]),
+            )
+            walled = kind in ("exact", "near") and self._spread.meets(url, site, tokens)
+            return Verdict(
+                kind="wall" if walled else kind,
+                url=url,
+                distance=int(found.judgement.distance[row]),
+                similarity=float(found.judgement.similarity[row]),
+                pending=self.index.holder(int(found.documents[row])),
+            )
         return Verdict("unique")
 
-    def _reserve(self, entry: Entry, replaced: list[int]) -> Reservation:
+    def _reserve(self, entry: Documents, replaced: list[int]) -> Reservation:
         def settle(confirmed: bool) -> None:
             self._reservations.pop(document, None)
             if confirmed:
@@ -242,7 +243,8 @@ class Detector:
             else:
                 self.index.release(document)
 
-        reservation = Reservation(entry.url, settle)
-        document = self.index.reserve(entry.keys, entry.record, entry.url, reservation)
+        url = entry.urls[0]
+        reservation = Reservation(url, settle)
+        document = self.index.reserve(entry.keys[:, 0], entry.records[0], url, reservation)
         self._reservations[document] = reservation
         return reservation

@@ -55,8 +55,12 @@ class NearDup:
         extractor = load_extractor(self.config.extractor)
         self.detector = Detector.open(
             self.config.dir,
+            scheme=self.config.scheme,
             distance=self.config.distance,
             tables=self.config.tables,
+            threshold=self.config.threshold,
+            verified=self.config.verified,
+            features=self.config.features,
             min_tokens=self.config.min_tokens,
             window=self.config.window,
             extractor=extractor.identity,

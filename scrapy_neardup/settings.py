@@ -8,7 +8,8 @@ import logging
 import math
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
@@ -17,10 +18,12 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
+from .detector import MIN_TOKENS, SCHEME
 from .errors import ConfigurationError
+from .fingerprint import SCHEMES, Features
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from scrapy import Spider
     from scrapy.settings import BaseSettings
@@ -33,9 +36,12 @@ POLICIES: tuple[Policy, ...] = ("tag", "drop_items", "drop_page")
 _DEFAULTS: dict[str, Any] = {
     "NEARDUP_ENABLED": True,
     "NEARDUP_POLICY": "drop_items",
-    "NEARDUP_SCHEME": "simhash",
+    "NEARDUP_SCHEME": SCHEME,
     "NEARDUP_DISTANCE": 3,
     "NEARDUP_TABLES": 4,
+    "NEARDUP_THRESHOLD": 0.5,
+    "NEARDUP_VERIFY": True,
+    "NEARDUP_FEATURES": None,
     "NEARDUP_DIR": None,
     "NEARDUP_RESET": False,
     "NEARDUP_SCOPE": "global",
@@ -45,7 +51,7 @@ _DEFAULTS: dict[str, Any] = {
     "NEARDUP_EXTRACT_TIMEOUT": 10,
     "NEARDUP_EXTRACT_MEMORY": "1G",
     "NEARDUP_MAX_BODY_SIZE": "5M",
-    "NEARDUP_MIN_TOKENS": 50,
+    "NEARDUP_MIN_TOKENS": MIN_TOKENS,
     "NEARDUP_ITEM_FIELDS": None,
     "NEARDUP_REPORT": None,
     "NEARDUP_DEBUG": False,
@@ -59,8 +65,14 @@ class Config:
 
     enabled: bool
     policy: Policy
+    scheme: str
     distance: int
     tables: int
+    #: Least similarity of candidates.
+    threshold: float
+    #: Whether candidates have to be much alike, too.
+    verified: bool
+    features: Features
     #: Folder of the index; None: a scratch index for this run.
     dir: Path | None
     reset: bool
@@ -93,7 +105,6 @@ class Config:
             value = settings.get(name)
             return _DEFAULTS[name] if value is None or value == "" else value
 
-        _choice("NEARDUP_SCHEME", get("NEARDUP_SCHEME"), ("simhash",))
         workers = get("NEARDUP_WORKERS")
         window = get("NEARDUP_WINDOW")
         extractor = get("NEARDUP_EXTRACTOR")
@@ -106,8 +117,12 @@ class Config:
         return cls(
             enabled=_boolean("NEARDUP_ENABLED", get("NEARDUP_ENABLED")),
             policy=cast("Policy", _choice("NEARDUP_POLICY", get("NEARDUP_POLICY"), POLICIES)),
+            scheme=_choice("NEARDUP_SCHEME", get("NEARDUP_SCHEME"), tuple(SCHEMES)),
             distance=_integer("NEARDUP_DISTANCE", get("NEARDUP_DISTANCE"), 0, 7),
             tables=int(_choice("NEARDUP_TABLES", str(get("NEARDUP_TABLES")), ("4", "10", "20"))),
+            threshold=_share("NEARDUP_THRESHOLD", get("NEARDUP_THRESHOLD")),
+            verified=_boolean("NEARDUP_VERIFY", get("NEARDUP_VERIFY")),
+            features=_features(get("NEARDUP_FEATURES")),
             dir=_directory(get("NEARDUP_DIR"), settings),
             reset=_boolean("NEARDUP_RESET", get("NEARDUP_RESET")),
             scope=_scope(get("NEARDUP_SCOPE")),
@@ -161,6 +176,37 @@ def _integer(name: str, value: object, low: int, high: int) -> int:
     if not low <= number <= high:
         raise ConfigurationError(f"{name} is {value!r}: set it to a whole number from {low} to {high}.")
     return number
+
+
+def _share(name: str, value: object) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = math.nan
+    if not 0 < number < 1:
+        raise ConfigurationError(f"{name} is {value!r}: set it to a similarity between 0 and 1.")
+    return number
+
+
+def _features(value: object) -> Features:
+    known = {field.name: field.type for field in fields(Features) if field.name != "version"}
+    remedy = f"set it to a dict with some of {', '.join(known)}."
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise ConfigurationError(f"NEARDUP_FEATURES is {value!r}: {remedy}") from None
+    if value is None:
+        return Features()
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"NEARDUP_FEATURES is {value!r}: {remedy}")
+    for name, part in value.items():
+        if name not in known or type(part) is not (int if known[name] == "int" else str):
+            raise ConfigurationError(f"NEARDUP_FEATURES has {name!r}: {part!r}: {remedy}")
+    try:
+        return Features(**value)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"NEARDUP_FEATURES: {error}") from None
 
 
 def _seconds(name: str, value: object, unit: str) -> float:

@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from .reservation import Reservation
 
 #: ``unique``: nothing like it is stored. ``exact``: the same normalised text under another URL. ``near``: nearly
-#: the same text under another URL. ``revisit``: this URL again. ``too_short``: too few tokens to judge.
-Kind = Literal["unique", "exact", "near", "revisit", "too_short"]
+#: the same text under another URL. ``revisit``: this URL again. ``too_short``: too few tokens to judge. ``wall``:
+#: a captcha, cookie notice, log-in form or error page. ``template``: the words of another page, with other numbers.
+Kind = Literal["unique", "exact", "near", "revisit", "too_short", "wall", "template"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ class Extraction:
     fallback: bool = False
     #: What happened, for the log: one line, about the same for every page with the same trouble.
     detail: str | None = None
+    #: The main text, if it was asked for.
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +71,5 @@ class Job:
     timeout: float
     #: Bytes a page may take, beyond what an idle worker has.
     memory: int
+    #: Whether the main text is wanted, too.
+    keep_text: bool = False

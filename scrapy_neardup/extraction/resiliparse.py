@@ -6,13 +6,16 @@ from importlib.metadata import version
 
 from resiliparse.extract.html2text import extract_plain_text
 
+from . import sentences
+
 
 class Resiliparse:
-    """The main content, without comments, bullets and texts that stand for images."""
+    """The `sentences` of the main content, without comments, bullets and texts that stand for images."""
 
-    identity = f"resiliparse {version('resiliparse')} main_content"
+    identity = f"resiliparse {version('resiliparse')} main_content, {sentences.IDENTITY}"
 
     def __call__(self, html: str, url: str | None) -> str:
-        return extract_plain_text(
+        extracted = extract_plain_text(
             html, main_content=True, list_bullets=False, alt_texts=False, comments=False, post_meta=False
         )
+        return sentences.main_text(extracted, html)

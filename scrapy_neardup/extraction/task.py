@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 _plain = Plain()
 
 
-def extract(page: Page, extractor: Extractor, fingerprinter: Texter) -> Extraction:
+def extract(page: Page, extractor: Extractor, fingerprinter: Texter, keep_text: bool = False) -> Extraction:
     """Return the signature of the page's main text, or the reason why there is none; raises nothing."""
     started = perf_counter()
+    text: str | None = None
     signature: Signature | None = None
     reason: Reason | None = None
     detail: str | None = None
@@ -41,7 +42,8 @@ def extract(page: Page, extractor: Extractor, fingerprinter: Texter) -> Extracti
         reason = "memory"
     except Exception as error:  # noqa: BLE001 - whatever the extractor raises, the page goes on
         reason, detail = "failed", _one_line(error)
-    return Extraction(signature, reason, perf_counter() - started, fallback, detail)
+    kept = text if keep_text and signature is not None else None
+    return Extraction(signature, reason, perf_counter() - started, fallback, detail, kept)
 
 
 def _one_line(error: Exception) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import trafilatura
 
+from . import sentences
+
 
 class Trafilatura:
-    """Precise rather than complete: what boilerplate it leaves in separates two copies of a text.
+    """The article, without the comments, as Trafilatura's own rules find it, and of that the `sentences`.
 
-    Never with ``deduplicate``: its answers would depend on the pages that went before.
+    Its fallbacks to other extractors (``fast=False``) take 10 ms more a page and let two copies of a text differ
+    more often. Never with ``deduplicate``: its answers would depend on the pages that went before.
     """
 
-    identity = f"trafilatura {trafilatura.__version__} precision"
+    identity = f"trafilatura {trafilatura.__version__} fast, {sentences.IDENTITY}"
 
     def __call__(self, html: str, url: str | None) -> str | None:
-        return trafilatura.extract(
-            html, favor_precision=True, include_comments=False, deduplicate=False, with_metadata=False
+        extracted = trafilatura.extract(
+            html, fast=True, include_comments=False, deduplicate=False, with_metadata=False
         )
+        return sentences.main_text(extracted or "", html)

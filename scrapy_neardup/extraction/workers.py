@@ -31,10 +31,17 @@ class Workers:
     """
 
     def __init__(
-        self, fingerprinter: Texter, extractor: str, *, processes: int, timeout: float, memory: int
+        self,
+        fingerprinter: Texter,
+        extractor: str,
+        *,
+        processes: int,
+        timeout: float,
+        memory: int,
+        keep_text: bool = False,
     ) -> None:
         self._timeout = timeout
-        self._server = ForkServer(Job(extractor, fingerprinter, timeout, memory))
+        self._server = ForkServer(Job(extractor, fingerprinter, timeout, memory, keep_text))
         self._threads = [
             Thread(target=self._drive, name=f"neardup-extract-{number}", daemon=True)
             for number in range(processes)

@@ -1,23 +1,23 @@
-"""Text to signature: normalise, keep the long paragraphs, tokenise, hash, then vote (SimHash) and sketch (MinHash)."""
+"""Text to signature: normalise, keep the long paragraphs, tokenise, hash; then vote (SimHash), file and sketch."""
 
 from __future__ import annotations
 
 from .features import Features, Weight
 from .fingerprinter import Fingerprinter, simhash
+from .schemes import SCHEMES, Pairs, Scheme, load_scheme
 from .signature import Signature
 from .simhash import hamming, vote
-from .sketch import BINS, similarity
-from .verify import verify
 
 __all__ = [
-    "BINS",
+    "SCHEMES",
     "Features",
     "Fingerprinter",
+    "Pairs",
+    "Scheme",
     "Signature",
     "Weight",
     "hamming",
+    "load_scheme",
     "simhash",
-    "similarity",
-    "verify",
     "vote",
 ]

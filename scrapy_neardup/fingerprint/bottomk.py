@@ -39,12 +39,12 @@ def size(sketch: NDArray[np.uint64]) -> float:
 def jaccard(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Estimate Jaccard of one text (uint64[k]) with m others (uint64[m, k]); float64[m], 0 for empty texts.
 
-    The k least of both sketches together are the sketch of the union: a fair sample of it, of which the share in
+    Or of m texts (uint64[m, k]) with one of the others each. The k least of both sketches together are the sketch of the union: a fair sample of it, of which the share in
     both counts. Standard error √(J(1 - J) / k) at most.
     """
     _, new, again = _merged(sketch, sketches)
     rank = np.cumsum(new, axis=1)
-    complete = (sketches[:, -1] == EMPTY) & (sketch[-1] == EMPTY)
+    complete = (sketches[:, -1] == EMPTY) & (sketch[..., -1] == EMPTY)
     sampled = (rank <= len(sketch)) | complete[:, np.newaxis]
     union = np.count_nonzero(new & sampled, axis=1)
     share: NDArray[np.float64] = np.count_nonzero(again & sampled, axis=1) / np.maximum(union, 1)

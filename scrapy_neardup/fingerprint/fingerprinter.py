@@ -6,86 +6,92 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from scrapy_neardup.errors import ConfigurationError
 
 from .features import Features
-from .hashing import TokenHashes, mix, shingle
+from .hashing import TokenHashes
+from .jaccard import character_shingles
 from .normalise import normalise
+from .numbers import numbers
 from .paragraphs import long_paragraphs
+from .schemes import Anchored, Scheme
+from .segment import load_segmenter, segment
 from .signature import Signature
 from .simhash import fingerprint
 from .sketch import sketch
+from .stopwords import drop, stop_words
+from .terms import Terms
 from .tokens import tokenise
+from .walls import is_wall
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
-
-    from .tokens import Tokens
 
 _SEEDS = 1 << 32
 _DEFAULT = Features()
+_SCHEME = Anchored()
 
 
 class Fingerprinter:
-    """Makes the signatures of an index: the same *features* and *seed* make comparable ones.
+    """Makes the signatures of an index: the same *features*, *scheme* and *seed* make comparable ones.
 
     The seed (0 to 2³² - 1) is the index's own, so that a page cannot be crafted to look like another one.
-    Thread-safe; pickles without what it remembers of tokens.
+    Thread-safe; pickles without what it remembers of tokens. Raises `ConfigurationError`.
     """
 
-    def __init__(self, features: Features = _DEFAULT, seed: int = 0) -> None:
+    def __init__(self, features: Features = _DEFAULT, seed: int = 0, scheme: Scheme = _SCHEME) -> None:
         if not 0 <= seed < _SEEDS:
             raise ConfigurationError(f"A seed is a number from 0 to 2**32 - 1, not {seed}.")
         self.features = features
         self.seed = seed
+        self.scheme = scheme
+        self._segmenter = load_segmenter(features.segmenter) if features.segmenter else None
+        self._stop_words = stop_words(features.stop_words.split(",")) if features.stop_words else frozenset()
         self._hashes = TokenHashes(seed)
 
-    def __reduce__(self) -> tuple[type[Fingerprinter], tuple[Features, int]]:
-        return type(self), (self.features, self.seed)
+    def __reduce__(self) -> tuple[type[Fingerprinter], tuple[Features, int, Scheme]]:
+        return type(self), (self.features, self.seed, self.scheme)
 
     def signature(self, text: str) -> Signature:
-        """Fingerprint any text; never raises. The digest is of all of it, the rest of its long paragraphs."""
+        """Fingerprint any text. The digest is of all of it, the rest of its long paragraphs."""
         text = normalise(text)
-        tokens = tokenise(long_paragraphs(text, self.features.min_paragraph))
-        hashes = self._hashes.many(tokens.words)
-        minima, shingles = sketch(_sketched(hashes, tokens, self.features))
+        main = long_paragraphs(text, self.features.min_paragraph)
+        terms = self._terms(main)
+        size = self.features.sketch_shingle
+        shingles = terms.shingles(size, size + 1)
+        bins, count = sketch(shingles)
+        keys, extra = self.scheme.sign(terms, shingles, self.seed)
         return Signature(
-            fingerprint=fingerprint(_voting(hashes, tokens, self.features.shingle), self.features.weight),
+            fingerprint=fingerprint(self._votes(main, terms), self.features.weight),
             digest=self._digest(text),
-            tokens=len(tokens.words) - int(np.count_nonzero(tokens.unspaced)) // 2,
-            shingles=shingles,
-            sketch=minima,
+            tokens=terms.count,
+            shingles=count,
+            sketch=bins,
+            numbers=numbers(terms.hashes[terms.tokens.numbers]),
+            wall=is_wall(text, terms.count),
+            keys=keys.astype("<u8").tobytes(),
+            extra=extra,
         )
+
+    def _votes(self, text: str, terms: Terms) -> NDArray[np.uint64]:
+        size = self.features.shingle
+        if self.features.units == "tokens":
+            return terms.votes(size)
+        return character_shingles(text, size, self.seed)
+
+    def _terms(self, text: str) -> Terms:
+        tokens = tokenise(text)
+        if self._segmenter is not None:
+            tokens = segment(text, tokens, self._segmenter)
+        if self._stop_words:
+            tokens = drop(tokens, self._stop_words)
+        return Terms(tokens, self._hashes.many(tokens.words))
 
     def _digest(self, text: str) -> bytes:
         # Nothing verifies an exact match, so this one hash has to withstand crafted collisions.
         data = text.replace("\n", " ").encode("utf-8", "surrogatepass")
         return blake2b(data, digest_size=16, key=self.seed.to_bytes(4, "little")).digest()
-
-
-def _voting(hashes: NDArray[np.uint64], tokens: Tokens, size: int) -> NDArray[np.uint64]:
-    """SimHash features: shingles; of single tokens, but of two where a token is a syllable or letter, not a word."""
-    if size > 1 or not tokens.syllables.any():
-        return shingle(hashes, size)
-    pairs = tokens.syllables[:-1] & tokens.syllables[1:]
-    paired = np.zeros(len(hashes), np.bool_)
-    paired[:-1] |= pairs
-    paired[1:] |= pairs
-    return np.concatenate((hashes[~paired], shingle(hashes, 2)[pairs]))
-
-
-def _sketched(hashes: NDArray[np.uint64], tokens: Tokens, features: Features) -> NDArray[np.uint64]:
-    """Sketch features: shingles, and variants of those that have a number, to count them more than once."""
-    shingles = shingle(hashes, features.sketch_shingle)
-    if features.number_weight == 1 or not tokens.numbers.any():
-        return shingles
-    numbers_before = np.concatenate(([0], np.cumsum(tokens.numbers)))
-    size = len(hashes) - len(shingles) + 1
-    numbered = shingles[numbers_before[size:] > numbers_before[:-size]]
-    variants = np.arange(1, features.number_weight, dtype=np.uint64)[:, None]
-    return np.concatenate((shingles, mix(numbered + variants).ravel()))
 
 
 @lru_cache(maxsize=8)

@@ -47,19 +47,21 @@ def mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return hashes ^ (hashes >> _HALF)
 
 
+def roll(rolled: NDArray[np.uint64], hashes: NDArray[np.uint64], start: int, size: int) -> NDArray[np.uint64]:
+    """Lengthen shingles of *start* tokens, *rolled* from *hashes* (uint64[n]), to *size*; uint64[n - size + 1]."""
+    count = len(hashes) - size + 1
+    rolled = rolled[:count]
+    for offset in range(start, size):
+        rolled = mix(rolled * _MULTIPLIER + hashes[offset : offset + count])
+    return rolled
+
+
 def shingle(hashes: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
     """Hash each run of *size* neighbours, order and all; uint64[n - size + 1].
 
     Fewer than *size* make one shingle of them all, none make none.
     """
-    size = min(size, len(hashes))
-    if size <= 1:
-        return hashes
-    count = len(hashes) - size + 1
-    rolled = hashes[:count]
-    for offset in range(1, size):
-        rolled = mix(rolled * _MULTIPLIER + hashes[offset : offset + count])
-    return rolled
+    return roll(hashes, hashes, 1, max(1, min(size, len(hashes))))
 
 
 def distinct(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import regex
 
 #: A text of which less than this is left by the filter is taken whole. Unit: letters, see `length`.
-FALLBACK = 300
+FALLBACK = 600
 
 # A Chinese text has about a third of the characters of its English translation, a Japanese or Korean one a half.
 _HAN = regex.compile(r"\p{Han}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Protocol
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 import regex
@@ -49,6 +50,27 @@ class RjiebaSegmenter:
     def cut(self, text: str) -> Sequence[str]:
         words: list[str] = self._jieba.cut(text)
         return words
+
+
+def load_segmenter(name: str) -> Segmenter:
+    """Return the segmenter "rjieba", or the object, or the class, at the import path *name*.
+
+    Raises `ConfigurationError` if it cannot be had.
+    """
+    if name == "rjieba":
+        return RjiebaSegmenter()
+    try:
+        found = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(
+            f"The segmenter {name!r} cannot be imported ({error}): use 'rjieba' or the path of an importable object."
+        ) from error
+    segmenter = found() if isinstance(found, type) else found
+    if not callable(getattr(segmenter, "cut", None)) or not isinstance(
+        getattr(segmenter, "identity", None), str
+    ):
+        raise ConfigurationError(f"The segmenter {name!r} needs a method cut and a text identity.")
+    return cast("Segmenter", segmenter)
 
 
 def segment(text: str, tokens: Tokens, segmenter: Segmenter) -> Tokens:

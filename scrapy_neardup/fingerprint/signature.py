@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The fingerprint of one text and the sketch that verifies a match.
+    """The keys of one text and what verifies a match.
 
-    Signatures compare only if they were made with the same features and seed.
+    Signatures compare only if they were made with the same features, scheme and seed.
     """
 
     #: 64-bit SimHash.
@@ -18,7 +18,15 @@ class Signature:
     digest: bytes
     #: Tokens that the fingerprint was made of; two characters of a script without spaces count as one.
     tokens: int
-    #: Distinct shingles that the sketch was made of; one with a number counts `Features.number_weight` times.
+    #: Distinct shingles that the sketch was made of.
     shingles: int
-    #: One-permutation MinHash of the shingles, one byte a bin (128 bytes).
+    #: One-permutation MinHash of the shingles, see `sketch.sketch`.
     sketch: bytes
+    #: Filter of the numbers in the text, see `numbers.numbers`.
+    numbers: bytes
+    #: The text reads like a captcha, a cookie notice, a log-in form or an error page.
+    wall: bool = False
+    #: Further keys of the scheme, of 8 bytes each, little-endian.
+    keys: bytes = b""
+    #: What else the scheme keeps.
+    extra: bytes = b""

@@ -1,39 +1,73 @@
-"""Which candidates are near-duplicates: first form, from what two signatures say of each other."""
+"""Which candidates are near-duplicates, from what two signatures say of each other: docs/quality.md has the evidence."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Length of the shorter text, in tokens, and the Jaccard similarity asked of it; in between, straight lines. A copy
-#: on another site brings some of that site's boilerplate along, so a threshold that finds copies is low. Pages of
-#: one template with other values are short, and as similar as copies are: there it is high.
-LENGTHS = (100, 200, 600)
-JACCARDS = (0.9, 0.85, 0.6)
+#: Length of the shorter text, in tokens, and the Jaccard similarity asked of it; in between, a straight line. Pages
+#: of one template whose names differ are short, and as similar as copies are.
+LENGTHS = (100, 300)
+JACCARDS = (0.85, 0.61)
+#: One substituted number is forgiven for so many tokens, fewer on one site, which is where templates are. Half a
+#: number is the error of the estimate.
+TOKENS_A_NUMBER = 300
+TOKENS_A_NUMBER_OF_ONE_SITE = 1000
+ROUNDING = 0.5
+#: Or so much of the shorter text is in the other, as when a paragraph was cut or added, and J is at least this ...
+CONTAINED = (0.94, 0.3)
+#: ... or somewhat less of it, and no number was substituted.
+MOSTLY_CONTAINED = (0.88, 0.4)
+#: On different sites copies bring boilerplate along, and templates are not shared: J, or containment and J ...
+ELSEWHERE = 0.5
+ELSEWHERE_CONTAINED = (0.75, 0.25)
+#: ... while J is asked at most this much less of a short text, and this share of the numbers is in both.
+ELSEWHERE_REBATE = 0.1
+ELSEWHERE_NUMBERS = 0.5
 
-#: Or so much of the shorter text is in the other, as when a paragraph was cut or added ...
-CONTAINMENT = 0.95
-#: ... provided that it is at least this much of the other's length.
-LENGTH_RATIO = 0.5
+
+class Evidence(NamedTuple):
+    """What is known of n pairs of texts; arrays of n, or single values for all."""
+
+    #: Jaccard similarity and containment, see `sketch.similarity`.
+    jaccard: NDArray[np.floating]
+    containment: NDArray[np.floating]
+    #: How many numbers were substituted, of how many, see `numbers.substituted`.
+    substituted: NDArray[np.floating]
+    numbers: NDArray[np.floating]
+    #: Tokens of the shorter text.
+    tokens: NDArray[np.integer]
+    #: Whether the texts are known to be of one site, and known to be of two.
+    one_site: NDArray[np.bool_]
+    two_sites: NDArray[np.bool_]
 
 
-def verify(
-    distance: NDArray[np.integer],
-    jaccard: NDArray[np.floating],
-    containment: NDArray[np.floating],
-    tokens: int | NDArray[np.integer],
-    stored_tokens: NDArray[np.integer],
-) -> NDArray[np.bool_]:
-    """Judge candidates, an array element each (*tokens* may be one for all); bool[n], True for a near-duplicate.
+def verify(pairs: Evidence) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Judge candidates; bool[n] twice: near-duplicates, and pages of one template filled with other values.
 
-    The thresholds hold for the distances 3 to 7, see docs/fingerprint.md.
+    The words of the latter are those of a near-duplicate, but not their numbers.
     """
-    shorter = np.minimum(tokens, stored_tokens)
-    alike = jaccard >= np.interp(shorter, LENGTHS, JACCARDS)
-    contained = (containment >= CONTAINMENT) & (shorter >= LENGTH_RATIO * np.maximum(tokens, stored_tokens))
-    verified: NDArray[np.bool_] = alike | contained
-    return verified
+    jaccard, contained = pairs.jaccard, pairs.containment
+    asked = np.interp(pairs.tokens, LENGTHS, JACCARDS)
+    forgiven = pairs.tokens / np.where(pairs.one_site, TOKENS_A_NUMBER_OF_ONE_SITE, TOKENS_A_NUMBER)
+    alike = jaccard >= asked
+    # In a note of a few lines the date may be all that differs, and it is not contained in the other.
+    long = pairs.tokens >= LENGTHS[0]
+    within = long & (contained >= CONTAINED[0]) & (jaccard >= CONTAINED[1])
+    mostly = long & (contained >= MOSTLY_CONTAINED[0]) & (jaccard >= MOSTLY_CONTAINED[1])
+    elsewhere = pairs.two_sites & (
+        (jaccard >= np.minimum(asked, np.maximum(ELSEWHERE, asked - ELSEWHERE_REBATE)))
+        | (contained >= ELSEWHERE_CONTAINED[0]) & (jaccard >= ELSEWHERE_CONTAINED[1])
+    )
+    shared_numbers = (pairs.numbers - pairs.substituted + 1) / (pairs.numbers + 1)
+    near = (
+        (alike & (pairs.substituted <= ROUNDING + forgiven))
+        | (within & (pairs.substituted <= ROUNDING + 2 * forgiven))
+        | (mostly & (pairs.substituted <= ROUNDING))
+        | (elsewhere & (shared_numbers >= ELSEWHERE_NUMBERS))
+    )
+    return near, (alike | within | mostly | elsewhere) & ~near

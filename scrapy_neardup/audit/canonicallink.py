@@ -1,0 +1,36 @@
+"""What a page says is its own URL."""
+
+from __future__ import annotations
+
+from urllib.parse import urljoin
+
+from lxml import etree, html
+
+#: Characters of a page in which its head is looked for.
+_HEAD = 1 << 18
+_PATHS = (
+    "//link[contains(concat(' ', normalize-space(translate(@rel, 'CANOIL', 'canoil')), ' '), ' canonical ')]/@href",
+    "//meta[@property='og:url']/@content",
+)
+
+
+def canonical_url(page: str, base: str = "") -> str | None:
+    """Return the URL in ``<link rel=canonical>``, failing that in ``og:url``; None if the page has neither.
+
+    *base* is the URL that the page was found at.
+    """
+    start = page[:_HEAD]
+    end = start.lower().find("</head")
+    try:
+        tree = html.fromstring(start[: end if end >= 0 else None])
+    except (etree.ParserError, ValueError):  # an empty page, or one that declares an encoding
+        return None
+    for path in _PATHS:
+        for value in tree.xpath(path):
+            try:
+                url = urljoin(base, str(value).strip())
+            except ValueError:
+                continue
+            if url.startswith(("http://", "https://")):
+                return url
+    return None

@@ -1,0 +1,175 @@
+"""Documents to evaluate on: texts, or pages that the configured extractor makes texts of, each once."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import sqlite3
+from collections import deque
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.extraction import Page, Workers, load_extractor
+
+from .canonicallink import canonical_url
+from .signing import processors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from scrapy_neardup.extraction import Extraction
+    from scrapy_neardup.fingerprint import Signature
+
+#: Characters of the longest line of a file: longer ones are no page.
+_LONGEST = 1 << 27
+
+
+class Text(NamedTuple):
+    """A document by its main text."""
+
+    id: str
+    text: str
+    #: Where it is from; empty if that is unknown.
+    url: str
+
+
+class _Source(NamedTuple):
+    id: str
+    text: str | None
+    html: str | None
+    url: str
+
+
+class TextOnly:
+    """Takes the place of a fingerprinter where only texts are wanted."""
+
+    def signature(self, text: str) -> Signature:
+        """Return nothing worth keeping."""
+        from scrapy_neardup.fingerprint import Signature
+
+        return Signature(0, b"", 0, 0, b"", b"")
+
+
+def read_texts(
+    path: Path,
+    wanted: Collection[str] | None,
+    *,
+    extractor: str,
+    timeout: float,
+    memory: int,
+    cache: Path | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> dict[str, Text]:
+    """Read JSON lines (plain or gzip) with ``id`` and ``text`` or ``html``, and if they have it ``url`` or ``host``.
+
+    Only the documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, a page in
+    *timeout* seconds and *memory* bytes; a page without main text has the text "". Where a page has no URL its
+    canonical link serves. Texts extracted before are taken from the file *cache*. Raises `ConfigurationError` for
+    a line that is no document.
+    """
+    texts: dict[str, Text] = {}
+    workers = Workers(
+        TextOnly(), extractor, processes=processors(), timeout=timeout, memory=memory, keep_text=True
+    )
+    with closing(_Cache(cache, load_extractor(extractor).identity)) as known, closing(workers):
+        waiting: deque[tuple[_Source, bytes, Future[Extraction]]] = deque()
+
+        def settle() -> None:
+            source, key, future = waiting.popleft()
+            extraction = future.result()
+            # What a limit did depends on the machine and the moment, so it is not remembered.
+            if extraction.reason in (None, "no_text", "not_text", "failed"):
+                known.put(key, extraction.text or "")
+            texts[source.id] = Text(source.id, extraction.text or "", source.url)
+            advance()
+
+        for source in _read(path):
+            if source.id in texts or (wanted is not None and source.id not in wanted):
+                continue
+            if source.text is not None:
+                texts[source.id] = Text(source.id, source.text, source.url)
+                advance()
+                continue
+            html = source.html or ""
+            source = source._replace(html=None, url=source.url or canonical_url(html) or "")
+            key, text = known.get(html)
+            if text is not None:
+                texts[source.id] = Text(source.id, text, source.url)
+                advance()
+                continue
+            page = Page(html.encode("utf-8", "replace"), source.url, "text/html; charset=utf-8")
+            waiting.append((source, key, workers.submit(page)))
+            if len(waiting) > 8 * processors():
+                settle()
+        while waiting:
+            settle()
+    return texts
+
+
+def _read(path: Path) -> Iterator[_Source]:
+    with path.open("rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        number = 0
+        with gzip.open(raw) if packed else raw as file:
+            while line := file.readline(_LONGEST):
+                number += 1
+                if line.strip():
+                    yield _document(line, f"{path}, line {number}")
+
+
+def _document(line: bytes, where: str) -> _Source:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{where}: it is not JSON ({error}).") from None
+    if not isinstance(fields, dict) or not isinstance(fields.get("id"), (str, int)):
+        raise ConfigurationError(f'{where}: a document is an object with "id" and "text" or "html".')
+    text, html = fields.get("text"), fields.get("html")
+    if not isinstance(text if text is not None else html, str):
+        raise ConfigurationError(f'{where}: the document {fields["id"]!r} has neither "text" nor "html".')
+    return _Source(str(fields["id"]), text, html, _url(fields))
+
+
+def _url(fields: dict[str, Any]) -> str:
+    url, host = fields.get("url"), fields.get("host")
+    if isinstance(url, str) and "//" in url:
+        return url
+    return f"//{host}/" if isinstance(host, str) and host else ""
+
+
+class _Cache:
+    """Texts of pages by a hash of the page and of what extracted it."""
+
+    def __init__(self, path: Path | None, extractor: str) -> None:
+        self._extractor = extractor
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._database = sqlite3.connect(path if path is not None else ":memory:")
+            self._database.execute(
+                "CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, text TEXT) WITHOUT ROWID"
+            )
+        except sqlite3.DatabaseError as error:
+            raise ConfigurationError(f"The cache {path} cannot be used ({error}): delete it.") from error
+
+    def get(self, html: str) -> tuple[bytes, str | None]:
+        """Return the key of a page, and its text if that is known."""
+        data = f"{self._extractor}\n{html}".encode("utf-8", "replace")
+        key = hashlib.blake2b(data, digest_size=16).digest()
+        row = self._database.execute("SELECT text FROM texts WHERE key = ?", (key,)).fetchone()
+        return key, str(row[0]) if row else None
+
+    def put(self, key: bytes, text: str) -> None:
+        """Remember a text."""
+        text = text.encode("utf-8", "replace").decode()
+        self._database.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (key, text))
+
+    def close(self) -> None:
+        """Write."""
+        self._database.commit()
+        self._database.close()

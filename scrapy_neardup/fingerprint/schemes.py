@@ -1,0 +1,235 @@
+"""Schemes: under which keys a text is filed, and which of the texts that it meets there are candidates.
+
+Whatever the scheme, a key is 64 bits in a sorted table, and looking up is finding a range of it. How a candidate is
+then verified is the same for all. docs/schemes.md says what each is for.
+"""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
+
+from .anchors import anchors
+from .bands import SUPER_SHINGLES, Bands, choose_bands
+from .bottomk import bottom_k
+from .bottomk import jaccard as bottom_k_jaccard
+from .minhash import EMPTY, MinHash
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .terms import Terms
+
+#: Words, or characters of a script without spaces, of one anchor.
+ANCHOR = (8, 12)
+#: Components of a MinHash or bottom-k signature.
+COMPONENTS = 128
+#: What a missed copy weighs, and a candidate too many the rest, where bands are chosen: verification is still to come.
+MISS_WEIGHT = 0.9
+
+
+class Pairs(NamedTuple):
+    """n pairs of documents of which each two share a key."""
+
+    #: Bits in which their fingerprints differ: uint8[n].
+    distance: NDArray[np.uint8]
+    #: How many further keys they share: int[n].
+    shared: NDArray[np.integer]
+    #: Their records, with the scheme's own fields: [n], or [] for one document in all pairs.
+    a: NDArray[Any]
+    b: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Scheme(ABC):
+    """What all schemes have; each uses of the options what it needs. Raises `ConfigurationError` for impossible ones.
+
+    *tables* is the number of permuted tables of the fingerprint: 4, or 10 or 20 for 10⁸ documents and more;
+    *distance* in how many bits fingerprints of candidates may differ; *threshold* how similar candidates are at least.
+    """
+
+    tables: int = 4
+    distance: int = 3
+    threshold: float = 0.5
+
+    name: ClassVar[str]
+    #: A key that more documents of one run share than this is no evidence (0: any is).
+    most: ClassVar[int] = 0
+    #: What is kept of a document beside what all schemes keep: NumPy type of a record.
+    record: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def __post_init__(self) -> None:
+        if self.tables not in LAYOUTS:
+            raise ConfigurationError(
+                f"There is no layout of {self.tables} tables: use one of {sorted(LAYOUTS)}."
+            )
+        most = LAYOUTS[self.tables].max_distance
+        if not 0 <= self.distance <= most:
+            raise ConfigurationError(
+                f"{self.tables} tables find fingerprints within 0 to {most} bits, not {self.distance}: "
+                "use a distance in that range."
+            )
+        if not 0 < self.threshold < 1:
+            raise ConfigurationError(
+                f"A threshold of {self.threshold} is none: use a similarity between 0 and 1."
+            )
+
+    @property
+    def simhash(self) -> tuple[Family, ...]:
+        """The tables of the fingerprint, if it is filed: one family or none."""
+        return ()
+
+    @property
+    def keys(self) -> int:
+        """Further keys of a document, of which equal ones are looked for."""
+        return 0
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """All tables of its own: of the fingerprint, then of further keys."""
+        return (*self.simhash, *((Family(EQUAL, self.keys),) if self.keys else ()))
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What an index is made for, beside its tables."""
+        return {"scheme": self.name}
+
+    def sign(self, terms: Terms, shingles: NDArray[np.uint64], seed: int) -> tuple[NDArray[np.uint64], bytes]:
+        """Return the further keys of a text, uint64[keys], and what is kept of it, of type `record`.
+
+        *shingles* are those of which the sketch is made.
+        """
+        return np.empty(0, np.uint64), b""
+
+    @abstractmethod
+    def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
+        """Tell which pairs are candidates; bool[n]."""
+
+
+class SimHash(Scheme):
+    """Texts whose fingerprints lie within *distance* bits (Manku, Jain and Das Sarma, WWW 2007)."""
+
+    name = "simhash"
+
+    @property
+    def simhash(self) -> tuple[Family, ...]:
+        return (Family(LAYOUTS[self.tables]),)
+
+    def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
+        return pairs.distance <= self.distance
+
+
+class Anchored(SimHash):
+    """Those, and texts that have a long shingle in common: a copy may bring much boilerplate along."""
+
+    name = "simhash+anchors"
+    most = 64
+
+    @property
+    def keys(self) -> int:
+        return 4
+
+    def sign(self, terms: Terms, shingles: NDArray[np.uint64], seed: int) -> tuple[NDArray[np.uint64], bytes]:
+        return anchors(terms.shingles(*ANCHOR), self.keys), b""
+
+    def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
+        return super().agrees(pairs) | (pairs.shared > 0)
+
+
+class Banded(Scheme):
+    """Texts of which enough bands of a MinHash signature are equal."""
+
+    @property
+    @abstractmethod
+    def bands(self) -> Bands:
+        """How the signature is cut."""
+
+    @property
+    def keys(self) -> int:
+        return self.bands.bands
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        return {**super().parameters, "bands": f"{self.bands.bands} x {self.bands.rows}"}
+
+    def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
+        return pairs.shared >= self.bands.agree
+
+
+class SuperShingles(Banded):
+    """84 min-hashes in 6 groups of 14, two of which are equal (Broder, CPM 2000)."""
+
+    name = "supershingles"
+    bands = SUPER_SHINGLES
+
+    def sign(self, terms: Terms, shingles: NDArray[np.uint64], seed: int) -> tuple[NDArray[np.uint64], bytes]:
+        components = _min_hash(self.bands.bands * self.bands.rows, seed).signature(shingles)
+        return self.bands.keys(components[np.newaxis])[:, 0], b""
+
+
+class MinHashBands(Banded):
+    """Texts that share a band of a MinHash of 128 functions, and of whose components *threshold* agree."""
+
+    name = "minhash"
+    record = (("components", f"({COMPONENTS},)<u4"),)
+
+    @cached_property
+    def bands(self) -> Bands:
+        return choose_bands(self.threshold, COMPONENTS, MISS_WEIGHT)
+
+    def sign(self, terms: Terms, shingles: NDArray[np.uint64], seed: int) -> tuple[NDArray[np.uint64], bytes]:
+        # The lower halves are kept: two of them agree by chance once in 2³².
+        components = _min_hash(COMPONENTS, seed).signature(shingles) & np.uint64(2**32 - 1)
+        return self.bands.keys(components[np.newaxis])[:, 0], components.astype("<u4").tobytes()
+
+    def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
+        equal = np.count_nonzero(pairs.a["components"] == pairs.b["components"], axis=-1)
+        similar: NDArray[np.bool_] = equal >= self.threshold * COMPONENTS
+        return super().agrees(pairs) & similar
+
+
+class BottomK(MinHashBands):
+    """The same with one hash function: of the text the 128 shingles of least hash are kept, and estimate similarity.
+
+    They have no fixed places that could be cut into bands, so a MinHash of them is.
+    """
+
+    name = "bottomk"
+    record = (("components", f"({COMPONENTS},)<u8"),)
+
+    def sign(self, terms: Terms, shingles: NDArray[np.uint64], seed: int) -> tuple[NDArray[np.uint64], bytes]:
+        least = bottom_k(shingles, COMPONENTS)
+        keys, _ = super().sign(terms, least[least != EMPTY], seed)
+        return keys, least.astype("<u8").tobytes()
+
+    def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
+        b = np.atleast_2d(pairs.b["components"])
+        similar = bottom_k_jaccard(pairs.a["components"], b) >= self.threshold
+        return (pairs.shared >= self.bands.agree) & similar
+
+
+SCHEMES: dict[str, type[Scheme]] = {
+    scheme.name: scheme for scheme in (Anchored, SimHash, MinHashBands, BottomK, SuperShingles)
+}
+
+
+def load_scheme(name: str, *, tables: int = 4, distance: int = 3, threshold: float = 0.5) -> Scheme:
+    """Return the scheme called *name*. Raises `ConfigurationError` for an unknown one and for impossible options."""
+    if name not in SCHEMES:
+        near = difflib.get_close_matches(name, SCHEMES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(SCHEMES)}."
+        raise ConfigurationError(f"There is no scheme {name!r}: {hint}")
+    return SCHEMES[name](tables=tables, distance=distance, threshold=threshold)
+
+
+@lru_cache(maxsize=8)
+def _min_hash(count: int, seed: int) -> MinHash:
+    return MinHash(count, seed)

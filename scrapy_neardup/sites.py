@@ -1,0 +1,49 @@
+"""Which site a page belongs to: two pages of one site share its templates, two of different sites do not."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import mmh3
+import numpy as np
+import tldextract
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+#: What `site_keys` says of a URL without a host.
+UNKNOWN = 0
+
+
+def site_keys(urls: Iterable[str]) -> NDArray[np.uint32]:
+    """Hash the site of each URL: uint32[n], `UNKNOWN` if it has no host.
+
+    A site is what someone has registered under a public suffix (news.example.co.uk: example.co.uk), and failing
+    that a host and port.
+    """
+    return np.array([_site_key(_host(url)) for url in urls], np.uint32)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2].lower()
+    except ValueError:  # such as an address in brackets that is none
+        return ""
+
+
+@lru_cache(maxsize=4096)
+def _site_key(host: str) -> int:
+    if not host:
+        return UNKNOWN
+    registered = _suffixes()(host).top_domain_under_public_suffix or host
+    return max(1, mmh3.hash(registered.encode("utf-8", "surrogatepass"), signed=False))
+
+
+@cache
+def _suffixes() -> tldextract.TLDExtract:
+    """Public suffixes as they came with the package: nothing is fetched."""
+    return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
