@@ -13,7 +13,8 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.directory import DATA, LOCK
-from scrapy_neardup.index.maintenance import STEP, merge_all, reading
+from scrapy_neardup.index.maintenance import merge_all, reading
+from scrapy_neardup.index.runs import STEP
 from scrapy_neardup.index.storage import encode_block, number_key
 
 from .documents import sound_blocks

@@ -53,9 +53,19 @@ class Documents(NamedTuple):
     #: The URL of each.
     urls: list[str]
 
-    def take(self, rows: NDArray[np.int64]) -> Documents:
+    def take(self, rows: NDArray[np.int64] | slice) -> Documents:
         """Return some of the rows, in the order of *rows*."""
-        return Documents(self.keys[:, rows], self.records[rows], [self.urls[row] for row in rows.tolist()])
+        urls = self.urls[rows] if isinstance(rows, slice) else [self.urls[row] for row in rows.tolist()]
+        return Documents(self.keys[:, rows], self.records[rows], urls)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Documents]) -> Documents:
+        """Return the rows of all *parts*, of which there must be one."""
+        return cls(
+            np.concatenate([part.keys for part in parts], axis=1),
+            np.concatenate([part.records for part in parts]),
+            [url for part in parts for url in part.urls],
+        )
 
 
 class Index(Protocol):
@@ -66,7 +76,8 @@ class Index(Protocol):
     """
 
     header: Header
-    #: To be held by whoever needs several calls to be one.
+    #: To be held by whoever needs several calls to be one. Never call `add`, nor ``compact`` or ``reading`` of an
+    #: index on disk, while holding it: they take other locks, in this order: merging, upkeep, lock, writing.
     lock: threading.RLock
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:

@@ -20,7 +20,7 @@ import numpy as np
 from scrapy_neardup.errors import IndexCorrupted
 
 from .faults import entries_fault, state_faults
-from .maintenance import MAX_DOCUMENTS, read_state
+from .log import MAX_DOCUMENTS
 from .removed import read_removed
 from .sorted import flatten
 from .storage import (
@@ -34,6 +34,7 @@ from .storage import (
     key_run,
     number_key,
     partition_key,
+    read_state,
 )
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .maintenance import MAX_DOCUMENTS
+from .log import MAX_DOCUMENTS
 from .storage import MAX_PARTITION_BITS
 
 if TYPE_CHECKING:

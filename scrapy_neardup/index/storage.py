@@ -24,10 +24,12 @@ from .base import Documents
 from .sorted import Entries
 
 if TYPE_CHECKING:
+    import lmdb
     from numpy.typing import NDArray
 
     from scrapy_neardup.tables import Family
 
+    from .environment import Environment
     from .header import Header
 
 #: Entries that a partition aims at: 384 KB, so that LMDB finds room for it among freed pages.
@@ -183,3 +185,13 @@ def decode_block(
 def block_size(data: bytes | memoryview) -> int:
     """Return the number of documents of a block."""
     return int(_BLOCK.unpack_from(data)[0])
+
+
+def read_state(environment: Environment, transaction: lmdb.Transaction) -> State:
+    """Return the state as *transaction* sees it."""
+    return State.from_json(bytes(transaction.get(b"state", b"", db=environment.databases["meta"])))
+
+
+def write_state(environment: Environment, transaction: lmdb.Transaction, state: State) -> None:
+    """Replace the state."""
+    transaction.put(b"state", state.to_json(), db=environment.databases["meta"])

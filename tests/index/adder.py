@@ -45,7 +45,7 @@ def add(path: Path, number: int, log: str, mode: str) -> int:
     def say(what: str, of: int) -> None:
         os.write(file, f"{time.time()} {what} {of}\n".encode())
 
-    write = maintenance._write
+    write = maintenance.write
 
     def stall(environment: object, partitions: object) -> Iterator[None]:
         """Stop for good after the first part of a merge of runs."""
@@ -56,7 +56,7 @@ def add(path: Path, number: int, log: str, mode: str) -> int:
             yield step
 
     if mode == "slow-merge":
-        maintenance._write = stall
+        maintenance.write = stall
     index = LmdbIndex(path, HEADER)
     say("open", number)
     while not stopped:

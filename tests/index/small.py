@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.index import Documents, Header, columns, lmdb, maintenance, storage
+from scrapy_neardup.index import (
+    Documents,
+    Header,
+    columns,
+    lmdb,
+    log,
+    maintenance,
+    runs,
+    storage,
+    writer,
+)
 from scrapy_neardup.index import sorted as sorted_tables
 from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
 
@@ -17,8 +27,11 @@ if TYPE_CHECKING:
 
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL)), (("time", "<u4"), ("tag", "<u8")))
 SIZES = (
-    (lmdb, {"GROUP": 4, "FOLD": 16, "LOAD": 40, "FRESH": 0.0}),
-    (maintenance, {"FOLD": 16, "BLOCK": 8, "STEP": 256}),
+    (lmdb, {"FOLD": 16, "LOAD": 40, "FRESH": 0.0}),
+    (writer, {"GROUP": 4, "FOLD": 16}),
+    (log, {"BLOCK": 8}),
+    (maintenance, {"FOLD": 16, "BLOCK": 8}),
+    (runs, {"STEP": 256}),
     (storage, {"PARTITION": 8, "MAX_PARTITION_BITS": 4}),
     (columns, {"COMPARISONS": 64}),
     (sorted_tables, {"CANDIDATES": 16}),
@@ -26,12 +39,12 @@ SIZES = (
 
 
 def shrink(patch: pytest.MonkeyPatch, **more: float) -> None:
-    """Make the sizes small; *more* are constants of the module of the index."""
+    """Make the sizes small; *more* are constants of the module of its thread."""
     for module, values in SIZES:
         for name, value in values.items():
             patch.setattr(module, name, value)
     for name, number in more.items():
-        patch.setattr(lmdb, name, number)
+        patch.setattr(writer, name, number)
 
 
 def documents(fingerprints: Sequence[int], urls: Sequence[str], time: int = 0) -> Documents:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index import LmdbIndex, environment, lmdb, maintenance, open_index
+from scrapy_neardup.index import LmdbIndex, environment, log, maintenance, open_index, writer
 
 from .consistency import check
 from .small import HEADER, documents, shrink
@@ -190,16 +190,16 @@ def test_upkeep_that_fails_is_reported_once_and_tried_again(
 def test_a_commit_that_fails_while_its_documents_are_removed(
     index: LmdbIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lmdb, "INTERVAL", 0.0)
+    monkeypatch.setattr(writer, "INTERVAL", 0.0)
     started, go_on = threading.Event(), threading.Event()
-    put = lmdb.put_blocks
+    put = log.put_blocks
 
     def fail(*arguments: Any) -> None:
         started.set()
         go_on.wait(5)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(lmdb, "put_blocks", fail)
+    monkeypatch.setattr(log, "put_blocks", fail)
     store(index, 1, 2)
     assert started.wait(5)
     index.discard(index.search(1, np.array([1], np.uint64)).document.tolist())
@@ -208,7 +208,7 @@ def test_a_commit_that_fails_while_its_documents_are_removed(
     wait(lambda: index.gauges()["degraded"])
     assert not has(index, 1)
     assert has(index, 2)
-    monkeypatch.setattr(lmdb, "put_blocks", put)
+    monkeypatch.setattr(log, "put_blocks", put)
     index.flush()
     assert [has(index, number) for number in (1, 2)] == [False, True]
     check(index)
@@ -217,16 +217,16 @@ def test_a_commit_that_fails_while_its_documents_are_removed(
 def test_a_document_removed_during_its_commit(
     index: LmdbIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lmdb, "INTERVAL", 0.0)
+    monkeypatch.setattr(writer, "INTERVAL", 0.0)
     started, go_on = threading.Event(), threading.Event()
-    put = lmdb.put_blocks
+    put = log.put_blocks
 
     def slow(*arguments: Any) -> None:
         started.set()
         go_on.wait(5)
         put(*arguments)
 
-    monkeypatch.setattr(lmdb, "put_blocks", slow)
+    monkeypatch.setattr(log, "put_blocks", slow)
     store(index, 1, 2)
     assert started.wait(5)
     index.discard(index.search(1, np.array([1], np.uint64)).document.tolist())
@@ -250,13 +250,13 @@ def test_a_flush_covers_what_was_confirmed_before_it(index: LmdbIndex) -> None:
 
 def test_a_full_backlog_forgets_the_oldest(index: LmdbIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("INTERVAL", 0.0), ("BACKLOG", 10), ("RETRY", (0.01, 0.01))):
-        monkeypatch.setattr(lmdb, name, value)
-    put = lmdb.put_blocks
-    monkeypatch.setattr(lmdb, "put_blocks", lambda *arguments: 1 / 0)
+        monkeypatch.setattr(writer, name, value)
+    put = log.put_blocks
+    monkeypatch.setattr(log, "put_blocks", lambda *arguments: 1 / 0)
     store(index, *range(50))
     wait(lambda: index.gauges()["forgotten"] == 40)
     assert [number for number in range(50) if has(index, number)] == list(range(40, 50))
-    monkeypatch.setattr(lmdb, "put_blocks", put)
+    monkeypatch.setattr(log, "put_blocks", put)
     index.flush()
     check(index)
     assert index.gauges()["documents"] == 10
@@ -350,7 +350,7 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> Non
 
 def test_growth_of_the_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "MAP_SIZE", 1 << 20)
-    monkeypatch.setattr(lmdb, "INTERVAL", 0.0)
+    monkeypatch.setattr(writer, "INTERVAL", 0.0)
     rng = np.random.default_rng(1)
     stop, failures = threading.Event(), []
     with closing(LmdbIndex(tmp_path, HEADER)) as index:
@@ -391,7 +391,7 @@ def test_growth_of_the_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 GROWING = """
 environment.MAP_SIZE = 1 << 20
-lmdb.INTERVAL = 0.0
+writer.INTERVAL = 0.0
 first = int(sys.argv[2])
 index = LmdbIndex(Path(sys.argv[1]), HEADER)
 print("open", flush=True)
@@ -444,7 +444,7 @@ index._environment.write(work)
 
 
 def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lmdb, "TIMEOUT", 0.5)
+    monkeypatch.setattr(writer, "TIMEOUT", 0.5)
     index = LmdbIndex(tmp_path, HEADER)
     store(index, 1)
     index.flush()
@@ -462,7 +462,7 @@ def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path, monkeypatch
             gauges = index.gauges()
             assert gauges["backlog"] == 1998
             assert gauges["degraded"] == 1
-            monkeypatch.setattr(lmdb, "BACKLOG", 500)
+            monkeypatch.setattr(writer, "BACKLOG", 500)
             store(index, 2000)
             assert has(index, 2)  # on its way to the disk
             gone = [number for number in range(1, 2001) if not has(index, number)]
@@ -479,8 +479,8 @@ def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path, monkeypatch
             assert time.monotonic() - started < 3
         finally:
             other.kill()
-    index._thread.join(10)
-    assert not index._thread.is_alive()
+    index._writer._thread.join(10)
+    assert not index._writer._thread.is_alive()
 
 
 STALE = """
@@ -650,7 +650,7 @@ def test_a_run_with_one_newer_document_stays(tmp_path: Path, monkeypatch: pytest
         new = documents([200], ["u200"], time=now)
         index.add(new)
     with closing(LmdbIndex(tmp_path, HEADER, window=400)) as index:
-        wait(lambda: index._expire_at)
+        wait(lambda: index._writer._expire_at)
         index.add(new)  # which looks for what has expired, too
         assert index.gauges()["documents"] == 102
         check(index)

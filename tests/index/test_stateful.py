@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from scrapy_neardup.index import LmdbIndex, MemoryIndex
+from scrapy_neardup.index import LmdbIndex, MemoryIndex, writer
 
 from .consistency import check
 from .small import HEADER, documents, shrink
@@ -191,9 +191,7 @@ class Disk(Memory):
 
     @initialize(interval=st.sampled_from((0.0, 60.0)))
     def choose_interval(self, interval: float) -> None:
-        from scrapy_neardup.index import lmdb
-
-        lmdb.INTERVAL = interval
+        writer.INTERVAL = interval
 
     @rule()
     def compact(self) -> None:

@@ -1,0 +1,58 @@
+"""The log: where documents are once they are committed, block by block, until a run holds them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+
+from .removed import add_removed
+from .storage import encode_block, number_key, read_state, write_state
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import lmdb
+
+    from .base import Documents
+    from .environment import Environment
+    from .storage import State
+
+#: Documents of one block at most.
+BLOCK = 1 << 14
+#: Numbers of documents have 32 bits.
+MAX_DOCUMENTS = 1 << 32
+
+
+def append(environment: Environment, documents: Documents, removals: Sequence[int] = ()) -> State:
+    """Commit documents, and removals of others; returns the state that this leads to."""
+
+    def work(transaction: lmdb.Transaction) -> State:
+        state = read_state(environment, transaction)
+        put_blocks(environment, transaction, state.next, documents)
+        numbers = np.unique(np.array(removals, np.int64))
+        add_removed(transaction, environment.databases["dead"], numbers)
+        stop = state.next + len(documents.urls)
+        newer = replace(state, next=stop, removals=state.removals + bool(removals))
+        write_state(environment, transaction, newer)
+        return newer
+
+    return environment.write(work)
+
+
+def put_blocks(
+    environment: Environment, transaction: lmdb.Transaction, first: int, documents: Documents
+) -> None:
+    """Append *documents*, whose numbers begin with *first*. Raises `IndexUnavailable` if the index is full."""
+    if first + len(documents.urls) > MAX_DOCUMENTS:
+        raise IndexUnavailable("The index is full (2**32 documents): start another one (NEARDUP_DIR).")
+    for start in range(0, len(documents.urls), BLOCK):
+        block = encode_block(documents.take(slice(start, start + BLOCK)))
+        key = number_key(first + start)
+        if not transaction.put(key, block, append=True, db=environment.databases["documents"]):
+            raise IndexCorrupted(
+                "The log has documents that its state does not know: run `scrapy-neardup index check`."
+            )
