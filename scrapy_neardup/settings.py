@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 Policy = Literal["tag", "drop_items", "drop_page"]
 POLICIES: tuple[Policy, ...] = ("tag", "drop_items", "drop_page")
 
-_DEFAULTS: dict[str, Any] = {
+SETTINGS: dict[str, Any] = {
     "NEARDUP_ENABLED": True,
     "NEARDUP_POLICY": "drop_items",
     "NEARDUP_SCHEME": SCHEME,
@@ -98,12 +98,12 @@ class Config:
     def from_settings(cls, settings: BaseSettings) -> Config:
         """Read the ``NEARDUP_*`` settings. Raises ConfigurationError for a value that cannot work."""
         for name in settings:
-            if str(name).startswith("NEARDUP_") and name not in _DEFAULTS:
-                logger.warning(_unknown(str(name)))
+            if str(name).startswith("NEARDUP_") and name not in SETTINGS:
+                logger.warning(unknown(str(name)))
 
         def get(name: str) -> Any:
             value = settings.get(name)
-            return _DEFAULTS[name] if value is None or value == "" else value
+            return SETTINGS[name] if value is None or value == "" else value
 
         workers = get("NEARDUP_WORKERS")
         window = get("NEARDUP_WINDOW")
@@ -146,10 +146,10 @@ class Config:
         return ()
 
 
-def _unknown(name: str) -> str:
-    names = [known.removeprefix("NEARDUP_") for known in _DEFAULTS]
+def unknown(name: str) -> str:
+    names = [known.removeprefix("NEARDUP_") for known in SETTINGS]
     near = difflib.get_close_matches(name.removeprefix("NEARDUP_"), names, n=1, cutoff=0.5)
-    hint = f"did you mean NEARDUP_{near[0]}?" if near else f"the settings are {', '.join(_DEFAULTS)}."
+    hint = f"did you mean NEARDUP_{near[0]}?" if near else f"the settings are {', '.join(SETTINGS)}."
     return f"There is no setting {name}, so it has no effect: {hint}"
 
 

@@ -178,3 +178,40 @@ def worst(pairs: LabelledPairs, found: NDArray[np.bool_], judgement: Judgement, 
     degree = np.where(labels == DIFFERENT, 1 + alike, 1 - alike + (labels == SAME))
     rows = np.flatnonzero(wrong)
     yield from rows[np.argsort(-degree[rows], kind="stable")][:count].tolist()
+
+
+class Result(NamedTuple):
+    """What became of labelled pairs."""
+
+    judgement: Judgement
+    #: Which of them are duplicates: bool[n].
+    found: NDArray[np.bool_]
+    rows: list[Row]
+    #: With labels 3 and 2 as positives, and with 3 alone.
+    near: Scores
+    same: Scores
+
+
+def score(pairs: LabelledPairs, judgement: Judgement) -> Result:
+    """Hold what was found against the labels."""
+    found, labels = judgement.near, np.array(pairs.label)
+    return Result(
+        judgement,
+        found,
+        by_kind(pairs, found),
+        Scores.of(found, labels, (SAME, NEAR)),
+        Scores.of(found, labels, (SAME,)),
+    )
+
+
+def rows_of(pairs: LabelledPairs, texts: Sequence[Text]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of both documents of each pair, int64[n] twice. Raises `ConfigurationError` if one is missing."""
+    places = {text.id: row for row, text in enumerate(texts)}
+    missing = sorted({each for each in (*pairs.id1, *pairs.id2) if each not in places})
+    if missing:
+        raise ConfigurationError(
+            f"{len(missing)} documents of the pairs are not among the documents, such as {missing[0]!r}: "
+            "use the documents that the pairs were made of."
+        )
+    a, b = (np.array([places[each] for each in ids], np.int64) for ids in (pairs.id1, pairs.id2))
+    return a, b

@@ -10,6 +10,7 @@ import click
 from scrapy_neardup import __version__
 
 from .errors import Commands
+from .evaluate import evaluate
 from .index import index
 
 
@@ -19,7 +20,8 @@ from .index import index
 )
 @click.version_option(__version__, prog_name="scrapy-neardup")
 def main() -> None:
-    """Near-duplicates of a crawl: look after the index that remembers its pages."""
+    """Near-duplicates of a crawl: look after the index that remembers its pages, evaluate on labelled pairs."""
 
 
 main.add_command(index)
+main.add_command(evaluate)

@@ -1,0 +1,204 @@
+"""How many copies each scheme finds, and how many other pages it takes for copies, on labelled pairs.
+
+    python benchmarks/quality.py --data DIR [--seeds 5] [--write docs/quality.md]
+
+DIR has a folder for each set: derived_syndication, senate_press, ota_recrawl_html, docs_versions_html, wiki_versions,
+minhash_tutorial, each with documents and pairs (see docs/quality.md for what they are). With --write the tables also
+replace those in that file. Every pair is judged as a crawl would judge it with only its second document stored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.audit.comparison import judge_with
+from scrapy_neardup.audit.corpus import Text, read_texts
+from scrapy_neardup.audit.evaluation import LabelledPairs, rows_of
+from scrapy_neardup.cli.settings import configure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+BEGIN, END = "<!-- begin: make quality -->\n", "<!-- end: make quality -->\n"
+Row = dict[str, str]
+
+
+class Set(NamedTuple):
+    """Documents, pairs, and how a row of its table is labelled: label and kind."""
+
+    name: str
+    documents: str
+    pairs: str
+    label: Callable[[Row], tuple[str, str]]
+    html: bool = False
+
+
+def by_overlap(row: Row) -> tuple[str, str]:
+    low = min(int(float(row["j5"]) * 10), 9) / 10
+    return ("3" if low == 0.9 else "", f"exact j5 {low:.1f} to {low + 0.1:.1f}")
+
+
+SETS = (
+    Set("derived_syndication", "pages", "pairs", lambda row: (row["label"], row["kind"]), html=True),
+    Set("senate_press", "docs", "pairs", lambda row: (row["label"], row["kind"])),
+    Set("ota_recrawl_html", "pages", "pairs", lambda row: (row["label"], "recrawl"), html=True),
+    Set("docs_versions_html", "pages", "pairs", by_overlap, html=True),
+    Set("wiki_versions", "docs", "pairs", lambda row: ("", by_overlap(row)[1])),
+    Set("minhash_tutorial", "docs_2500", "pairs_2500", lambda row: ("3", "planted edit")),
+)
+
+
+class Column(NamedTuple):
+    """A way to judge."""
+
+    title: str
+    settings: tuple[str, ...] = ()
+    #: Seeds of the hashes: as many as asked for, or one.
+    several: bool = False
+    sites: bool = True
+
+
+SIMHASH = ("SCHEME=simhash",)
+TEXT_BOOK = ('FEATURES={"shingle": 3, "weight": "set", "min_paragraph": 0}', "VERIFY=False")
+COLUMNS = (
+    Column("default", several=True),
+    Column("sites unknown", sites=False, several=True),
+    Column("resiliparse", ("EXTRACTOR=resiliparse",)),
+    Column("SimHash ≤ 3", SIMHASH),
+    Column("SimHash ≤ 7", (*SIMHASH, "DISTANCE=7")),
+    Column("SimHash ≤ 3, not verified", (*SIMHASH, "VERIFY=False")),
+    Column("text-book SimHash ≤ 3", (*SIMHASH, *TEXT_BOOK)),
+    Column("MinHash", ("SCHEME=minhash",)),
+    Column("bottom-k", ("SCHEME=bottomk",)),
+    Column("super-shingles", ("SCHEME=supershingles",)),
+    Column("MinHash ≥ .8, not verified", ("SCHEME=minhash", "THRESHOLD=0.8", "VERIFY=False")),
+)
+LABELS = {"3": "3 same", "2": "2 near", "1": "1 part", "0": "0 other", "": "–"}
+
+
+class Loaded(NamedTuple):
+    pairs: LabelledPairs
+    texts: dict[str, list[Text]]
+
+
+def load(each: Set, folder: Path) -> Loaded:
+    """Read a set; the texts by extractor."""
+    with (folder / f"{each.pairs}.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    labels = [each.label(row) for row in rows]
+    pairs = LabelledPairs(
+        [row["id1"] for row in rows],
+        [row["id2"] for row in rows],
+        [label for label, _ in labels],
+        [kind for _, kind in labels],
+    )
+    wanted = None if each.name == "minhash_tutorial" else {*pairs.id1, *pairs.id2}
+    texts = {}
+    for extractor in ("trafilatura", "resiliparse") if each.html else ("trafilatura",):
+        config = configure([f"EXTRACTOR={extractor}"])
+        found = read_texts(
+            folder / f"{each.documents}.jsonl.gz",
+            wanted,
+            extractor=extractor,
+            timeout=60,
+            memory=config.extract_memory,
+            cache=Path.home() / ".cache" / "scrapy-neardup" / "texts.sqlite",
+        )
+        texts[extractor] = [found[key] for key in sorted(found)]
+    return Loaded(pairs, texts)
+
+
+def shares(loaded: Loaded, column: Column, seeds: int) -> list[np.ndarray]:
+    """What is judged duplicate, bool[pairs], for each seed."""
+    config = configure(column.settings)
+    texts = loaded.texts.get(config.extractor, [])
+    if not texts:
+        return []
+    if not column.sites:
+        texts = [text._replace(url="") for text in texts]
+    a, b = rows_of(loaded.pairs, texts)
+    return [
+        judge_with(texts, config, seed).judge(a, b).near for seed in range(seeds if column.several else 1)
+    ]
+
+
+def cell(found: list[np.ndarray], rows: np.ndarray) -> str:
+    values = [float(each[rows].mean()) for each in found]
+    if not values:
+        return ""
+    text = f"{np.mean(values):.3f}"
+    return text if len(values) == 1 else f"{text} ({min(values):.3f}–{max(values):.3f})"
+
+
+def table(each: Set, loaded: Loaded, seeds: int) -> Iterator[str]:
+    """Yield the lines of a set's table."""
+    pairs = loaded.pairs
+    columns = {column.title: shares(loaded, column, seeds) for column in COLUMNS}
+    columns = {title: found for title, found in columns.items() if found}
+    groups: dict[tuple[str, str], list[int]] = {}
+    for row, (label, kind) in enumerate(zip(pairs.label, pairs.kind, strict=True)):
+        groups.setdefault((label, kind), []).append(row)
+        if (
+            label in ("3", "2")
+            and len({k for la, k in zip(pairs.label, pairs.kind, strict=True) if la == label}) > 1
+        ):
+            groups.setdefault((label, "**all**"), []).append(row)
+    yield f"### {each.name}\n"
+    yield f"| label | kind | pairs | {' | '.join(columns)} |"
+    yield "|---|---|---|" + "---|" * len(columns)
+    order = sorted(groups, key=lambda key: (list(LABELS).index(key[0]), key[1]))
+    for label, kind in order:
+        rows = np.array(groups[label, kind])
+        cells = " | ".join(cell(found, rows) for found in columns.values())
+        yield f"| {LABELS[label]} | {kind} | {len(rows)} | {cells} |"
+    yield ""
+
+
+def every_pair(loaded: Loaded) -> Iterator[str]:
+    """Yield what the default settings find among all documents of a set whose truth is complete."""
+    texts = loaded.texts["trafilatura"]
+    a, b = rows_of(loaded.pairs, texts)
+    found = find_all(judge_with(texts, configure(()), 0))
+    planted = {(min(x, y), max(x, y)) for x, y in zip(a.tolist(), b.tolist(), strict=True)}
+    pairs = set(zip(found.a.tolist(), found.b.tolist(), strict=True))
+    yield (
+        f"Of all {len(texts) * (len(texts) - 1) // 2:,} pairs of its {len(texts):,} documents, default settings: "
+        f"{len(planted & pairs)} of {len(planted)} planted ones found, {len(pairs - planted)} others.\n"
+    )
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
+    lines: list[str] = []
+    for each in SETS:
+        folder = options.data / each.name
+        if not folder.is_dir():
+            sys.exit(f"{folder} is missing: name the folder that has the labelled sets with --data.")
+        loaded = load(each, folder)
+        new = [*table(each, loaded, options.seeds)]
+        if each.name == "minhash_tutorial":
+            new += every_pair(loaded)
+        print("\n".join(new), flush=True)
+        lines += new
+    if options.write:
+        text = options.write.read_text(encoding="utf-8")
+        before, rest = text.split(BEGIN)
+        _, after = rest.split(END)
+        options.write.write_text(
+            f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{after}", encoding="utf-8"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""``scrapy-neardup evaluate``: how well labelled pairs are told apart."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import print_json, print_line, print_table, progress
+from .settings import configure, set_option
+
+if TYPE_CHECKING:
+    from scrapy_neardup.audit.comparison import Outcome
+    from scrapy_neardup.audit.corpus import Text
+    from scrapy_neardup.audit.evaluation import LabelledPairs, Result
+    from scrapy_neardup.settings import Config
+
+_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("docs", type=_file)
+@click.argument("pairs", type=_file)
+@set_option
+@click.option(
+    "--all-pairs", is_flag=True, help="Compare every document with every other, and score what is found."
+)
+@click.option(
+    "--compare", is_flag=True, help="Run all schemes side by side and draw precision against recall."
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("evaluate.svg"),
+    show_default=True,
+    help="Picture that --compare draws (.svg or .png).",
+)
+@click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Show the N most wrong pairs.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of the hashes.  [default: 0]"
+)
+@click.option(
+    "--cache",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory for texts extracted from HTML.  [default: the user's cache]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def evaluate(
+    docs: Path,
+    pairs: Path,
+    assignments: tuple[str, ...],
+    all_pairs: bool,
+    compare: bool,
+    plot: Path,
+    worst: int,
+    seed: int,
+    cache: Path | None,
+    as_json: bool,
+) -> None:
+    """Judge labelled pairs of documents as a crawl would, and score the result.
+
+    DOCS has a JSON object a line (plain or gzip): "id" and "text" or "html", and if you have it "url" or "host";
+    HTML goes through the extractor of the settings. PAIRS is a table with a header line, separated by tabs: id1,
+    id2, label and, if you like, kind. Labels: 3 the same text, 2 a near-duplicate, 0 different; 1 (partly shared)
+    and empty (unsure) are shown, not scored. Each pair is judged with only its second document stored.
+    """
+    from scrapy_neardup.audit.evaluation import read_pairs
+
+    started = time.monotonic()
+    config = configure(assignments)
+    labelled = read_pairs(pairs)
+    texts = _texts(docs, None if all_pairs else {*labelled.id1, *labelled.id2}, config, cache or _cache())
+    if compare:
+        _compare(texts, labelled, assignments, seed, plot, as_json)
+        return
+    result, extra = _judge(texts, labelled, config, seed, all_pairs=all_pairs)
+    facts = _facts(assignments, labelled, result, time.monotonic() - started) | extra
+    if as_json:
+        print_json(facts)
+        return
+    print_table(
+        f"{pairs}: judged duplicate",
+        ["label", "kind", "pairs", "found", "share"],
+        [(row.label or "-", row.kind, row.n, row.found, f"{row.found / row.n:.3f}") for row in result.rows],
+    )
+    print_table(
+        "Scores",
+        ["positives", "precision", "recall", "F1"],
+        [
+            (name, f"{scores.precision:.3f}", f"{scores.recall:.3f}", f"{scores.f1:.3f}")
+            for name, scores in (("3 and 2", result.near), ("3", result.same))
+        ],
+    )
+    for name, value in extra.items():
+        print_line(f"{name.replace('_', ' ')}: {value}")
+    if worst:
+        from .worst import print_worst
+
+        print_worst(labelled, texts, result, worst)
+
+
+def _texts(docs: Path, wanted: set[str] | None, config: Config, cache: Path) -> list[Text]:
+    from scrapy_neardup.audit.corpus import read_texts
+
+    with progress("Extracting the texts") as bar:
+        done = 0
+
+        def advance() -> None:
+            nonlocal done
+            done += 1
+            bar(done, len(wanted or ()) or done)
+
+        texts = read_texts(
+            docs,
+            wanted,
+            extractor=config.extractor,
+            timeout=config.extract_timeout,
+            memory=config.extract_memory,
+            cache=cache / "texts.sqlite",
+            advance=advance,
+        )
+    return [texts[key] for key in sorted(texts)]
+
+
+def _cache() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home, "scrapy-neardup")
+
+
+def _judge(
+    texts: list[Text], labelled: LabelledPairs, config: Config, seed: int, *, all_pairs: bool
+) -> tuple[Result, dict[str, Any]]:
+    from scrapy_neardup.audit.comparison import judge_with
+    from scrapy_neardup.audit.evaluation import rows_of, score
+
+    a, b = rows_of(labelled, texts)
+    with progress("Fingerprinting") as bar:
+        judge = judge_with(texts, config, seed, lambda done: bar(done, len(texts)))
+    if not all_pairs:
+        return score(labelled, judge.judge(a, b)), {}
+    from scrapy_neardup.audit.comparison import find_all
+
+    found = find_all(judge)
+    judgement = found.of(a, b)
+    return score(labelled, judgement), {
+        "pairs_found": len(found.a),
+        "pairs_found_unlabelled": found.without(a, b),
+    }
+
+
+def _facts(
+    assignments: tuple[str, ...], labelled: LabelledPairs, result: Result, seconds: float
+) -> dict[str, Any]:
+    return {
+        "settings": dict(each.split("=", 1) for each in assignments),
+        "pairs": len(labelled.label),
+        "by_kind": [asdict(row) for row in result.rows],
+        **asdict(result.near),
+        "same": asdict(result.same),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _compare(
+    texts: list[Text],
+    labelled: LabelledPairs,
+    assignments: tuple[str, ...],
+    seed: int,
+    plot: Path,
+    as_json: bool,
+) -> None:
+    from scrapy_neardup.audit.comparison import VARIANTS, compare, draw
+
+    from .output import print_json
+
+    outcomes: list[Outcome] = []
+    with progress("Comparing schemes") as bar:
+        for done, variant in enumerate(VARIANTS):
+            bar(done, len(VARIANTS))
+            outcomes += compare(
+                texts, labelled, variant, lambda extra: configure((*assignments, *extra)), seed
+            )
+    draw(outcomes, plot)
+    rows = [
+        (each.name, each.setting, f"{s.precision:.3f}", f"{s.recall:.3f}", f"{s.f1:.3f}")
+        for each in outcomes
+        for s in (each.scores,)
+    ]
+    if as_json:
+        print_json([{"name": o.name, "setting": o.setting, **asdict(o.scores)} for o in outcomes])
+    else:
+        print_table("Schemes", ["scheme", "setting", "precision", "recall", "F1"], rows)
+        print_line(f"Precision against recall: {plot}")

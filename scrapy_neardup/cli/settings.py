@@ -1,0 +1,41 @@
+"""Settings of Scrapy on the command line: ``--set NAME=VALUE``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from scrapy_neardup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_neardup.settings import Config
+
+set_option = click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Override a setting, such as NEARDUP_DISTANCE=7; repeatable.",
+)
+
+
+def configure(assignments: Sequence[str]) -> Config:
+    """Read settings as a crawl does; the prefix NEARDUP_ may be left out. Raises `ConfigurationError`."""
+    from scrapy.settings import Settings
+
+    from scrapy_neardup.settings import SETTINGS, Config, unknown
+
+    values = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        name = name.strip().upper()
+        name = name if name.startswith("NEARDUP_") else f"NEARDUP_{name}"
+        if not equals:
+            raise ConfigurationError(f"{assignment!r} sets nothing: write NAME=VALUE.")
+        if name not in SETTINGS:
+            raise ConfigurationError(unknown(name))
+        values[name] = value
+    return Config.from_settings(Settings(values))
