@@ -1,0 +1,48 @@
+"""Data inside an HTML file: blocks of gzip in base64, which cannot close a tag and are unpacked when they are needed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+#: Strings in a block.
+STRINGS = 10_000
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def pack(content: bytes) -> str:
+    """Return gzip in base64; the same text for the same content."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    return base64.b64encode(packer.compress(content) + packer.flush()).decode("ascii")
+
+
+def block(name: str, content: bytes) -> str:
+    """Return the element that holds *content* under *name*."""
+    return f'<script type="application/octet-stream" id="data-{name}">{pack(content)}</script>\n'
+
+
+def json_block(name: str, content: Any) -> str:
+    """Return a block of JSON in UTF-8; halves of surrogate pairs, which UTF-8 cannot hold, become U+FFFD."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return block(name, _SURROGATE.sub("\ufffd", text).encode())
+
+
+def column_block(name: str, values: NDArray[Any], dtype: str) -> str:
+    """Return a block of numbers of the little-endian *dtype*."""
+    return block(name, np.ascontiguousarray(values, dtype).tobytes())
+
+
+def string_blocks(name: str, strings: Sequence[str]) -> Iterator[str]:
+    """Yield the blocks of *strings*, `STRINGS` in each: name-0, name-1 and so on."""
+    for number, start in enumerate(range(0, len(strings), STRINGS)):
+        yield json_block(f"{name}-{number}", list(strings[start : start + STRINGS]))

@@ -1,0 +1,174 @@
+"""Which URL parameters, spellings and paths lead to repeated pages, and what to do about each.
+
+A parameter is judged by experiment, which the crawl has made already: among pages whose URLs differ in nothing else,
+how often is the text the same? Spellings are told by comparing each repeat with its canonical page. Paths are
+generalised until they have few patterns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from . import advice
+from .spellings import spelling_differences
+from .urls import Url, generalise, parameter_name, split_url
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+#: Of each kind, the patterns with the most repeats.
+MOST = 40
+#: Patterns with fewer repeats than this are chance.
+LEAST_REPEATS = 2
+#: A path segment with more values than this is a variable.
+MOST_NAMES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """URLs that have something in common which leads to repeats."""
+
+    kind: Literal["parameter", "spelling", "path"]
+    #: Name of the parameter, of the spelling, or the path with variables in braces.
+    name: str
+    #: Positions of the pages; int64[pages], in order.
+    pages: NDArray[np.int64]
+    #: How many of them are repeats.
+    repeats: int
+    #: A page, and the page it repeats; the second is -1 if no single page is.
+    example: tuple[int, int]
+    #: What to do, in a line.
+    advice: str
+
+
+def find_patterns(
+    urls: Sequence[str], repeats: NDArray[np.bool_], canonical: NDArray[np.integer]
+) -> list[Pattern]:
+    """Find the patterns of n URLs; those with the most repeats first, of each kind.
+
+    *repeats* (bool[n]) says which pages repeat their *canonical* page (position, int[n]; itself if there is none).
+    """
+    split = [split_url(url) for url in urls]
+    originals = canonical.tolist()
+    return [
+        *_best(_parameters(split, repeats, originals)),
+        *_best(_spellings(split, repeats, originals)),
+        *_best(_paths(split, repeats, originals)),
+    ]
+
+
+def _best(patterns: list[Pattern]) -> list[Pattern]:
+    kept = [pattern for pattern in patterns if pattern.repeats >= LEAST_REPEATS]
+    return sorted(kept, key=lambda pattern: (-pattern.repeats, pattern.name))[:MOST]
+
+
+def _pattern(
+    kind: Literal["parameter", "spelling", "path"],
+    name: str,
+    pages: list[int],
+    repeats: NDArray[np.bool_],
+    example: tuple[int, int],
+    text: str,
+) -> Pattern:
+    positions = np.array(pages, np.int64)
+    return Pattern(kind, name, positions, int(repeats[positions].sum()), example, text)
+
+
+def _parameters(split: list[Url], repeats: NDArray[np.bool_], originals: list[int]) -> list[Pattern]:
+    complete: dict[tuple[str, ...], int] = {}
+    pages: dict[str, list[int]] = defaultdict(list)
+    alike: dict[str, dict[tuple[str, ...], list[int]]] = defaultdict(lambda: defaultdict(list))
+    for page, url in enumerate(split):
+        complete.setdefault((url.host, url.path, *sorted(url.query)), page)
+        for name in {parameter_name(part) for part in url.query}:
+            others = sorted(part for part in url.query if parameter_name(part) != name)
+            pages[name].append(page)
+            alike[name][url.host, url.path, *others].append(page)
+    found = []
+    for name, having in pages.items():
+        compared = same = 0
+        example = None
+        for key, group in alike[name].items():
+            without = complete.get(key)
+            members = group if without is None else [without, *group]
+            compared += len(members) - 1
+            same += len(members) - len({originals[page] for page in members})
+            if example is None:
+                example = _repeating_pair(members, originals)
+        if example is None:
+            page = next((page for page in having if repeats[page]), having[0])
+            example = (page, originals[page] if originals[page] != page else -1)
+        share = float(repeats[having].mean())
+        text = advice.of_parameter(name, compared, same, share)
+        found.append(_pattern("parameter", name, having, repeats, example, text))
+    return found
+
+
+def _repeating_pair(members: list[int], originals: list[int]) -> tuple[int, int] | None:
+    """Return two of *members* with one text, the one to keep last."""
+    seen: dict[int, int] = {}
+    for page in members:
+        other = seen.setdefault(originals[page], page)
+        if other != page:
+            return (other, page) if originals[other] == page else (page, other)
+    return None
+
+
+def _spellings(split: list[Url], repeats: NDArray[np.bool_], originals: list[int]) -> list[Pattern]:
+    pages: dict[str, list[int]] = defaultdict(list)
+    for page in np.flatnonzero(repeats).tolist():
+        original = originals[page]
+        if original != page:
+            for name in spelling_differences(split[page], split[original]):
+                pages[name].append(page)
+    return [
+        _pattern("spelling", name, having, repeats, (having[0], originals[having[0]]), advice.OF_SPELLING[name])
+        for name, having in pages.items()
+    ]
+
+
+def _paths(split: list[Url], repeats: NDArray[np.bool_], originals: list[int]) -> list[Pattern]:
+    names = _path_patterns(split)
+    pages: dict[str, list[int]] = defaultdict(list)
+    for page, name in enumerate(names):
+        pages[name].append(page)
+    usual = float(repeats.mean()) if len(repeats) else 0.0
+    found = []
+    for name, having in pages.items():
+        again = [page for page in having if repeats[page]]
+        if len(again) < LEAST_REPEATS or len(again) / len(having) < usual:
+            continue
+        sources = Counter(names[originals[page]] for page in again if originals[page] != page)
+        source, most = min(sources.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
+        page = next((p for p in again if originals[p] != p and names[originals[p]] == source), again[0])
+        example = (page, originals[page] if originals[page] != page else -1)
+        text = advice.of_path(name, len(again) / len(having), source, most / len(again))
+        found.append(_pattern("path", name, having, repeats, example, text))
+    return found
+
+
+def _path_patterns(split: list[Url]) -> list[str]:
+    """Return each URL's host and path with the variable segments in braces."""
+    paths = [[generalise(segment) for segment in url.path.split("/")[1:]] for url in split]
+    prefixes = [url.host for url in split]
+    for depth in range(min(8, max(map(len, paths), default=0))):
+        values: dict[str, set[str]] = defaultdict(set)
+        for prefix, path in zip(prefixes, paths, strict=True):
+            if depth < len(path):
+                values[prefix].add(path[depth])
+        for page, path in enumerate(paths):
+            if depth < len(path):
+                segment = path[depth]
+                many = len(values[prefixes[page]]) > MOST_NAMES
+                if many and segment and not segment.startswith("{"):
+                    segment = "{name}"
+                prefixes[page] += "/" + segment
+    return [
+        prefix + "/…" * (len(path) > 8) for prefix, path in zip(prefixes, paths, strict=True)
+    ]

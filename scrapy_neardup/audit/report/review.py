@@ -1,0 +1,38 @@
+"""Which pairs a person should judge: those that the audit was least sure of, few of any one cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .data import PAIR_KINDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .data import ReportData
+
+#: Pairs to review.
+MOST = 500
+#: Pairs of the same two clusters, or of a cluster and a page.
+MOST_ALIKE = 2
+
+
+def borderline(data: ReportData) -> NDArray[np.int64]:
+    """Return the positions of the pairs nearest to the least similarity asked; int64[k], the nearest first."""
+    pairs = data.pairs
+    judged = np.flatnonzero(pairs.kinds != PAIR_KINDS.index("exact"))
+    away = np.abs(pairs.similarities[judged].astype(np.float64) - data.summary.min_similarity)
+    order = judged[np.lexsort((judged, pairs.distances[judged], np.round(away, 4)))]
+    # Pages of a cluster are one thing, others stand for themselves.
+    clusters = data.pages.clusters.astype(np.int64)
+    thing = np.where(clusters >= 0, clusters, len(data.canonical) + np.arange(len(clusters)))
+    a, b = thing[pairs.first[order]], thing[pairs.second[order]]
+    key = np.minimum(a, b) * (len(data.canonical) + len(clusters)) + np.maximum(a, b)
+    by_key = np.argsort(key, kind="stable")
+    new = np.append(True, np.diff(key[by_key]) != 0)[: len(key)]
+    starts = np.flatnonzero(new)
+    place = np.arange(len(key)) - starts[np.cumsum(new) - 1] if len(key) else np.zeros(0, np.int64)
+    kept: NDArray[np.int64] = order[np.sort(by_key[place < MOST_ALIKE])][:MOST]
+    return kept

@@ -1,0 +1,116 @@
+// Clusters at any threshold, from the pairs that the audit compared.
+
+/** Disjoint sets of 0 to size - 1; find halves paths. */
+function disjointSets(size) {
+  const parents = new Int32Array(size);
+  for (let i = 0; i < size; i++) parents[i] = i;
+  const find = (i) => {
+    while (parents[i] !== i) i = parents[i] = parents[parents[i]];
+    return i;
+  };
+  // The smaller number is the root; halved paths alone keep this near linear.
+  const unite = (a, b) => {
+    a = find(a);
+    b = find(b);
+    if (a < b) parents[b] = a;
+    else parents[a] = b;
+  };
+  return { find, unite };
+}
+
+/**
+ * Distance and similarity by which a pair is told from others at a threshold. The audit weighs more than these
+ * two: a pair that it verified counts as being within its own threshold, one that it rejected as being outside.
+ */
+function effective({ maxDistance, minSimilarity, pair }) {
+  const least = minSimilarity * 100;
+  const distance = pair.distance.slice();
+  const similarity = pair.similarity.slice();
+  for (let i = 0; i < distance.length; i++) {
+    if (pair.kind[i] >= PAIR_NEAR) {
+      distance[i] = Math.min(distance[i], maxDistance);
+      similarity[i] = Math.max(similarity[i], least);
+    } else if (distance[i] <= maxDistance) {
+      similarity[i] = Math.min(similarity[i], Math.max(0, least - 1));
+    }
+  }
+  return { distance, similarity };
+}
+
+/** Whether pair i is one at the threshold; of one template with other values never, equal texts always. */
+function joins(i, maxDistance, least) {
+  const { kind } = report.pair;
+  if (kind[i] === PAIR_EXACT) return true;
+  return kind[i] !== PAIR_TEMPLATE && report.effective.distance[i] <= maxDistance && report.effective.similarity[i] >= least;
+}
+
+/** The pages of each cluster, canonical page first: those of cluster c are members[starts[c]] to members[starts[c + 1] - 1]. */
+function withMembers(view) {
+  const { cluster, canonical } = view;
+  const starts = new Int32Array(canonical.length + 1);
+  for (const c of cluster) if (c >= 0) starts[c + 1]++;
+  for (let c = 0; c < canonical.length; c++) starts[c + 1] += starts[c];
+  const next = starts.map((start) => start + 1);
+  const members = new Int32Array(starts[canonical.length]);
+  canonical.forEach((page, c) => (members[starts[c]] = page));
+  cluster.forEach((c, page) => {
+    if (c >= 0 && canonical[c] !== page) members[next[c]++] = page;
+  });
+  return { ...view, starts, members };
+}
+
+/** The audit's own clusters: each member was verified against its canonical page. */
+function auditedView() {
+  const { page, canonical, maxDistance, minSimilarity } = report;
+  const { cluster, verdict, distance, similarity } = page;
+  return withMembers({ audited: true, maxDistance, minSimilarity, cluster, canonical, verdict, distance, similarity });
+}
+
+/** Clusters of all pages that pairs at this threshold connect, directly or through others. */
+function regroupedView(maxDistance, minSimilarity) {
+  const { pair, page, pages } = report;
+  const least = minSimilarity * 100;
+  const sets = disjointSets(pages);
+  const equal = disjointSets(pages);
+  const joined = [];
+  for (let i = 0; i < pair.first.length; i++) {
+    if (!joins(i, maxDistance, least)) continue;
+    joined.push(i);
+    sets.unite(pair.first[i], pair.second[i]);
+    if (pair.kind[i] === PAIR_EXACT) equal.unite(pair.first[i], pair.second[i]);
+  }
+  const cluster = new Int32Array(pages).fill(-1);
+  const numbers = new Int32Array(pages).fill(-1); // of the cluster of each root
+  const canonical = [];
+  const place = (p) => {
+    const root = sets.find(p);
+    if (numbers[root] < 0) numbers[root] = canonical.push(p) - 1;
+    const c = (cluster[p] = numbers[root]);
+    if (page.rank[p] < page.rank[canonical[c]]) canonical[c] = p;
+  };
+  for (const i of joined) {
+    place(pair.first[i]);
+    place(pair.second[i]);
+  }
+  const distance = new Uint8Array(pages).fill(NO_DISTANCE);
+  const similarity = new Uint16Array(pages).fill(NO_SIMILARITY);
+  const verdict = page.verdict.slice();
+  for (let p = 0; p < pages; p++) {
+    if (verdict[p] === EXACT || verdict[p] === NEAR) verdict[p] = UNIQUE;
+    const c = cluster[p];
+    if (c < 0) continue;
+    const same = equal.find(p) === equal.find(canonical[c]);
+    if (same) [distance[p], similarity[p]] = [0, 10_000];
+    if (p !== canonical[c] && verdict[p] !== REVISIT) verdict[p] = same ? EXACT : NEAR;
+  }
+  const compare = (p, other, i) => {
+    if (canonical[cluster[p]] !== other || similarity[p] !== NO_SIMILARITY) return;
+    distance[p] = pair.distance[i];
+    similarity[p] = pair.similarity[i];
+  };
+  for (const i of joined) {
+    compare(pair.first[i], pair.second[i], i);
+    compare(pair.second[i], pair.first[i], i);
+  }
+  return withMembers({ audited: false, maxDistance, minSimilarity, cluster, canonical: Int32Array.from(canonical), verdict, distance, similarity });
+}

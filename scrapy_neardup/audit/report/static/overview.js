@@ -1,0 +1,120 @@
+// The figures: totals, hosts, causes and charts, all of the same view.
+
+const shareText = (row) => percent(row.repeats, row.pages);
+
+function examplePair(page, original) {
+  return element("div", { class: "example" }, pageLink(report.urls[page]), original < 0 ? null : pageLink(report.urls[original]));
+}
+
+/** The name of a pattern, broken after slashes rather than anywhere. */
+function patternName(name) {
+  const pieces = cut(visible(name), 120).split(/(?<=\/)/).flatMap((piece) => [piece, element("wbr")]);
+  return element("bdi", { class: "pattern", dir: "ltr" }, ...pieces);
+}
+
+function makeOverview() {
+  const showHosts = makeTable(byId("hosts"), {
+    caption: "Hosts",
+    order: [3, true],
+    columns: [
+      { label: "Host", name: true, value: (row) => report.hosts[row.host], cell: (row) => hostName(row.host) },
+      { label: "Unique, near and exact", wide: true, cell: (row) => stackedLine(barParts(row.totals)) },
+      { label: "Pages", number: true, value: (row) => row.pages, cell: (row) => count(row.pages) },
+      { label: "Repeats", number: true, value: (row) => row.repeats, cell: (row) => count(row.repeats) },
+      { label: "Share", number: true, value: (row) => row.repeats / row.pages, cell: shareText },
+    ],
+  });
+  const showHostPairs = makeTable(byId("host-pairs"), {
+    caption: "Hosts that repeat each other",
+    order: [2, true],
+    each: 10,
+    empty: "No page repeats one of another host.",
+    columns: [
+      { label: "Host", name: true, value: (row) => report.hosts[row.a], cell: (row) => hostName(row.a) },
+      { label: "repeats", value: (row) => report.hosts[row.b], cell: (row) => hostName(row.b) },
+      { label: "Pages", number: true, value: (row) => row.ab, cell: (row) => count(row.ab) },
+      { label: "Other way", number: true, value: (row) => row.ba, cell: (row) => count(row.ba) },
+      { label: "Example", wide: true, cell: (row) => examplePair(...row.example) },
+    ],
+  });
+  const showPatterns = makeTable(byId("patterns"), {
+    caption: "Patterns of URLs that repeat",
+    order: [3, true],
+    empty: "No parameter, spelling or path stands out.",
+    columns: [
+      { label: "Pattern", name: true, value: (row) => row.name, cell: (row) => patternName(row.name) },
+      { label: "Kind", value: (row) => row.kind, cell: (row) => row.kind },
+      { label: "Pages", number: true, value: (row) => row.pages, cell: (row) => count(row.pages) },
+      { label: "Repeats", number: true, value: (row) => row.repeats, cell: (row) => count(row.repeats) },
+      { label: "Share", number: true, value: (row) => row.repeats / row.pages, cell: shareText },
+      { label: "What to do", wide: true, cell: (row) => element("div", {}, visible(row.advice), examplePair(...row.example)) },
+    ],
+  });
+
+  return (view) => {
+    const totals = countVerdicts(view);
+    showTotals(view, totals);
+    showHosts(countHosts(view));
+    showHostPairs(countHostPairs(view));
+    showPatterns(countPatterns(view));
+    showCharts(view);
+  };
+}
+
+function showTotals(view, totals) {
+  const repeats = totals[EXACT] + totals[NEAR];
+  const sentence = repeats
+    ? `${percent(repeats, report.pages)} of this crawl repeats itself: ${count(repeats)} of ${plural(report.pages, "page")}.`
+    : report.pages ? `No page of ${count(report.pages)} repeats another.` : "There are no pages in this audit.";
+  byId("headline").textContent = sentence;
+  byId("announcement").textContent = `${sentence} ${plural(view.canonical.length, "cluster")}.`;
+  byId("whole").replaceChildren(element("div", { class: "whole" }, report.pages ? stackedLine(barParts(totals)) : null), legend());
+  let largest = 0;
+  for (let c = 0; c < view.canonical.length; c++) largest = Math.max(largest, view.starts[c + 1] - view.starts[c]);
+  const figures = [
+    ["Pages", report.pages], ["Unique", totals[UNIQUE]], ["Near copies", totals[NEAR]], ["Exact copies", totals[EXACT]],
+    ["Clusters", view.canonical.length], ["Largest cluster", largest], ["Of one template", totals[TEMPLATE]],
+    ["Walls", totals[WALL]], ["Too short", totals[TOO_SHORT]], ["Revisits", totals[REVISIT]],
+  ];
+  byId("totals").replaceChildren(...figures.map(([label, number]) =>
+    element("div", { class: number ? null : "none" }, element("dt", {}, label), element("dd", { "data-figure": label }, count(number)))));
+}
+
+function showCharts(view) {
+  const { pair } = report;
+  const series = [["near", "pairs"], ["other", "not pairs"]];
+  const blank = (labels) => labels.map((label) => [label, [0, 0]]);
+  const farthest = pair.distance.reduce((most, distance) => Math.max(most, distance), report.maxDistance);
+  const distances = blank(Array.from({ length: farthest + 1 }, (_, d) => String(d)));
+  const similarities = blank(Array.from({ length: 20 }, (_, i) => (i / 20).toFixed(2)));
+  let lowest = 19;
+  for (let i = 0; i < pair.kind.length; i++) {
+    if (pair.kind[i] === PAIR_EXACT) continue;
+    const verified = view.audited ? pair.kind[i] === PAIR_NEAR : joins(i, view.maxDistance, view.minSimilarity * 100);
+    const bin = Math.min(19, Math.floor(pair.similarity[i] / 500));
+    lowest = Math.min(lowest, bin);
+    distances[pair.distance[i]][1][verified ? 0 : 1]++;
+    similarities[bin][1][verified ? 0 : 1]++;
+  }
+  lowest = Math.min(lowest, Math.floor(view.minSimilarity / 5), 14);
+  columnChart(byId("similarities"), { title: "Similarity of pairs", axis: "Similarity, from", series, bars: similarities.slice(lowest),
+    mark: { at: view.minSimilarity / 5 - lowest, label: `${view.minSimilarity} %` } });
+  columnChart(byId("distances"), { title: "Distance of pairs", axis: "Bits that differ", series, bars: distances,
+    mark: { at: view.maxDistance + 1, label: `at most ${view.maxDistance}` } });
+  const limits = [2, 3, 4, 6, 11, 21, 51, 101, 1001, Infinity];
+  const sizes = limits.slice(0, -1).map((from, i) => {
+    const to = limits[i + 1] - 1;
+    return [to === Infinity ? "> 1000" : from === to ? `${from}` : `${from}–${to}`, [0]];
+  });
+  for (let c = 0; c < view.canonical.length; c++) {
+    const size = view.starts[c + 1] - view.starts[c];
+    sizes[limits.findIndex((limit) => limit > size) - 1][1][0]++;
+  }
+  columnChart(byId("sizes"), { title: "Size of clusters", axis: "Pages in the cluster", series: [["exact", "clusters"]],
+    bars: sizes.slice(0, 1 + Math.max(4, sizes.findLastIndex(([, [number]]) => number))) });
+  const times = countTimes(view);
+  if (times) {
+    columnChart(byId("time"), { title: `Pages fetched, by ${times.unit}`, axis: times.unit[0].toUpperCase() + times.unit.slice(1), series: PARTS,
+      bars: times.bars.map(([label, totals]) => [label, barParts(totals)]) });
+  }
+}

@@ -1,0 +1,75 @@
+"""The main texts that a report can compare: of pairs to be reviewed and of clusters, as many as a file can bear."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .embed import column_block, json_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from .data import ReportData
+
+#: Characters kept of a text.
+LONGEST_TEXT = 20_000
+#: Characters in a block before it is packed. Similar texts side by side shrink to little.
+BLOCK = 256_000
+#: Texts kept of a cluster.
+MOST_OF_CLUSTER = 100
+#: Characters of all packed blocks.
+MOST_PACKED = 48_000_000
+
+
+def wanted_texts(data: ReportData, review: NDArray[np.integer]) -> Iterator[int]:
+    """Yield the pages whose texts matter, once each: of *review* (pairs), then of clusters, the largest first."""
+    pairs, pages = data.pairs, data.pages
+    first = np.stack((pairs.first[review], pairs.second[review]), 1).ravel().tolist()
+    seen = set(first)
+    yield from dict.fromkeys(first)
+    members = np.flatnonzero(pages.clusters >= 0)
+    numbers = pages.clusters[members]
+    sizes = np.bincount(numbers, minlength=len(data.canonical))
+    leads = data.canonical[numbers] == members
+    order = np.lexsort((members, pages.ranks[members], ~leads, numbers, -sizes[numbers]))
+    place = 0
+    previous = -1
+    for page, number in zip(members[order].tolist(), numbers[order].tolist(), strict=True):
+        place = place + 1 if number == previous else 0
+        previous = number
+        if place < MOST_OF_CLUSTER and page not in seen:
+            yield page
+
+
+def text_blocks(wanted: Iterable[int], text: Callable[[int], str | None]) -> Iterator[str]:
+    """Yield the blocks of texts, then the columns that say which page's text is where.
+
+    Equal texts in a row are kept once.
+    """
+    places: list[tuple[int, int, int]] = []
+    texts: dict[str, int] = {}
+    number = length = packed = 0
+    for page in wanted:
+        found = text(page)
+        if not found:
+            continue
+        found = found[:LONGEST_TEXT]
+        if found not in texts:
+            length += len(found)
+        places.append((page, number, texts.setdefault(found, len(texts))))
+        if length >= BLOCK:
+            content = json_block(f"texts-{number}", list(texts))
+            packed += len(content)
+            yield content
+            texts, number, length = {}, number + 1, 0
+            if packed >= MOST_PACKED:
+                break
+    if texts:
+        yield json_block(f"texts-{number}", list(texts))
+    columns = np.array(places, np.int64).reshape(-1, 3)
+    for name, values in zip(("page", "block", "slot"), columns.T, strict=True):
+        yield column_block(f"text-{name}", values, "<u4")

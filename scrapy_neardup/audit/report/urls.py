@@ -1,0 +1,66 @@
+"""URLs as an audit sees them: where a page is, and the pattern that its path follows."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import unquote_plus
+
+_URL = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?")
+#: More than this is no query of a site that works.
+MAX_PARAMETERS = 30
+
+
+class Url(NamedTuple):
+    """The parts of a URL, of any string; a fragment is left out. Never raises."""
+
+    scheme: str
+    host: str
+    path: str
+    #: Parts of the query, as they stand.
+    query: tuple[str, ...]
+
+
+def split_url(url: str) -> Url:
+    """Split *url* into lower-case scheme and host (with a port that is not the default), path and query."""
+    match = _URL.match(url)
+    assert match is not None  # every part is optional
+    scheme, authority, path, query = match.groups(default="")
+    scheme = scheme.lower()
+    host = authority.rpartition("@")[2].lower()
+    default_port = {"http": ":80", "https": ":443"}.get(scheme, "")
+    if default_port:
+        host = host.removesuffix(default_port)
+    parts = tuple(part for part in query.split("&", MAX_PARAMETERS)[:MAX_PARAMETERS] if part)
+    return Url(scheme, host, path if path or not host else "/", parts)
+
+
+def parameter_name(part: str) -> str:
+    """Return the decoded name in one part of a query: ``a`` for ``a=1``."""
+    return unquote_plus(part.partition("=")[0], errors="replace")
+
+
+_DATE = re.compile(r"(?:19|20)\d\d(?:-?[01]\d(?:-?[0-3]\d)?)?")
+_NUMBER = re.compile(r"\d+")
+_ID = re.compile(r"[0-9a-f]{8,}(?:-?[0-9a-f]{4,})*|(?=\w*\d)(?=\w*[a-zA-Z])\w{10,}", re.IGNORECASE)
+_EXTENSION = re.compile(r"\.[a-zA-Z][a-zA-Z0-9]{1,4}$")
+
+
+def generalise(segment: str) -> str:
+    """Return what a path segment is one of: ``{date}``, ``{number}``, ``{id}``, ``{slug}``, or itself.
+
+    >>> [generalise(s) for s in ("2024", "17", "9f86d081884c", "how-to-cook-rice.html", "news")]
+    ['{date}', '{number}', '{id}', '{slug}.html', 'news']
+    """
+    extension = _EXTENSION.search(segment)
+    end = extension.group() if extension else ""
+    stem = segment.removesuffix(end)
+    if _DATE.fullmatch(stem):
+        return "{date}" + end
+    if _NUMBER.fullmatch(stem):
+        return "{number}" + end
+    if _ID.fullmatch(stem):
+        return "{id}" + end
+    if len(stem) > 24 or stem.count("-") + stem.count("_") >= 2:
+        return "{slug}" + end
+    return segment

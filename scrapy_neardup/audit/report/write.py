@@ -1,0 +1,172 @@
+"""Writes the report: a page, its data, its program, and last the texts, piece by piece."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .data import VERDICTS
+from .embed import STRINGS, column_block, json_block, string_blocks
+from .patterns import Pattern, find_patterns
+from .review import borderline
+from .texts import text_blocks, wanted_texts
+from .urls import split_url
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from .data import Pages, Pairs, ReportData
+
+SCRIPTS = (
+    "dom", "format", "download", "unpack", "clustering", "figures", "diff", "comparison", "chart", "table", "overview",
+    "clusters", "review", "main",
+)  # fmt: skip
+#: Similarities are kept in ten-thousandths, in 16 bits.
+SCALE = 10_000
+NO_SIMILARITY = 65_535
+NO_TIME = 2**32 - 1
+#: Characters kept of a title.
+LONGEST_TITLE = 200
+_REPEATS = (VERDICTS.index("exact"), VERDICTS.index("near"))
+
+
+def write_report(path: str | os.PathLike[str], data: ReportData) -> None:
+    """Write the report of *data* to the file *path*; the same bytes for the same data.
+
+    The file appears, or takes the place of another, once it is complete. Raises OSError.
+    """
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            for piece in _pieces(data):
+                file.write(piece)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _pieces(data: ReportData) -> Iterator[str]:
+    static = files(__package__).joinpath("static")
+    style = static.joinpath("report.css").read_text("utf-8")
+    parts = (static.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS)
+    program = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+    shell = Template(static.joinpath("report.html").read_text("utf-8")).substitute(
+        style=style, style_hash=_hash(style), program_hash=_hash(program), without_script=_without_script(data)
+    )
+    head, foot = shell.split("<!-- data -->\n")
+    review = borderline(data)
+    yield head
+    yield json_block("report", _description(data) | {"reviewed": _reviewed(data, review)})
+    hosts, host_names = _hosts(data.pages.urls)
+    yield json_block("hosts", host_names)
+    yield column_block("page-host", hosts, "<u4")
+    yield from _page_columns(data.pages)
+    yield column_block("canonical", data.canonical, "<i4")
+    yield from _pair_columns(data.pairs)
+    yield column_block("review", review, "<u4")
+    yield from _pattern_blocks(_patterns(data))
+    yield from string_blocks("urls", data.pages.urls)
+    yield from string_blocks("titles", [title[:LONGEST_TITLE] for title in data.pages.titles])
+    yield f"<script>{program}</script>\n"  # runs at once, while the texts, most of the file, are still read
+    yield from text_blocks(wanted_texts(data, review), data.text)
+    yield foot
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode("ascii")
+
+
+def _description(data: ReportData) -> dict[str, Any]:
+    summary = data.summary
+    return {
+        "pages": len(data.pages),
+        "strings": STRINGS,
+        "sources": [[source.name, source.kind, source.pages] for source in summary.sources],
+        "maxDistance": summary.max_distance,
+        "minSimilarity": round(100 * summary.min_similarity),
+        "settings": list(summary.settings.items()),
+        "problems": [[problem.source, problem.place, problem.message] for problem in summary.problems],
+        "skipped": max(summary.skipped, len(summary.problems)),
+        "seconds": round(summary.seconds, 1),
+        "version": summary.version,
+        "finished": summary.finished,
+    }
+
+
+def _reviewed(data: ReportData, review: NDArray[np.int64]) -> str:
+    """Return a name for this set of pairs to review, under which the browser keeps their labels."""
+    digest = hashlib.sha256()
+    for page in np.concatenate((data.pairs.first[review], data.pairs.second[review])).tolist():
+        digest.update(data.pages.urls[page].encode("utf-8", "backslashreplace") + b"\n")
+    return digest.hexdigest()[:16]
+
+
+def _hosts(urls: Any) -> tuple[NDArray[np.int64], list[str]]:
+    numbers: dict[str, int] = {}
+    hosts = np.fromiter(
+        (numbers.setdefault(split_url(url).host, len(numbers)) for url in urls), np.int64, len(urls)
+    )
+    return hosts, list(numbers)
+
+
+def _page_columns(pages: Pages) -> Iterator[str]:
+    yield column_block("page-verdict", pages.verdicts, "u1")
+    yield column_block("page-cluster", pages.clusters, "<i4")
+    # Their order is what counts, and small numbers pack better.
+    ranks = np.empty(len(pages), np.uint32)
+    ranks[np.lexsort((np.arange(len(pages)), pages.ranks))] = np.arange(len(pages))
+    yield column_block("page-rank", ranks, "<u4")
+    yield column_block("page-distance", pages.distances, "u1")
+    yield column_block("page-similarity", _scaled(pages.similarities), "<u2")
+    yield column_block("page-tokens", pages.tokens, "<u4")
+    times = np.nan_to_num(pages.fetched, nan=NO_TIME, posinf=NO_TIME, neginf=NO_TIME)
+    yield column_block("page-time", np.where((times >= 0) & (times < NO_TIME), times, NO_TIME), "<u4")
+
+
+def _pair_columns(pairs: Pairs) -> Iterator[str]:
+    yield column_block("pair-first", pairs.first, "<u4")
+    yield column_block("pair-second", pairs.second, "<u4")
+    yield column_block("pair-distance", pairs.distances, "u1")
+    yield column_block("pair-similarity", _scaled(pairs.similarities), "<u2")
+    yield column_block("pair-kind", pairs.kinds, "u1")
+
+
+def _scaled(similarities: NDArray[np.floating]) -> NDArray[np.float64]:
+    values = np.round(np.clip(similarities.astype(np.float64), 0, 1) * SCALE)
+    return np.where(np.isnan(values), NO_SIMILARITY, values)
+
+
+def _patterns(data: ReportData) -> list[Pattern]:
+    pages = data.pages
+    repeats = np.isin(pages.verdicts, _REPEATS)
+    own = np.arange(len(pages))
+    canonical = np.append(data.canonical, 0)[pages.clusters]
+    return find_patterns(pages.urls, repeats, np.where(pages.clusters >= 0, canonical, own))
+
+
+def _pattern_blocks(patterns: list[Pattern]) -> Iterator[str]:
+    yield json_block(
+        "patterns",
+        [[p.kind, p.name, p.example[0], p.example[1], p.advice, len(p.pages)] for p in patterns],
+    )
+    pages = [p.pages for p in patterns]
+    yield column_block("pattern-pages", np.concatenate(pages) if pages else np.zeros(0), "<u4")
+
+
+def _without_script(data: ReportData) -> str:
+    counts = np.bincount(data.pages.verdicts, minlength=len(VERDICTS))
+    found = ", ".join(
+        f"{count:,} {name.replace('_', ' ')}" for name, count in zip(VERDICTS, counts.tolist(), strict=True)
+    )
+    return html.escape(f"{len(data.pages):,} pages in {len(data.canonical):,} clusters: {found}.")

@@ -1,0 +1,180 @@
+"""Crawls made up for the tests of the report: pages, clusters, pairs and texts, the same each time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_neardup.audit.report import PAIR_KINDS, VERDICTS, Pages, Pairs, Problem, ReportData, Source, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WORDS = (
+    "the council voted on Tuesday to widen a road along the river after residents asked for shade trees cycle lanes "
+    "and a slower pace near schools while the mayor promised that no house would lose its garden and engineers "
+    "measured traffic noise air and water before they drew new plans which cost less than earlier ones did"
+).split()
+
+
+def text(seed: int, change: int = 0, length: int = 120) -> str:
+    """Make a text of *length* words in paragraphs; another *change* substitutes a few of them."""
+    words = [WORDS[i] for i in np.random.default_rng(seed).integers(0, len(WORDS), length)]
+    for place in np.random.default_rng([seed, change]).integers(0, length, 4 if change else 0).tolist():
+        words[place] = f"change{change}"
+    sentences = [" ".join(words[i : i + 12]).capitalize() + "." for i in range(0, length, 12)]
+    return "\n".join(" ".join(sentences[i : i + 3]) for i in range(0, len(sentences), 3))
+
+
+def report_data(
+    urls: Sequence[str],
+    clusters: Sequence[int],
+    verdicts: Sequence[str],
+    pairs: Sequence[tuple[int, int, int, float, str]],
+    texts: Sequence[str | None],
+    **changes: Any,
+) -> ReportData:
+    """Put lists into columns; the first page of a cluster is its canonical one, *pairs* say the rest."""
+    labels = np.array(clusters, np.int32).reshape(-1)
+    canonical = np.array([labels.tolist().index(c) for c in range(labels.max(initial=-1) + 1)], np.int32)
+    distances = np.full(len(urls), 255, np.uint8)
+    similarities = np.full(len(urls), np.nan, np.float32)
+    for a, b, distance, similarity, _ in pairs:
+        for page, other in ((a, b), (b, a)):
+            if labels[page] >= 0 and canonical[labels[page]] == other:
+                distances[page], similarities[page] = distance, similarity
+    pages = Pages(
+        urls=urls,
+        titles=changes.pop("titles", [f"Story {i}" for i in range(len(urls))]),
+        verdicts=np.array([VERDICTS.index(v) for v in verdicts], np.uint8),
+        clusters=labels,
+        ranks=np.arange(len(urls)),
+        distances=distances,
+        similarities=similarities,
+        tokens=np.full(len(urls), 120, np.uint32),
+        fetched=changes.pop("fetched", np.full(len(urls), np.nan)),
+    )
+    rows = list(zip(*pairs, strict=True)) or [()] * 5
+    summary = {
+        "sources": [Source("crawl.jl.gz", "feed", len(urls))],
+        "max_distance": 3,
+        "min_similarity": 0.8,
+        "version": "0.1.0",
+        "settings": {"Extractor": "trafilatura", "Tokens, at least": "50"},
+        "seconds": 12.3,
+        **changes,
+    }
+    return ReportData(
+        pages=pages,
+        canonical=canonical,
+        pairs=Pairs(
+            np.array(rows[0], np.int32),
+            np.array(rows[1], np.int32),
+            np.array(rows[2], np.uint8),
+            np.array(rows[3], np.float32),
+            np.array([PAIR_KINDS.index(kind) for kind in rows[4]], np.uint8),
+        ),
+        text=lambda page: texts[page],
+        summary=Summary(**summary),
+    )
+
+
+def empty_crawl() -> ReportData:
+    """No page at all."""
+    return report_data([], [], [], [], [])
+
+
+def unique_crawl() -> ReportData:
+    """Thirty pages, none like another."""
+    urls = [f"https://news.example/{i}" for i in range(30)]
+    return report_data(urls, [-1] * 30, ["unique"] * 30, [], [text(i) for i in range(30)])
+
+
+def small_crawl() -> ReportData:
+    """Thirty pages: a chain, copies on another host, a parameter for tracking, exact copies, templates."""
+    urls = [
+        "https://news.example/road",
+        "https://news.example/road?utm_source=mail",
+        "https://news.example/road?utm_source=feed",
+        "https://wire.example/2026/road-to-be-widened-soon",
+        "https://news.example/bridge",
+        "https://wire.example/2026/bridge-to-be-built-soon",
+        "https://news.example/bridge/",
+        "https://news.example/chain/0",
+        "https://news.example/chain/1",
+        "https://news.example/chain/2",
+        "https://news.example/offer/1",
+        "https://news.example/offer/2",
+        "https://news.example/login",
+        "https://news.example/short",
+        "https://news.example/road#again",
+        *(f"https://blog.example/post/{i}" for i in range(15)),
+    ]
+    clusters = [0, 0, 0, 0, 1, 1, 1, 2, 2, -1, -1, -1, -1, -1, -1, *[-1] * 15]
+    verdicts = [
+        *("unique", "exact", "exact", "near", "unique", "near", "exact", "unique", "near", "unique"),
+        *("template", "template", "wall", "too_short", "revisit"),
+        *["unique"] * 15,
+    ]
+    pairs = [
+        (0, 1, 0, 1.0, "exact"),
+        (0, 2, 0, 1.0, "exact"),
+        (0, 3, 2, 0.91, "near"),
+        (4, 5, 3, 0.72, "near"),  # verified for its containment, below the least similarity
+        (4, 6, 0, 1.0, "exact"),
+        (7, 8, 1, 0.93, "near"),
+        (8, 9, 1, 0.93, "near"),  # the chain: 7 and 9 are not alike, so 9 is not in the cluster
+        (7, 9, 5, 0.62, "rejected"),
+        (3, 5, 3, 0.55, "rejected"),
+        (10, 11, 1, 0.97, "template"),
+        (15, 16, 3, 0.83, "rejected"),  # refused though similar enough
+        (17, 18, 5, 0.79, "rejected"),
+    ]
+    texts: list[str | None] = [text(i) for i in range(30)]
+    for copy, original, change in ((1, 0, 0), (2, 0, 0), (3, 0, 1), (5, 4, 1), (6, 4, 0), (8, 7, 1), (9, 7, 2)):
+        texts[copy] = text(original, change)
+    texts[16] = text(15, 3)
+    times = 1_790_000_000.0 + 86_400 * np.arange(30)
+    return report_data(urls, clusters, verdicts, pairs, texts, fetched=times)
+
+
+RTL = "\u202e"  # turns the direction of what follows around
+#: Titles and URLs that attack the report, its reader's terminal or a spreadsheet.
+HOSTILE = [
+    ("<script>window.hacked = 1</script>", "https://evil.example/</script><script>window.hacked = 1</script>"),
+    ("<img src=x onerror='window.hacked = 1'>", "javascript:window.hacked=1"),
+    ("</title></style><svg onload='window.hacked=1'>", "JaVaScRiPt:window.hacked=1//https://a.example/"),
+    ("=HYPERLINK(\"https://evil.example\",\"click\")", "=cmd|' /C calc'!A0"),
+    ("+1+1", "@SUM(1+1)*cmd|' /C calc'!A0"),
+    ("-2+3", "-2+3\t=1\n=2"),
+    (f"invoice{RTL}fdp.exe", f"https://evil.example/{RTL}moc.elpmaxe"),
+    ("\x1b[31mred\x1b]0;title\x07", "https://evil.example/\x1b[2J"),
+    ("half \ud83d of a pair", "https://evil.example/\udc00"),
+    ("--><!-- {{7*7}} ${7*7} $style", "data:text/html,<script>window.hacked=1</script>"),
+    ("a" * 5000, "https://evil.example/" + "a" * 5000),
+    ("__proto__", "https://evil.example/?__proto__=1&constructor=2"),
+    ("", ""),
+    ("\t=1+1", "file:///etc/passwd"),
+    ("ordinary", "http://[::1"),
+]
+
+
+def hostile_crawl() -> ReportData:
+    """Each hostile page is canonical in a cluster, a member of another, and in a borderline pair."""
+    urls = [url for _, url in HOSTILE for _ in range(2)]
+    titles = [title for title, _ in HOSTILE for _ in range(2)]
+    count = len(HOSTILE)
+    pairs = [(2 * i, 2 * i + 1, 1, 0.9, "near") for i in range(count)]
+    pairs += [(2 * i, 2 * i + 2, 5, 0.7, "rejected") for i in range(count - 1)]
+    return report_data(
+        urls,
+        [i // 2 for i in range(2 * count)],
+        ["unique", "near"] * count,
+        pairs,
+        [f"{title}\n{url} {i}" for i, (title, url) in enumerate(zip(titles, urls, strict=True))],
+        titles=titles,
+        sources=[Source(title, url, 2) for title, url in HOSTILE],
+        problems=[Problem(title, url, title) for title, url in HOSTILE],
+        settings=dict(HOSTILE),
+    )
