@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 DUPLICATE = ("exact", "near")
+#: Tagged under every policy, never dropped.
+TAGGED = ("too_short", "wall", "template")
 
 
 @dataclass(slots=True)
@@ -27,7 +29,7 @@ class Outcome:
 
     url: str
     title: str
-    #: unique, exact, near, revisit, too_short; skipped: not judged.
+    #: unique, exact, near, revisit, too_short, wall, template; skipped: not judged.
     verdict: str
     match: str | None = None
     distance: int | None = None
@@ -61,6 +63,10 @@ class Outcomes:
             verdict = self.pages[url].verdict if url in self.pages else None
             if page.expect in (("redirect",), ("not found",)):
                 wrong = verdict is not None
+            elif (
+                verdict in DUPLICATE
+            ):  # which of the two depends on how much the extraction leaves of a template
+                wrong = page.expect[0] not in DUPLICATE
             else:
                 wrong = verdict not in page.expect and (first_run or verdict != "revisit")
             if wrong:
@@ -120,7 +126,7 @@ class Outcomes:
     def last_line(self) -> str:
         duplicates = self.exact + self.near
         dropped, exact, near = (0, 0, 0) if self.tags_duplicates else (duplicates, self.exact, self.near)
-        tagged = self._stat("too_short") + (duplicates if self.tags_duplicates else 0)
+        tagged = sum(map(self._stat, TAGGED)) + (duplicates if self.tags_duplicates else 0)
         return (
             f"demo: crawled {self.crawled} pages, kept {self._stat('unique')}, dropped {dropped} "
             f"(exact {exact}, near {near}), tagged {tagged}, revisits {self._stat('revisit')}, "

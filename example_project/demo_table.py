@@ -24,11 +24,21 @@ STYLES = {
     "revisit": "cyan",
     "unique": "green",
     "too_short": "magenta",
+    "wall": "magenta",
+    "template": "magenta",
     "skipped": "dim",
+}
+TEXTS = {
+    "unique": "kept",
+    "too_short": "tagged: short",
+    "wall": "tagged: wall",
+    "template": "tagged: template",
 }
 SECTIONS = {
     "revisit": "Met in an earlier run",
     "unique": "Kept: nothing like it was met before",
+    "template": "Tagged, never dropped: a page of a template, filled with other numbers",
+    "wall": "Tagged, never dropped: stands in the way of the page",
     "too_short": "Tagged, never dropped: too short to judge",
     "skipped": "Not judged",
 }
@@ -134,7 +144,7 @@ class OutcomeTable:
         elif verdict == "unique" and self._is_missed(pages[0]):
             text, style = "kept: missed", "bold yellow"
         else:
-            text = {"unique": "kept", "too_short": "tagged: short"}.get(verdict, verdict)
+            text = TEXTS.get(verdict, verdict)
         mark = " [bold red]![/]" if any(page.url in self.surprises for page in pages) else ""
         return f"[{style}]{text}[/]{mark}"
 
