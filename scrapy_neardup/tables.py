@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Bits of a key.
 BITS = 64
+#: Values permuted at a time: so many stay in the processor's cache.
+CHUNK = 1 << 11
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,23 @@ class PermutedTables:
         if self.blocks == 1:
             return values[np.newaxis, :]
         source, mask, target = self._shifts
-        keys: NDArray[np.uint64] = np.bitwise_or.reduce(((values >> source) & mask) << target, axis=1)
+        keys = np.empty((len(self), len(values)), np.uint64)
+        for start in range(0, len(values), CHUNK):
+            part = slice(start, start + CHUNK)
+            np.bitwise_or.reduce(((values[part] >> source) & mask) << target, axis=1, out=keys[:, part])
         return keys
+
+    def permute(self, value: int) -> list[int]:
+        """Permute one value for each table."""
+        if self.blocks == 1:
+            return [value]
+        permuted = []
+        for moves in self._moves:
+            key = 0
+            for source, mask, target in moves:
+                key |= ((value >> source) & mask) << target
+            permuted.append(key)
+        return permuted
 
     def restore(self, table: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Undo the permutation of *table*: uint64[n] to uint64[n]."""
@@ -93,10 +110,27 @@ class PermutedTables:
         each, more = divmod(distance, self.blocks)
         return lead * each + max(0, lead - (self.blocks - more))
 
+    def flips(self, distance: int) -> tuple[tuple[int, ...], ...]:
+        """Return what to flip in a permuted key, table by table, so that the prefixes find all within *distance*.
+
+        That is nothing at radius 0, and beyond it each bit of the prefix, too.
+        """
+        return self._neighbours if self.radius(distance) else ((0,),) * len(self)
+
     @property
     def max_distance(self) -> int:
         """The largest distance that prefixes of radius 1 find in full."""
         return max(d for d in range(BITS) if self.radius(d) <= (self.blocks > 1))
+
+    @cached_property
+    def _neighbours(self) -> tuple[tuple[int, ...], ...]:
+        return tuple((0, *(1 << bit for bit in range(BITS - bits, BITS))) for bits in self.prefix_bits)
+
+    @cached_property
+    def _moves(self) -> list[list[tuple[int, int, int]]]:
+        """As `_shifts`, for one value."""
+        shifts = (shift[:, :, 0].tolist() for shift in self._shifts)
+        return [list(zip(*table, strict=True)) for table in zip(*shifts, strict=True)]
 
     @cached_property
     def _shifts(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:

@@ -30,6 +30,8 @@ class Matches(NamedTuple):
         """Put *parts* together, each pair once: a pair may lie side by side in several tables, by several keys."""
         if not parts:
             return NO_MATCHES
+        if sum(len(part.query) for part in parts) <= FEW:
+            return cls._gather_few(parts)
         query, document, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
         if len(query) > 1:
             order = np.lexsort((distance, document, query))
@@ -39,7 +41,23 @@ class Matches(NamedTuple):
             query, document, distance = query[new], document[new], distance[new]
         return cls(query, document, distance)
 
+    @classmethod
+    def _gather_few(cls, parts: Sequence[Matches]) -> Matches:
+        closest: dict[tuple[int, int], int] = {}
+        for part in parts:
+            for query, document, distance in zip(*(column.tolist() for column in part), strict=True):
+                known = closest.get((query, document), distance)
+                closest[query, document] = min(known, distance)
+        rows = sorted(closest)
+        return cls(
+            np.array([query for query, _ in rows], np.int64),
+            np.array([document for _, document in rows], np.int64),
+            np.array([closest[row] for row in rows], np.uint8),
+        )
 
+
+#: Matches that are put together without NumPy.
+FEW = 32
 NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
 
 

@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .base import Documents, Matches
+from .search import make_probes
+from .sorted import look_up, sort_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
+    from scrapy_neardup.tables import PermutedTables
+
     from .header import Header
 
-#: Comparisons made at a time by a batch of queries.
-COMPARISONS = 1 << 23
+#: Comparisons of keys with rows up to which all are made.
+COMPARISONS = 1 << 20
 
 
 class Columns:
@@ -69,7 +73,10 @@ class Columns:
             yield from self._search_equal(rows_by_key, keys, most)
             return
         for stored in self._keys[self._header.rows[family], : len(self._urls)]:
-            yield from self._search_near(stored, keys, distance)
+            if len(keys) * len(stored) <= COMPARISONS:
+                yield from self._search_near(stored, keys, distance)
+            else:
+                yield from self._search_tables(self._header.families[family].tables, stored, keys, distance)
 
     def fetch(self, numbers: Iterable[int]) -> Documents:
         """Return copies of the rows of *numbers*, in their order."""
@@ -116,20 +123,24 @@ class Columns:
     def _search_near(
         self, stored: NDArray[np.uint64], keys: NDArray[np.uint64], distance: int
     ) -> Iterator[Matches]:
-        size = len(stored)
-        alive, numbers = self._alive[:size], self._numbers[:size]
-        if len(keys) == 1:
-            bits = np.bitwise_count(stored ^ keys[0])
-            (row,) = ((bits <= distance) & alive).nonzero()
+        """Compare all with all."""
+        for query, key in enumerate(keys):
+            bits = np.bitwise_count(stored ^ key)
+            (row,) = (bits <= distance).nonzero()
+            row = row[self._alive[row]]
             if len(row):
-                yield Matches(np.zeros(len(row), np.int64), numbers[row], bits[row])
-            return
-        step = max(1, COMPARISONS // size)
-        for begin in range(0, len(keys), step):
-            bits = np.bitwise_count(stored ^ keys[begin : begin + step, np.newaxis])
-            query, row = ((bits <= distance) & alive).nonzero()
-            if len(row):
-                yield Matches(query + begin, numbers[row], bits[query, row])
+                yield Matches(np.full(len(row), query), self._numbers[row], bits[row])
+
+    def _search_tables(
+        self, tables: PermutedTables, stored: NDArray[np.uint64], keys: NDArray[np.uint64], distance: int
+    ) -> Iterator[Matches]:
+        """Sort the rows as a run is, which pays for many keys."""
+        rows = np.flatnonzero(self._alive[: len(stored)]).astype(np.uint32)
+        probes = make_probes(tables, keys, distance)
+        for base, (query, permuted, probe, prefix) in zip(tables.keys(stored[rows]), probes, strict=True):
+            entries = sort_entries(base, rows)
+            for position, row, bits in look_up(entries, permuted, probe, prefix, distance):
+                yield Matches(query[position], self._numbers[row], bits)
 
     def _file(self, start: int, stop: int) -> None:
         """File rows under their equal keys."""

@@ -18,6 +18,7 @@ from .environment import Environment
 from .log import append
 from .maintenance import FOLD, load, merge_all, reading
 from .overlay import Overlay
+from .search import search_runs
 from .snapshot import Snapshot
 from .writer import Writer
 
@@ -80,7 +81,7 @@ class LmdbIndex:
             self._catch_up()
             return Matches.gather(
                 [
-                    *self._snapshot.search(family, keys, distance, most),
+                    *search_runs(self._snapshot, family, keys, distance, most),
                     *self._overlay.columns.search(family, keys, distance, most),
                 ]
             )

@@ -188,8 +188,9 @@ def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: in
     """Return what *run* has in a partition of a table that is cut by *bits*, whatever it is cut by itself."""
     # Removals can make a merged run smaller, and so its partitions wider, than its parts.
     more = run.cut(family) - bits
-    if more >= 0:
-        parts = [reader.partition(run, table, (partition << more) + part) for part in range(1 << more)]
-        return parts[0] if len(parts) == 1 else merge_entries(parts, np.empty(0, np.int64))
-    low = partition << (64 - bits)
-    return reader.partition(run, table, partition >> -more).between(low, low + (1 << (64 - bits)) - 1)
+    if more < 0:
+        low = partition << (64 - bits)
+        entries, _ = reader.partition(run, table, partition >> -more)
+        return entries.between(low, low + (1 << (64 - bits)) - 1)
+    parts = [reader.partition(run, table, (partition << more) + part)[0] for part in range(1 << more)]
+    return parts[0] if len(parts) == 1 else merge_entries(parts, np.empty(0, np.int64))

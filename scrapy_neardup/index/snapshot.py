@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
 
-from .base import Documents, Matches
+from .base import Documents
 from .removed import read_removed
-from .sorted import Entries, is_member, look_up
+from .sorted import is_member
 from .storage import (
     HELD,
     State,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from .environment import Environment
     from .header import Header
+    from .sorted import Entries
     from .storage import Run
 
 #: A smaller value may lie inside a leaf page, which moves when a neighbour changes; a larger one has pages of its
@@ -47,11 +47,13 @@ class Snapshot:
         environment.snapshots.add(self)
         self.header = header
         self._transaction: lmdb.Transaction | None = None
-        self._partitions: dict[tuple[int, int, int], Entries] = {}
+        self._partitions: dict[tuple[int, int, int], tuple[Entries, memoryview]] = {}
         self._held: dict[int, NDArray[np.bool_]] = {}
         self._raw = b""
         self._removals = -1
         self.state = State()
+        #: The runs, and by how many bits their tables of each family are cut.
+        self.cuts: list[list[tuple[Run, int]]] = [[] for _ in header.families]
         #: Removed documents, ascending: int64[n].
         self.dead = np.empty(0, np.int64)
 
@@ -64,6 +66,9 @@ class Snapshot:
         if changed:
             self.state = State.from_json(raw)
             self._raw = raw
+            self.cuts = [
+                [(run, run.cut(family)) for run in self.state.runs] for family in self.header.families
+            ]
             live = {run.id for run in self.state.runs}
             self._partitions = {key: view for key, view in self._partitions.items() if key[0] in live}
             self._held = {run: held for run, held in self._held.items() if run in live}
@@ -124,36 +129,6 @@ class Snapshot:
             held = self._held[run.id] = decode_held(data, run)
         return held
 
-    def search(
-        self, family: int, keys: NDArray[np.uint64], distance: int, most: int = 0
-    ) -> Iterator[Matches]:
-        """Find the documents of all runs within *distance* bits of *keys*; the same pair perhaps repeatedly."""
-        tables = self.header.families[family].tables
-        most *= self.header.families[family].equal
-        radius = tables.radius(distance)
-        for table, (permuted, prefix_bits) in enumerate(
-            zip(tables.keys(keys), tables.prefix_bits, strict=True)
-        ):
-            probes = permuted
-            query = None
-            if radius:
-                bit = np.arange(64 - prefix_bits, 64, dtype=np.uint64)
-                flips = np.concatenate(([np.uint64(0)], np.uint64(1) << bit))
-                probes = (permuted[:, np.newaxis] ^ flips).ravel()
-                permuted = np.repeat(permuted, len(flips))
-                query = np.repeat(np.arange(len(keys)), len(flips))
-            for run in self.state.runs:
-                for position, document, bits in self._search_run(
-                    run, family, table, permuted, probes, prefix_bits, distance, most
-                ):
-                    matches = Matches(
-                        position if query is None else query[position], document.astype(np.int64), bits
-                    )
-                    if len(self.dead):
-                        alive = ~is_member(matches.document, self.dead)
-                        matches = Matches(matches.query[alive], matches.document[alive], bits[alive])
-                    yield matches
-
     def fetch(self, documents: NDArray[np.int64]) -> Documents:
         """Return what the log holds of *documents*, in their order. Raises `IndexCorrupted` for one that it lacks."""
         order = np.argsort(documents, kind="stable")
@@ -193,50 +168,18 @@ class Snapshot:
                     return
                 yield number, decode_block(value, self.header, check=check)
 
-    def partition(self, run: Run, table: int, partition: int) -> Entries:
-        """Return one partition of a run, as views where possible."""
+    def partition(self, run: Run, table: int, partition: int) -> tuple[Entries, memoryview]:
+        """Return one partition of a run, as views where possible; and its keys once more, to be bisected."""
         key = (run.id, table, partition)
-        entries = self._partitions.get(key)
-        if entries is None:
+        found = self._partitions.get(key)
+        if found is None:
             data = self._reader().get(partition_key(*key), b"", db=self._environment.databases["runs"])
-            entries = self._partitions[key] = decode_entries(bytes(data) if len(data) < LEAF_VALUE else data)
-        return entries
+            entries = decode_entries(bytes(data) if len(data) < LEAF_VALUE else data)
+            found = self._partitions[key] = entries, entries.keys.data
+        return found
 
     def _reader(self) -> lmdb.Transaction:
         if self._transaction is None:
             self.refresh()
         assert self._transaction is not None
         return self._transaction
-
-    def _search_run(
-        self,
-        run: Run,
-        family: int,
-        table: int,
-        keys: NDArray[np.uint64],
-        probes: NDArray[np.uint64],
-        prefix_bits: int,
-        distance: int,
-        most: int,
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]]:
-        cut = run.cut(self.header.families[family])
-        table += self.header.first_table[family]
-        if not cut:
-            yield from look_up(self.partition(run, table, 0), keys, probes, prefix_bits, distance, most)
-            return
-        shift = np.uint64(64 - cut)
-        if len(probes) == 1:
-            entries = self.partition(run, table, int(probes[0] >> shift))
-            yield from look_up(entries, keys, probes, prefix_bits, distance, most)
-            return
-        # Neighbouring probes lie in one partition, and walk through memory in one direction.
-        order = np.argsort(probes)
-        partitions = probes[order] >> shift
-        bounds = np.flatnonzero(partitions[1:] != partitions[:-1]) + 1
-        for begin, end in pairwise([0, *bounds.tolist(), len(order)] if len(order) else []):
-            rows = order[begin:end]
-            entries = self.partition(run, table, int(partitions[begin]))
-            for position, document, bits in look_up(
-                entries, keys[rows], probes[rows], prefix_bits, distance, most
-            ):
-                yield rows[position], document, bits

@@ -45,6 +45,16 @@ def flatten(
 
 def sort_entries(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Entries:
     """Sort a table. Equal keys keep their order, so that the same documents give the same bytes."""
+    # Key and row in one number sort four times as fast as rows by key. What is cut off the key for that seldom
+    # matters; if it does, little is left to be done.
+    low = np.uint64((1 << len(keys).bit_length()) - 1)
+    order = np.sort((keys & ~low) | np.arange(len(keys), dtype=np.uint64)) & low
+    keys, documents = keys[order], documents[order]
+    return _sort_sorted(keys, documents) if (keys[1:] < keys[:-1]).any() else Entries(keys, documents)
+
+
+def _sort_sorted(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Entries:
+    """Sort what is nearly sorted, or consists of sorted parts."""
     order = np.argsort(keys, kind="stable")
     return Entries(keys[order], documents[order])
 
@@ -56,7 +66,7 @@ def merge_entries(parts: Sequence[Entries], dead: NDArray[np.int64]) -> Entries:
     if len(dead):
         alive = ~is_member(documents, dead)
         keys, documents = keys[alive], documents[alive]
-    return sort_entries(keys, documents)
+    return _sort_sorted(keys, documents)
 
 
 def is_member(values: NDArray[np.integer], among: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -84,14 +94,6 @@ def look_up(
     suffix = np.uint64((1 << (64 - prefix_bits)) - 1)
     first = entries.keys.searchsorted(probes & ~suffix, "left")
     last = entries.keys.searchsorted(probes | suffix, "right")
-    if len(keys) == 1:
-        start, stop = int(first[0]), int(last[0])
-        if start < stop and (not most or stop - start <= most):
-            bits = np.bitwise_count(entries.keys[start:stop] ^ keys[0])
-            (near,) = (bits <= distance).nonzero()
-            if len(near):
-                yield np.zeros(len(near), np.int64), entries.documents[start:stop][near], bits[near]
-        return
     counts = last - first
     if most:
         counts[counts > most] = 0

@@ -60,7 +60,7 @@ def _check_run(reader: Snapshot, run: Run, rows: dict[int, int], keys: NDArray[n
         first += family.keys
         for table in range(len(family.tables)):
             cut = run.cut(family)
-            parts = [reader.partition(run, place, part) for part in range(1 << cut)]
+            parts = [reader.partition(run, place, part)[0] for part in range(1 << cut)]
             for number, part in enumerate(parts):
                 if cut:
                     assert set((part.keys >> np.uint64(64 - cut)).tolist()) <= {number}
