@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 #: Length of the shorter text, in tokens, and the Jaccard similarity asked of it; in between, a straight line. Pages
 #: of one template whose names differ are short, and as similar as copies are.
-LENGTHS = (100, 300)
-JACCARDS = (0.85, 0.61)
+LENGTHS = (120, 320)
+JACCARDS = (0.85, 0.62)
 #: One substituted number is forgiven for so many tokens, fewer on one site, which is where templates are. Half a
 #: number is the error of the estimate.
 TOKENS_A_NUMBER = 300
