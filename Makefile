@@ -5,13 +5,19 @@ PYTHON := $(shell for python in $(PYTHON) python3 python3.14 python3.13 python3.
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types ci clean
+# Folder with the labelled sets of docs/quality.md.
+NEARDUP_DATA ?= ../shared/data
+
+.PHONY: demo test quality lint types ci clean
 
 demo: $(VENV)/test
 	$(BIN)/python example_project/demo.py $(ARGS)
 
 test: $(VENV)/test
 	$(BIN)/python -m pytest $(ARGS)
+
+quality: $(VENV)/test
+	$(BIN)/python benchmarks/quality.py --data $(NEARDUP_DATA) --write docs/quality.md $(ARGS)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .

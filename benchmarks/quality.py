@@ -73,6 +73,7 @@ COLUMNS = (
     Column("SimHash ≤ 3", SIMHASH),
     Column("SimHash ≤ 7", (*SIMHASH, "DISTANCE=7")),
     Column("SimHash ≤ 3, not verified", (*SIMHASH, "VERIFY=False")),
+    Column("SimHash ≤ 7, not verified", (*SIMHASH, "DISTANCE=7", "VERIFY=False")),
     Column("text-book SimHash ≤ 3", (*SIMHASH, *TEXT_BOOK)),
     Column("MinHash", ("SCHEME=minhash",)),
     Column("bottom-k", ("SCHEME=bottomk",)),
