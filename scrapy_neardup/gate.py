@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from .settings import Config
 
-#: Key of ``response.meta`` with the match of a duplicate, and the flag of ``response.flags``.
+#: Keys of ``response.meta`` with the kind of the verdict and, for a duplicate, its match; its flag in
+#: ``response.flags``.
+VERDICT_KEY = "neardup_verdict"
 MATCH_KEY = "neardup_match"
 FLAG = "neardup"
 
@@ -59,5 +61,6 @@ def skip_reason(request: Request, response: Response, config: Config) -> str | N
 def clear_match(request: Request, response: Response | None = None) -> None:
     """Remove an earlier result, which redirects, retries and callbacks carry over with a copied meta."""
     request.meta.pop(MATCH_KEY, None)
+    request.meta.pop(VERDICT_KEY, None)
     if response is not None and FLAG in response.flags:
         response.flags.remove(FLAG)

@@ -10,7 +10,7 @@ from scrapy.http import Response
 
 from .exceptions import NearDuplicatePage
 from .extension import NearDup
-from .gate import FLAG, MATCH_KEY, clear_match, is_for_spider
+from .gate import FLAG, MATCH_KEY, VERDICT_KEY, clear_match, is_for_spider
 from .latecomer import Latecomer
 from .visit import Visit, match_of
 
@@ -108,6 +108,7 @@ class NearDupSpiderMiddleware:
     def judge(self, response: Response, visit: Visit, verdict: Verdict) -> None:
         """Apply a final verdict to a page, before its callback."""
         visit.reservation = verdict.reservation
+        response.meta[VERDICT_KEY] = verdict.kind
         if verdict.is_duplicate:
             visit.match = verdict
             response.meta[MATCH_KEY] = match_of(verdict, visit.policy)

@@ -19,7 +19,7 @@ async def test_redirects_clear_a_stale_match(site, crawl, pages):
     site.article("/target", seed=1)
     site.pages["/moved"] = (302, {"Location": "/target"}, b"<html>moved</html>")
     site.pages["/meta"] = b'<html><head><meta http-equiv="refresh" content="0; url=/moved"></head></html>'
-    stale = {"neardup_match": {"url": "https://stale.example/"}}
+    stale = {"neardup_match": {"url": "https://stale.example/"}, "neardup_verdict": "near"}
     result = await crawl(pages, ONE_BY_ONE, urls=[site.url + "/meta"], meta=stale)
     assert result.spider.seen == [site.url + "/target"]
     assert not result.spider.matches
