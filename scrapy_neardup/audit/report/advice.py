@@ -11,7 +11,9 @@ TRACKING = re.compile(
     r"|source|src|trk\w*|partner|affiliate(?:id)?|aff",
     re.IGNORECASE,
 )
-SESSION = re.compile(r"(?:php|j|asp\.net_?)?sess(?:ion)?_?id|sid|s_?id|token|cftoken|cfid|zenid", re.IGNORECASE)
+SESSION = re.compile(
+    r"(?:php|j|asp\.net_?)?sess(?:ion)?_?id|sid|s_?id|token|cftoken|cfid|zenid", re.IGNORECASE
+)
 PRESENTATION = re.compile(
     r"sort\w*|order(?:by|dir)?|dir|view\w*|display|layout|theme|print\w*|format|lang|locale|amp|mobile|limit|per_?page"
     r"|show\w*|replytocom|share|highlight|hl",

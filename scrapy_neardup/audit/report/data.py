@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: What the audit says of a page; `Pages.verdicts` has the positions. ``template``: the words of another page with
 #: other numbers. ``wall``: captcha, login, cookie and error pages. ``revisit``: a URL that was fetched before.
@@ -79,7 +82,9 @@ class Pairs:
     kinds: NDArray[np.uint8]
 
     def __post_init__(self) -> None:
-        if any(len(c) != len(self.first) for c in (self.second, self.distances, self.similarities, self.kinds)):
+        if any(
+            len(c) != len(self.first) for c in (self.second, self.distances, self.similarities, self.kinds)
+        ):
             raise ValueError("The columns of the pairs have different lengths: give one value for each pair.")
 
     def __len__(self) -> int:

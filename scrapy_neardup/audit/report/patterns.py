@@ -89,7 +89,7 @@ def _parameters(split: list[Url], repeats: NDArray[np.bool_], originals: list[in
         for name in {parameter_name(part) for part in url.query}:
             others = sorted(part for part in url.query if parameter_name(part) != name)
             pages[name].append(page)
-            alike[name][url.host, url.path, *others].append(page)
+            alike[name][(url.host, url.path, *others)].append(page)
     found = []
     for name, having in pages.items():
         compared = same = 0
@@ -128,7 +128,9 @@ def _spellings(split: list[Url], repeats: NDArray[np.bool_], originals: list[int
             for name in spelling_differences(split[page], split[original]):
                 pages[name].append(page)
     return [
-        _pattern("spelling", name, having, repeats, (having[0], originals[having[0]]), advice.OF_SPELLING[name])
+        _pattern(
+            "spelling", name, having, repeats, (having[0], originals[having[0]]), advice.OF_SPELLING[name]
+        )
         for name, having in pages.items()
     ]
 
@@ -169,6 +171,4 @@ def _path_patterns(split: list[Url]) -> list[str]:
                 if many and segment and not segment.startswith("{"):
                     segment = "{name}"
                 prefixes[page] += "/" + segment
-    return [
-        prefix + "/…" * (len(path) > 8) for prefix, path in zip(prefixes, paths, strict=True)
-    ]
+    return [prefix + "/…" * (len(path) > 8) for prefix, path in zip(prefixes, paths, strict=True)]

@@ -62,7 +62,10 @@ def _pieces(data: ReportData) -> Iterator[str]:
     parts = (static.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     program = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
     shell = Template(static.joinpath("report.html").read_text("utf-8")).substitute(
-        style=style, style_hash=_hash(style), program_hash=_hash(program), without_script=_without_script(data)
+        style=style,
+        style_hash=_hash(style),
+        program_hash=_hash(program),
+        without_script=_without_script(data),
     )
     head, foot = shell.split("<!-- data -->\n")
     review = borderline(data)

@@ -6,16 +6,79 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.audit.report import PAIR_KINDS, VERDICTS, Pages, Pairs, Problem, ReportData, Source, Summary
+from scrapy_neardup.audit.report import (
+    PAIR_KINDS,
+    VERDICTS,
+    Pages,
+    Pairs,
+    Problem,
+    ReportData,
+    Source,
+    Summary,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WORDS = (
-    "the council voted on Tuesday to widen a road along the river after residents asked for shade trees cycle lanes "
-    "and a slower pace near schools while the mayor promised that no house would lose its garden and engineers "
-    "measured traffic noise air and water before they drew new plans which cost less than earlier ones did"
-).split()
+WORDS = [
+    "the",
+    "council",
+    "voted",
+    "on",
+    "Tuesday",
+    "to",
+    "widen",
+    "a",
+    "road",
+    "along",
+    "the",
+    "river",
+    "after",
+    "residents",
+    "asked",
+    "for",
+    "shade",
+    "trees",
+    "cycle",
+    "lanes",
+    "and",
+    "a",
+    "slower",
+    "pace",
+    "near",
+    "schools",
+    "while",
+    "the",
+    "mayor",
+    "promised",
+    "that",
+    "no",
+    "house",
+    "would",
+    "lose",
+    "its",
+    "garden",
+    "and",
+    "engineers",
+    "measured",
+    "traffic",
+    "noise",
+    "air",
+    "and",
+    "water",
+    "before",
+    "they",
+    "drew",
+    "new",
+    "plans",
+    "which",
+    "cost",
+    "less",
+    "than",
+    "earlier",
+    "ones",
+    "did",
+]
 
 
 def text(seed: int, change: int = 0, length: int = 120) -> str:
@@ -132,7 +195,15 @@ def small_crawl() -> ReportData:
         (17, 18, 5, 0.79, "rejected"),
     ]
     texts: list[str | None] = [text(i) for i in range(30)]
-    for copy, original, change in ((1, 0, 0), (2, 0, 0), (3, 0, 1), (5, 4, 1), (6, 4, 0), (8, 7, 1), (9, 7, 2)):
+    for copy, original, change in (
+        (1, 0, 0),
+        (2, 0, 0),
+        (3, 0, 1),
+        (5, 4, 1),
+        (6, 4, 0),
+        (8, 7, 1),
+        (9, 7, 2),
+    ):
         texts[copy] = text(original, change)
     texts[16] = text(15, 3)
     times = 1_790_000_000.0 + 86_400 * np.arange(30)
@@ -142,10 +213,13 @@ def small_crawl() -> ReportData:
 RTL = "\u202e"  # turns the direction of what follows around
 #: Titles and URLs that attack the report, its reader's terminal or a spreadsheet.
 HOSTILE = [
-    ("<script>window.hacked = 1</script>", "https://evil.example/</script><script>window.hacked = 1</script>"),
+    (
+        "<script>window.hacked = 1</script>",
+        "https://evil.example/</script><script>window.hacked = 1</script>",
+    ),
     ("<img src=x onerror='window.hacked = 1'>", "javascript:window.hacked=1"),
     ("</title></style><svg onload='window.hacked=1'>", "JaVaScRiPt:window.hacked=1//https://a.example/"),
-    ("=HYPERLINK(\"https://evil.example\",\"click\")", "=cmd|' /C calc'!A0"),
+    ('=HYPERLINK("https://evil.example","click")', "=cmd|' /C calc'!A0"),
     ("+1+1", "@SUM(1+1)*cmd|' /C calc'!A0"),
     ("-2+3", "-2+3\t=1\n=2"),
     (f"invoice{RTL}fdp.exe", f"https://evil.example/{RTL}moc.elpmaxe"),

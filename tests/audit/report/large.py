@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from crawl import text
 
-from scrapy_neardup.audit.report import PAIR_KINDS, VERDICTS, Pages, Pairs, Problem, ReportData, Source, Summary
+from scrapy_neardup.audit.report import (
+    PAIR_KINDS,
+    Pages,
+    Pairs,
+    Problem,
+    ReportData,
+    Source,
+    Summary,
+)
+
+from .crawl import text
 
 
 def large_crawl(count: int = 100_000, clusters: int = 10_000) -> ReportData:
@@ -33,7 +42,9 @@ def large_crawl(count: int = 100_000, clusters: int = 10_000) -> ReportData:
     distances[: len(members)][heads], similarities[: len(members)][heads] = 255, np.nan
     story = np.concatenate((members, np.arange(clusters, clusters + count - len(members))))
     step = np.concatenate((place, np.zeros(count - len(members), np.int64)))
-    urls = [_url(s, p, e) for s, p, e in zip(story.tolist(), step.tolist(), (verdicts == 1).tolist(), strict=True)]
+    urls = [
+        _url(s, p, e) for s, p, e in zip(story.tolist(), step.tolist(), (verdicts == 1).tolist(), strict=True)
+    ]
     others = np.flatnonzero(place > 0)
     odd = rng.integers(0, count, (count // 5, 2))
     first = np.concatenate((own[others], odd[:, 0]))
@@ -63,11 +74,18 @@ def large_crawl(count: int = 100_000, clusters: int = 10_000) -> ReportData:
         pairs,
         lambda page: text(int(story[page]), 0 if verdicts[page] < 2 else int(step[page]), 450),
         Summary(
-            sources=[Source("crawl-1.warc.gz", "WARC", count // 2), Source("feeds/*.jl.gz", "feed", count - count // 2)],
+            sources=[
+                Source("crawl-1.warc.gz", "WARC", count // 2),
+                Source("feeds/*.jl.gz", "feed", count - count // 2),
+            ],
             max_distance=3,
             min_similarity=0.8,
             version="0.1.0",
-            settings={"Extractor": "trafilatura 2.0.0", "Tokens, at least": "50", "Canonical": "https, longest text"},
+            settings={
+                "Extractor": "trafilatura 2.0.0",
+                "Tokens, at least": "50",
+                "Canonical": "https, longest text",
+            },
             problems=[Problem("crawl-1.warc.gz", f"record {i}", "truncated gzip member") for i in range(40)],
             seconds=312.4,
             finished="finished 21 November 2026, 05:12 UTC",
@@ -83,7 +101,9 @@ def _url(story: int, place: int, exact: bool) -> str:
     host = ("www.herald.example", "city-news.example", "wire.example", "blog.example")[story % 4]
     slug = _title(story).lower().replace(" ", "-")
     if exact:
-        return f"https://{host}/news/2026/{slug}-{story}?" + (f"sessionid={place * 7919}" if place % 2 else f"utm_source=s{place}")
+        return f"https://{host}/news/2026/{slug}-{story}?" + (
+            f"sessionid={place * 7919}" if place % 2 else f"utm_source=s{place}"
+        )
     if place == 0:
         return f"https://{host}/news/2026/{slug}-{story}"
     if place % 3 == 0:

@@ -39,9 +39,11 @@ function changedRow(pieces) {
 
 /** Fill the element with the comparison of two pages, the left one being that which is kept. */
 async function showComparison(target, left, right, names = ["Canonical page", "This page"]) {
+  const turn = (target.turn = {}); // the last comparison asked for is the one shown
   target.replaceChildren(element("p", { class: "muted" }, "Comparing …"));
   const texts = await Promise.all([textOf(left), textOf(right)]);
   await breath();
+  if (target.turn !== turn) return;
   const heads = element("div", { class: "row heads" },
     side("left", element("h4", {}, names[0]), pageName(left)),
     side("right", element("h4", {}, names[1]), pageName(right)));

@@ -1,0 +1,104 @@
+"""A real Chromium for the tests of the report, without which they fail."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from scrapy_neardup.audit.report import write_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, BrowserType, Page
+
+    from scrapy_neardup.audit.report import ReportData
+
+SYSTEM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def find_browser(chromium: BrowserType) -> str:
+    """Return the path of playwright's own Chromium, or of the system's."""
+    if Path(chromium.executable_path).exists():
+        return chromium.executable_path
+    for name in SYSTEM:
+        if path := shutil.which(name):
+            return path
+    return pytest.fail(
+        "There is no browser to test the report with: install one (apt install chromium, or playwright install chromium)."
+    )
+
+
+# Not for the whole session: while playwright runs, asyncio has a running loop, which other tests do not expect.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_browser(playwright.chromium))
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Opened:
+    """A report in the browser, and whatever it should not have done."""
+
+    page: Page
+    path: Path
+    complaints: list[str] = field(default_factory=list)
+
+    def wait(self, expression: str, seconds: float = 10) -> None:
+        """Wait until the JavaScript is true. The policy of the report forbids playwright's own way, which is eval."""
+        end = time.monotonic() + seconds
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < end, f"never true: {expression}"
+            self.page.wait_for_timeout(20)
+
+    def figure(self, label: str) -> int:
+        """Return one of the headline figures."""
+        return int(self.page.locator(f'[data-figure="{label}"]').inner_text().replace(",", ""))
+
+    def rows(self, table: str) -> list[list[str]]:
+        """Return the cells of the rows of the outer table in the element of that id."""
+        return self.page.locator(f"#{table} > .scroll > table > tbody > tr").evaluate_all(
+            "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
+        )
+
+    def download(self, selector: str) -> str:
+        """Click and return the text of the file that is saved."""
+        with self.page.expect_download() as saved:
+            self.page.click(selector)
+        return Path(saved.value.path()).read_bytes().decode("utf-8")
+
+
+@pytest.fixture
+def open_report(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+    """Write a report and open it from disk; afterwards nothing may have been complained of or requested."""
+    reports: list[Opened] = []
+
+    def open_it(data: ReportData, **context: object) -> Opened:
+        path = tmp_path / f"report{len(reports)}.html"
+        write_report(path, data)
+        page = browser.new_context(**context).new_page()  # type: ignore[arg-type]
+        opened = Opened(page, path)
+        reports.append(opened)
+        page.on("console", lambda message: opened.complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: opened.complaints.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: opened.complaints.append(f"dialog: {dialog.message}"))
+        page.on(
+            "request", lambda request: request.url == path.as_uri() or opened.complaints.append(request.url)
+        )
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready]", timeout=60_000)
+        return opened
+
+    yield open_it
+    for opened in reports:
+        requests = [c for c in opened.complaints if not c.startswith("blob:")]  # downloads are made here
+        opened.page.context.close()
+        assert requests == []

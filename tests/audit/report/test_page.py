@@ -1,0 +1,241 @@
+"""The report opens from disk without a network, shows right figures at any size, and nothing in a crawl harms it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .crawl import HOSTILE, RTL, empty_crawl, hostile_crawl, small_crawl, unique_crawl
+from .large import large_crawl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .conftest import Opened
+
+    Open = Callable[..., Opened]
+
+
+def test_small_crawl_at_a_glance(open_report: Open) -> None:
+    report = open_report(small_crawl())
+    assert report.page.inner_text("#headline") == "20 % of this crawl repeats itself: 6 of 30 pages."
+    expected = {
+        "Pages": 30, "Unique": 19, "Near copies": 3, "Exact copies": 3, "Clusters": 3, "Largest cluster": 4,
+        "Of one template": 2, "Walls": 1, "Too short": 1, "Revisits": 1,
+    }  # fmt: skip
+    assert {label: report.figure(label) for label in expected} == expected
+    hosts = [[cell for cell in row if cell] for row in report.rows("hosts")]
+    assert hosts == [
+        ["news.example", "13", "4", "31 %"],
+        ["wire.example", "2", "2", "100 %"],
+        ["blog.example", "15", "0", "0 %"],
+    ]
+    assert report.rows("host-pairs")[0][:4] == ["wire.example", "news.example", "2", "0"]
+    pattern = report.rows("patterns")[0]
+    assert pattern[:5] == ["utm_source", "parameter", "2", "2", "100 %"]
+    assert "strip it" in pattern[5]
+
+
+def test_bars_have_the_widths_of_their_counts(open_report: Open) -> None:
+    report = open_report(small_crawl())
+    widths = report.page.locator("#whole rect").evaluate_all(
+        "all => all.map(r => [r.getAttribute('class'), parseFloat(r.getAttribute('width'))])"
+    )
+    assert widths == [
+        ["unique", pytest.approx(100 * 19 / 30)],
+        ["near", pytest.approx(10)],
+        ["exact", pytest.approx(10)],
+        ["other", pytest.approx(100 * 5 / 30)],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("crawl", "headline"),
+    [
+        (empty_crawl, "There are no pages in this audit."),
+        (unique_crawl, "No page of 30 repeats another."),
+    ],
+)
+def test_nothing_to_show(open_report: Open, crawl: Callable[[], object], headline: str) -> None:
+    report = open_report(crawl())
+    assert report.page.inner_text("#headline") == headline
+    assert report.figure("Clusters") == 0
+    assert "No cluster is like that." in report.page.inner_text("#cluster-list")
+    assert report.page.locator("#distance").is_disabled()
+    assert "no pairs to review" in report.page.inner_text("#review-one")
+
+
+def test_large_crawl_stays_usable(open_report: Open) -> None:
+    report = open_report(large_crawl(20_000, 2_000))
+    assert report.figure("Pages") == 20_000
+    assert len(report.rows("cluster-list")) == 20
+    assert report.page.locator("tr").count() < 500
+    report.page.click("#cluster-list .pager button >> nth=3")
+    assert re.search(r"of 2,000$", report.page.inner_text("#cluster-list .pager span"))
+    report.page.click("#cluster-list .opener >> nth=0")
+    report.page.click("#cluster-list .detail button:text('Compare') >> nth=0")
+    report.page.wait_for_selector("#cluster-list .diff")
+
+
+def test_hostile_titles_and_urls_are_inert(open_report: Open) -> None:
+    report = open_report(hostile_crawl())
+    page = report.page
+    for opener in page.locator("#cluster-list > .scroll > table > tbody > tr .opener").all():
+        opener.click()
+    for compare in page.locator("#cluster-list .detail button:text('Compare')").all():
+        compare.click()
+    report.wait(f"document.querySelectorAll('#cluster-list .diff').length === {len(HOSTILE)}")
+    assert page.evaluate("window.hacked") is None
+    assert (
+        page.locator("main :is(img, iframe, object, embed, form[action], base, script, style)").count() == 0
+    )
+    links = page.locator("a[target]").evaluate_all("all => all.map(a => [a.protocol, a.rel])")
+    assert links
+    assert {tuple(link) for link in links} <= {
+        ("http:", "noopener noreferrer nofollow"),
+        ("https:", "noopener noreferrer nofollow"),
+    }
+    shown = page.inner_text("body")
+    assert "<script>window.hacked = 1</script>" in shown
+    assert "⟨U+202E⟩fdp.exe" in shown
+    assert "␛[31mred" in shown
+    assert not set(shown) & {RTL, "\x1b", "\x07"}
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_file_holds_nothing_of_the_crawl_that_is_markup(open_report: Open) -> None:
+    content = open_report(hostile_crawl()).path.read_bytes()
+    assert b"hacked" not in content
+    assert not re.search(rb"\son[a-z]+\s*=", content.split(b"<script")[0])
+    assert content.count(b"<script>") == content.count(b"</script>") - content.count(b"<script type=") == 1
+
+
+def test_policy_refuses_scripts_styles_and_requests(open_report: Open) -> None:
+    report = open_report(small_crawl())
+    # The browser, not the report, is what stops these.
+    blocked = report.page.evaluate(
+        """async () => {
+            const script = document.createElement("script");
+            let refused = 0;
+            try { script.text = "window.hacked = 1"; document.body.append(script); } catch { refused++; }
+            try { document.body.innerHTML += "<img src=x onerror='window.hacked = 1'>"; } catch { refused++; }
+            try { setTimeout("window.hacked = 1"); } catch { refused++; }
+            try { await fetch("https://a.example/"); } catch { refused++; }
+            const link = document.createElement("a");
+            link.href = "javascript:window.hacked = 1";
+            link.click();
+            await new Promise((resolve) => setTimeout(resolve, 100));
+            return [refused, window.hacked];
+        }"""
+    )
+    assert blocked == [4, None]
+    assert any("javascript" in complaint.lower() for complaint in report.complaints)
+    report.complaints.clear()
+
+
+def test_csv_cells_start_no_formula(open_report: Open) -> None:
+    report = open_report(hostile_crawl())
+    content = report.download("#download-pages")
+    rows = list(csv.reader(io.StringIO(content.removeprefix("\ufeff"), newline="")))
+    assert rows[0] == [
+        "url",
+        "verdict",
+        "canonical",
+        "cluster",
+        "distance",
+        "similarity",
+        "tokens",
+        "fetched",
+        "title",
+    ]
+    assert len(rows) == 1 + 2 * len(HOSTILE)
+    for row in rows[1:]:
+        for cell in row:
+            assert not re.match(r"[\s\x00-\x1f]*[=+\-@＝＋－＠]", cell), cell
+    assert {"'=cmd|' /C calc'!A0", "'+1+1", "'-2+3"} <= {cell for row in rows for cell in row}
+
+
+def test_csv_of_an_ordinary_crawl(open_report: Open) -> None:
+    content = open_report(small_crawl()).download("#download-pages")
+    rows = list(csv.DictReader(io.StringIO(content.removeprefix("\ufeff"), newline="")))
+    assert rows[3] | {"title": ""} == {
+        "url": "https://wire.example/2026/road-to-be-widened-soon", "verdict": "near",
+        "canonical": "https://news.example/road", "cluster": "0", "distance": "2", "similarity": "0.910",
+        "tokens": "120", "fetched": "2026-09-24", "title": "",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("crawl", [small_crawl, hostile_crawl, empty_crawl])
+def test_phone_width_needs_no_scrolling_sideways(open_report: Open, crawl: Callable[[], object]) -> None:
+    page = open_report(crawl(), viewport={"width": 390, "height": 800}).page
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_theme_follows_the_system_until_the_reader_chooses(open_report: Open) -> None:
+    page = open_report(small_crawl(), color_scheme="dark").page
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(background)
+    page.click("#theme")
+    light = page.evaluate(background)
+    assert sum(map(int, re.findall(r"\d+", dark))) < 150
+    assert sum(map(int, re.findall(r"\d+", light))) > 600
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.evaluate(background) == light
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast(open_report: Open, scheme: str) -> None:
+    """WCAG 2.2, 1.4.3: 4.5 to 1."""
+    page = open_report(small_crawl(), color_scheme=scheme).page
+    pairs = page.evaluate(
+        """() => {
+            const style = getComputedStyle(document.documentElement);
+            const value = (name) => style.getPropertyValue(name).trim();
+            const on = [["--ink", "--paper"], ["--soft", "--paper"], ["--soft", "--raised"], ["--accent", "--paper"],
+                        ["--accent", "--raised"], ["--ink", "--gone"], ["--ink", "--come"]];
+            return on.map(([a, b]) => [a + " on " + b, value(a), value(b)]);
+        }"""
+    )
+    for name, ink, paper in pairs:
+        low, high = sorted((_luminance(ink), _luminance(paper)))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, name
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_controls_and_tables_have_names(open_report: Open) -> None:
+    page = open_report(small_crawl()).page
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll("button, input, select, a, svg[role=img], section, nav, table")]
+            .filter((e) => !(e.ariaLabel || e.textContent.trim() || e.labels?.length || e.caption))
+            .map((e) => e.outerHTML.slice(0, 80))"""
+    )
+    assert unnamed == []
+    assert page.locator("table").count() == page.locator("table > caption").count()
+    assert page.locator("section").evaluate_all(
+        "all => all.every(s => document.getElementById(s.getAttribute('aria-labelledby')))"
+    )
+    assert {"banner", "main", "navigation", "region"} <= set(
+        re.findall(r"^\s*- (\w+)", page.locator("body").aria_snapshot(), re.MULTILINE)
+    )
+
+
+def test_print_shows_figures_without_controls(open_report: Open) -> None:
+    page = open_report(small_crawl(), color_scheme="dark").page
+    page.emulate_media(media="print")
+    assert page.locator("#headline").is_visible()
+    assert page.locator("#hosts svg >> nth=0").is_visible()
+    assert (
+        page.locator("button:visible, input[type=range]:visible").count()
+        == page.locator("th button:visible, .opener:visible").count()
+    )
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

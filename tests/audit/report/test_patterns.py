@@ -1,0 +1,198 @@
+"""Parameters are judged by what they changed, spellings by what they are, paths by what they repeat."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.audit.report.advice import OF_SPELLING
+from scrapy_neardup.audit.report.patterns import MOST, Pattern, find_patterns
+from scrapy_neardup.audit.report.spellings import SAME_URL, SPELLINGS, spelling_differences
+from scrapy_neardup.audit.report.urls import Url, generalise, parameter_name, split_url
+
+
+def found(groups: list[list[str]]) -> dict[tuple[str, str], Pattern]:
+    """Find the patterns of clusters of URLs, the first of each being canonical."""
+    urls = [url for group in groups for url in group]
+    canonical = np.repeat(np.cumsum([0, *map(len, groups)])[:-1], [len(group) for group in groups])
+    repeats = canonical != np.arange(len(urls))
+    return {(p.kind, p.name): p for p in find_patterns(urls, repeats, canonical)}
+
+
+def test_parameter_that_changes_nothing() -> None:
+    groups = [
+        [f"https://a.example/{i}", f"https://a.example/{i}?utm_source=x", f"https://a.example/{i}?colour=red"]
+        for i in range(5)
+    ]
+    patterns = found(groups)
+    tracking = patterns["parameter", "utm_source"]
+    assert tracking.pages.tolist() == [1, 4, 7, 10, 13]
+    assert (tracking.repeats, tracking.example) == (5, (1, 0))
+    assert (
+        tracking.advice
+        == "Tracking: strip it before requesting (alone, it left the text the same in 5 of 5 comparisons)."
+    )
+    assert patterns["parameter", "colour"].advice.startswith("Strip it, or name the URL without it")
+
+
+def test_parameter_that_selects_the_content() -> None:
+    # Each story is there twice for another reason: its two hosts.
+    groups = [[f"https://a.example/?id={i}", f"https://b.example/?id={i}"] for i in range(6)]
+    pattern = found(groups)["parameter", "id"]
+    assert (len(pattern.pages), pattern.repeats) == (12, 6)
+    assert pattern.advice.startswith(
+        "Keep it, it selects the content (alone, it left the text the same in 0 of 10"
+    )
+
+
+def test_name_decides_nothing_against_measurement() -> None:
+    groups = [[f"https://a.example/?ref={i}", f"https://b.example/?ref={i}"] for i in range(6)]
+    assert "Keep it" in found(groups)["parameter", "ref"].advice
+
+
+def test_parameter_judged_apart_from_others() -> None:
+    groups = [[f"https://a.example/?id={i}&sid=1", f"https://a.example/?sid=2&id={i}"] for i in range(4)]
+    patterns = found(groups)
+    assert patterns["parameter", "sid"].advice.startswith("Session: strip it")
+    assert "0 of" in patterns["parameter", "id"].advice
+
+
+def test_too_few_comparisons_conclude_nothing() -> None:
+    groups = [[f"https://a.example/{i}", f"https://b.example/x/{i}?q=1"] for i in range(4)]
+    assert found(groups)["parameter", "q"].advice.startswith("Nearly all pages with it repeat others")
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b"),
+    [
+        ("http and https", "http://a.example/x", "https://a.example/x"),
+        ("with and without www.", "https://www.a.example/x", "https://a.example/x"),
+        ("mobile host (m., mobile., amp.)", "https://m.a.example/x", "https://a.example/x"),
+        ("mobile host (m., mobile., amp.)", "https://m.a.example/x", "https://www.a.example/x"),
+        ("double slashes", "https://a.example//x", "https://a.example/x"),
+        ("percent-encoding", "https://a.example/%7Ex", "https://a.example/~x"),
+        ("letter case", "https://a.example/X", "https://a.example/x"),
+        ("index file (/index.html)", "https://a.example/x/index.html", "https://a.example/x/"),
+        ("AMP, print or mobile version", "https://a.example/x/amp", "https://a.example/x"),
+        ("AMP, print or mobile version", "https://a.example/print/x", "https://a.example/x"),
+        ("trailing slash", "https://a.example/x/", "https://a.example/x"),
+        ("file extension (.html)", "https://a.example/x.html", "https://a.example/x"),
+        ("order of parameters", "https://a.example/?a=1&b=2", "https://a.example/?b=2&a=1"),
+        (SAME_URL, "https://a.example/x#top", "https://a.example/x"),
+    ],
+)
+def test_spelling(name: str, a: str, b: str) -> None:
+    assert name in spelling_differences(split_url(a), split_url(b))
+    assert name in spelling_differences(split_url(b), split_url(a))
+    patterns = found([[b, a], [b.replace("x", "y") + "z", a.replace("x", "y") + "z"], [b, a]])
+    assert patterns["spelling", name].repeats >= 2
+    assert patterns["spelling", name].advice == OF_SPELLING[name]
+
+
+def test_two_spellings_at_once_and_none() -> None:
+    both = spelling_differences(split_url("http://a.example/x/"), split_url("https://a.example/x"))
+    assert both == ["http and https", "trailing slash"]
+    assert spelling_differences(split_url("https://a.example/x"), split_url("https://a.example/y")) == []
+    assert spelling_differences(split_url("https://a.example/x?a=1"), split_url("https://a.example/x")) == []
+
+
+def test_every_spelling_has_advice() -> None:
+    assert set(OF_SPELLING) == {*SPELLINGS, SAME_URL}
+
+
+def test_path_that_repeats_another() -> None:
+    groups = [
+        [f"https://a.example/news/a-long-slug-{i}", f"https://a.example/archive/2024/{i}"] for i in range(20)
+    ]
+    pattern = found(groups)["path", "a.example/archive/{date}/{number}"]
+    assert (len(pattern.pages), pattern.repeats) == (20, 20)
+    assert pattern.advice == "Leave it out of the crawl: 100% of its repeats are of a.example/news/{slug}."
+
+
+def test_path_whose_pages_repeat_each_other() -> None:
+    pattern = found([[f"https://a.example/tag/t{i}" for i in range(30)]])["path", "a.example/tag/{name}"]
+    assert pattern.advice.startswith("Its pages repeat each other")
+
+
+def test_path_that_repeats_less_than_usual_is_left_out() -> None:
+    groups = [[f"https://a.example/x/{i}", f"https://b.example/y/{i}"] for i in range(20)]
+    assert {name for kind, name in found(groups) if kind == "path"} == {"b.example/y/{number}"}
+
+
+def test_names_become_variables_when_they_are_many() -> None:
+    few = found(
+        [[f"https://a.example/{name}/1", f"https://a.example/{name}/2"] for name in ("news", "sport")]
+    )
+    many = found(
+        [
+            [f"https://a.example/user{chr(97 + i)}/1", f"https://a.example/user{chr(97 + i)}/2"]
+            for i in range(20)
+        ]
+    )
+    assert {name for kind, name in few if kind == "path"} == set()  # one repeat each is chance
+    assert {name for kind, name in many if kind == "path"} == {"a.example/{name}/{number}"}
+
+
+def test_most_repeats_first_and_not_too_many() -> None:
+    groups = [
+        [
+            f"https://a.example/{i}",
+            *(f"https://a.example/{i}?p{j}=1" for j in range(80)),
+            *["https://a.example/?often=1"] * i,
+        ]
+        for i in range(3)
+    ]
+    patterns = [p for p in found(groups).values() if p.kind == "parameter"]
+    assert len(patterns) == MOST
+    assert [p.repeats for p in patterns] == sorted((p.repeats for p in patterns), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("HTTPS://User:pw@A.Example:443/P?b=1&&a#f", Url("https", "a.example", "/P", ("b=1", "a"))),
+        ("http://a.example:8080", Url("http", "a.example:8080", "/", ())),
+        ("http://[::1", Url("http", "[::1", "/", ())),
+        ("javascript:alert(1)", Url("javascript", "", "alert(1)", ())),
+        ("pages/a b.html", Url("", "", "pages/a b.html", ())),
+        ("", Url("", "", "", ())),
+    ],
+)
+def test_split_url(url: str, parts: Url) -> None:
+    assert split_url(url) == parts
+
+
+def test_parameter_names_are_decoded() -> None:
+    assert parameter_name("utm%5Fsource=a%20b") == "utm_source"
+    assert parameter_name("%ff=1") == "\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("segment", "pattern"),
+    [
+        ("2024-05-17", "{date}"), ("20240517", "{date}"), ("12345", "{number}"), ("index.html", "index.html"),
+        ("550e8400-e29b-41d4-a716-446655440000", "{id}"), ("deadbeef", "{id}"), ("a1b2c3d4e5f6", "{id}"),
+        ("a-b-c.htm", "{slug}.htm"), ("news", "news"), ("", ""),
+    ],
+)  # fmt: skip
+def test_generalise(segment: str, pattern: str) -> None:
+    assert generalise(segment) == pattern
+
+
+@given(st.lists(st.tuples(st.text(), st.integers(0, 3)), max_size=30))
+def test_any_strings_are_counted_right(rows: list[tuple[str, int]]) -> None:
+    urls = [url for url, _ in rows]
+    first: dict[int, int] = {}
+    canonical = np.array([first.setdefault(group, i) for i, (_, group) in enumerate(rows)], np.int64)
+    repeats = canonical != np.arange(len(rows))
+    for pattern in find_patterns(urls, repeats, canonical):
+        assert pattern.repeats == repeats[pattern.pages].sum() >= 2
+        assert Counter(pattern.pages.tolist()).most_common(1)[0][1] == 1
+        assert pattern.advice
+        page, original = pattern.example
+        assert original in (-1, *range(len(rows)))
+        assert original < 0 or canonical[page] == canonical[original]
