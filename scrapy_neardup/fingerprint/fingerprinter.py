@@ -69,7 +69,7 @@ class Fingerprinter:
             shingles=count,
             sketch=bins,
             numbers=numbers(terms.hashes[terms.tokens.numbers]),
-            wall=is_wall(text, terms.count),
+            wall=is_wall(main, terms.count),
             keys=keys.astype("<u8").tobytes(),
             extra=extra,
         )

@@ -11,24 +11,19 @@ from scrapy_neardup.errors import ExtractorUnavailable
 from scrapy_neardup.extraction import EXTRACTORS, Page, load_extractor
 from scrapy_neardup.extraction.plain import Plain
 from scrapy_neardup.extraction.task import extract
-from scrapy_neardup.fingerprint.signature import Signature
+from scrapy_neardup.fingerprint import Fingerprinter
 
 from .hostile import CASES, ENGLISH, Case, article, nested
 
-
-class Transcript:
-    """A fingerprinter whose signature is the text itself."""
-
-    def signature(self, text: str) -> Signature:
-        return Signature(0, text.encode(), 0, 0, b"")
+FINGERPRINTER = Fingerprinter()
 
 
 def text_of(case: Case, extractor: str) -> tuple[str, str | None, bool]:
-    result = extract(Page(case.body, "http://a/", case.content_type), load_extractor(extractor), Transcript())
-    text = "" if result.signature is None else result.signature.digest.decode()
-    assert (result.signature is None) == (result.reason is not None)
+    page = Page(case.body, "http://a/", case.content_type)
+    result = extract(page, load_extractor(extractor), FINGERPRINTER, keep_text=True)
+    assert (result.signature is None) == (result.text is None) == (result.reason is not None)
     assert result.detail is None
-    return text, result.reason, result.fallback
+    return result.text or "", result.reason, result.fallback
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -134,7 +129,7 @@ def test_failure_of_the_extractor_is_told_in_one_line() -> None:
         def __call__(self, html: str, url: str | None) -> str | None:
             raise ValueError("two\nlines")
 
-    result = extract(Page(b"<p>x", "http://a/", None), Broken(), Transcript())
+    result = extract(Page(b"<p>x", "http://a/", None), Broken(), FINGERPRINTER)
     assert result.reason == "failed"
     assert result.detail is not None
     assert result.detail.startswith(f"ValueError: two lines ({__file__}:")
@@ -144,3 +139,23 @@ def test_deep_page_keeps_the_text_that_the_extractor_would_lose() -> None:
     html = nested(300).decode()
     assert "Below." not in (load_extractor("trafilatura")(html, None) or "")
     assert "Below." in text_of(Case("", html.encode()), "trafilatura")[0]
+
+
+def test_the_text_is_kept_only_if_asked_for_and_is_what_was_signed() -> None:
+    page, plain = Page(article(ENGLISH).encode(), "http://a/", None), load_extractor("plain")
+    asked, not_asked = (extract(page, plain, FINGERPRINTER, keep_text=keep) for keep in (True, False))
+    assert not_asked.text is None
+    assert asked.text == plain(article(ENGLISH), None)
+    assert asked.signature == not_asked.signature == FINGERPRINTER.signature(asked.text or "")
+    nothing = extract(Page(b"<p> </p>", "http://a/", None), plain, FINGERPRINTER, keep_text=True)
+    assert (nothing.text, nothing.reason) == (None, "no_text")
+
+
+@pytest.mark.parametrize("name", ["trafilatura", "resiliparse"])
+def test_extractors_keep_the_sentences_only(name: str) -> None:
+    """Captions, menus and bylines that an extractor leaves in are what two copies of an article differ in."""
+    paragraphs = "".join(
+        f"<p>{ENGLISH} ({number}).</p><p>Photo: the harbour, {number}</p>" for number in range(4)
+    )
+    text = load_extractor(name)(f"<html><body><article>{paragraphs}</article></body></html>", None) or ""
+    assert [line for line in text.split("\n") if line.strip()] == [f"{ENGLISH} ({n})." for n in range(4)]

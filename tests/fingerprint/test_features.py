@@ -23,8 +23,9 @@ def test_values_are_plain_and_make_the_same_features_again() -> None:
         ({"sketch_shingle": 0}, "at least 1"),
         ({"weight": "idf"}, "set, sqrt, log, tf"),
         ({"min_paragraph": -1}, "min_paragraph"),
-        ({"number_weight": 0}, "number_weight"),
-        ({"version": 2}, "version"),
+        ({"units": "letters"}, "tokens, characters, not 'letters'"),
+        ({"version": 1}, "version 2, not 1"),
+        ({"version": 3}, "version 2, not 3"),
     ],
 )
 def test_a_wrong_value_is_refused(values: dict[str, object], named: str) -> None:

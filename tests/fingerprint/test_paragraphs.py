@@ -21,7 +21,7 @@ def test_a_sentence_is_about_as_long_in_every_script(sentence: str) -> None:
 
 @pytest.mark.parametrize("sentence", [ENGLISH, CHINESE, JAPANESE, KOREAN, RUSSIAN, THAI])
 def test_short_lines_around_an_article_are_dropped(sentence: str) -> None:
-    article = "\n".join([sentence * 2] * 4)
+    article = "\n".join([sentence * 2] * 6)
     assert long_paragraphs(f"share\n{article}\n10 comments", 80) == article
 
 

@@ -1,0 +1,101 @@
+"""Shingles lengthened from shorter ones are those made anew, whatever was asked for before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.fingerprint import hashing
+from scrapy_neardup.fingerprint.hashing import TokenHashes, roll, shingle
+from scrapy_neardup.fingerprint.normalise import normalise
+from scrapy_neardup.fingerprint.terms import Terms
+from scrapy_neardup.fingerprint.tokens import tokenise
+
+HASHES = TokenHashes(0)
+WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "12", "日", "本", "か", "な", "ไ"]), max_size=30).map(
+    " ".join
+)
+
+
+def terms_of(text: str) -> Terms:
+    tokens = tokenise(normalise(text))
+    return Terms(tokens, HASHES.many(tokens.words))
+
+
+@given(WORDS, st.lists(st.tuples(st.integers(1, 14), st.integers(1, 14)), min_size=1, max_size=8))
+def test_shingles_of_any_sizes_in_any_order(text: str, sizes: list[tuple[int, int]]) -> None:
+    made = terms_of(text)
+    unspaced = 2 * int(made.tokens.unspaced.sum()) > len(made.hashes)
+    for words, characters in sizes:
+        expected = shingle(made.hashes, characters if unspaced else words)
+        assert made.shingles(words, characters).tolist() == expected.tolist()
+        assert made.shingles(words).tolist() == shingle(made.hashes, words).tolist()
+
+
+@given(WORDS, st.integers(1, 6), st.integers(0, 6))
+def test_rolling_on_is_rolling_once(text: str, start: int, more: int) -> None:
+    hashes = terms_of(text).hashes
+    if len(hashes) >= start + more:
+        longer = roll(shingle(hashes, start), hashes, start, start + more)
+        assert longer.tolist() == shingle(hashes, start + more).tolist()
+
+
+def test_longer_shingles_take_up_where_shorter_ones_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    mixed = []
+
+    def counting(hashes: np.ndarray) -> np.ndarray:
+        mixed.append(len(hashes))
+        return original(hashes)
+
+    original = hashing.mix
+    monkeypatch.setattr(hashing, "mix", counting)
+    made = terms_of(" ".join(f"w{number}" for number in range(50)))
+    made.shingles(5)
+    made.shingles(8)
+    made.shingles(5)
+    assert mixed == [46] * 4 + [43] * 3  # seven rounds in all, not eleven
+
+
+@pytest.mark.parametrize(
+    ("text", "unspaced", "count"),
+    [
+        ("the cat sat", False, 3),
+        ("日本語です", True, 3),
+        ("日本 the", True, 2),
+        ("日 the", False, 2),
+        ("日本 the cat", False, 3),
+        ("ไทย", True, 2),
+        ("", False, 0),
+    ],
+)
+def test_scripts_without_spaces(text: str, unspaced: bool, count: int) -> None:
+    made = terms_of(text)
+    assert (made.unspaced, made.count) == (unspaced, count)
+
+
+def test_sizes_of_scripts_without_spaces() -> None:
+    chinese, english = (
+        terms_of("市政府周二通过了计划"),
+        terms_of("the council agreed to a plan on tuesday night"),
+    )
+    assert chinese.shingles(5, 6).tolist() == shingle(chinese.hashes, 6).tolist()
+    assert english.shingles(5, 6).tolist() == shingle(english.hashes, 5).tolist()
+    assert len(chinese.shingles(5, 6)) == 10 - 6 + 1
+
+
+def test_a_text_shorter_than_its_shingles_makes_one() -> None:
+    for text in ("the", "the cat", "the cat sat on"):
+        assert len(terms_of(text).shingles(5)) == 1
+    assert len(terms_of("").shingles(5)) == 0
+    assert terms_of("the cat").shingles(5).tolist() == shingle(terms_of("the cat").hashes, 2).tolist()
+
+
+def test_votes_of_syllables_are_pairs() -> None:
+    made = terms_of("the かな 日")
+    the, ka, na, sun = made.hashes.tolist()
+    assert sorted(made.votes(1).tolist()) == sorted(
+        [the, sun, *shingle(np.array([ka, na], np.uint64), 2).tolist()]
+    )
+    assert made.votes(2).tolist() == made.shingles(2).tolist()

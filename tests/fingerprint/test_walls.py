@@ -1,0 +1,206 @@
+"""Walls are told by what they say, in many languages; ordinary short texts are not, nor long ones about walls."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_neardup.fingerprint import Fingerprinter
+from scrapy_neardup.fingerprint.walls import LONGEST
+
+FINGERPRINTER = Fingerprinter()
+
+WALLS = {
+    "captcha en": """Just a moment
+Before you go on, please prove that you are human. We have noticed unusual traffic from your network.
+Tick the box and solve the captcha below to return to the page you asked for. Reference ID 8a31-fe02.""",
+    "denied en": """Access denied
+You do not have permission to open this address on this server. Your request looks like automated requests from a
+script. If you think that you have been blocked by mistake, write to the owner of the site and name the Ray ID.""",
+    "script en": """Please enable JavaScript and cookies to continue
+This application needs a supported browser. It seems that JavaScript is disabled in yours, so nothing can be shown
+here. Change the settings of your browser and load the page again, or use another one.""",
+    "cookies en": """We value your privacy
+We and our partners use cookies and similar techniques to store information on your device, to measure how the site
+is used and to show advertising. With your consent we may read your location. Accept all. Reject all. Details are in
+the privacy policy.""",
+    "log in en": """Welcome back
+Please sign in to read this page. E-mail address. Password. Remember me. Forgot your password? Not a member yet?
+Create an account within a minute, it is free and you will get our letter every Friday morning.""",
+    "subscribe en": """You have read all of your free articles this month
+Subscribe to continue reading. From one pound a week, cancel at any time. Already a subscriber? Log in to your
+account and go on where you left off. Students and schools pay half.""",
+    "404 en": """Page not found
+Sorry, the page you requested cannot be found on this server. It may have moved, or you may have mistyped the address.
+Try searching for it, or return to the home page and follow the links from there.""",
+    "404 plain en": """404
+That page no longer exists. Try the search above, or go to the home page. If a link on our site has led you here,
+please let us know about it.""",
+    "cookies de": """Wir achten Ihre Privatsphäre
+Wir und unsere Partner verwenden Cookies, um die Nutzung der Seite zu messen und Anzeigen auszuwählen. Sie können
+alle akzeptieren oder Ihre Auswahl in den Einstellungen treffen. Mehr dazu steht im Datenschutz.""",
+    "captcha de": """Sicherheitsprüfung
+Bitte bestätigen Sie, dass Sie kein Roboter sind, und lösen Sie das Captcha. Danach geht es gleich weiter zu der Seite,
+die Sie aufgerufen haben. Ohne Eingabe endet die Sitzung in zehn Minuten.""",
+    "404 de": """Seite nicht gefunden
+Fehler 404: Die gewünschte Seite gibt es nicht oder nicht mehr. Bitte prüfen Sie die Adresse oder gehen Sie zur
+Startseite und suchen Sie dort weiter.""",
+    "log in de": """Anmelden
+Bitte melden Sie sich an, um diesen Beitrag zu lesen. E-Mail-Adresse, Kennwort, angemeldet bleiben. Haben Sie Ihr
+Passwort vergessen? Dann schicken wir Ihnen einen Link, mit dem Sie ein neues wählen.""",
+    "cookies fr": """Votre vie privée nous importe
+Nous et nos partenaires utilisons des cookies pour mesurer l'audience et vous proposer des contenus adaptés. Vous
+pouvez tout accepter, tout refuser ou régler vos choix un par un à tout moment.""",
+    "404 fr": """Page introuvable
+Erreur 404. La page demandée n'existe plus ou a changé d'adresse. Vérifiez le lien ou faites un retour à l'accueil
+pour poursuivre votre lecture.""",
+    "log in fr": """Connectez-vous
+Cet article est réservé à nos lecteurs inscrits. Adresse électronique, mot de passe. Mot de passe oublié ? Un lien vous
+sera envoyé pour en choisir un autre.""",
+    "cookies es": """Tu privacidad nos importa
+Utilizamos cookies propias y de terceros para medir el uso del sitio y mostrarte anuncios. Puedes aceptar todas o
+configurarlas. Más información en la política de privacidad.""",
+    "captcha es": """Comprobación de seguridad
+Marca la casilla «no soy un robot» y resuelve el captcha para continuar. Hemos detectado demasiadas visitas desde tu
+dirección en los últimos minutos.""",
+    "404 es": """Página no encontrada
+Error 404. El contenido que buscas ya no está aquí. Comprueba la dirección o vuelve a la portada para seguir leyendo.""",
+    "cookies ru": """Мы заботимся о ваших данных
+Сайт использует файлы cookie для сбора статистики. Мы и наши партнёры используем cookie, чтобы показывать рекламу.
+Продолжая работу с сайтом, вы соглашаетесь с тем, что написано в политике конфиденциальности.""",
+    "captcha ru": """Подтвердите, что вы не робот
+С вашего адреса поступает слишком много запросов. Включите JavaScript в настройках браузера, отметьте поле и
+введите символы с картинки.""",
+    "404 ru": """Страница не найдена
+Ошибка 404. Возможно, она была удалена или вы ошиблись в адресе. Вернитесь на главную страницу сайта и попробуйте
+поиск.""",
+    "captcha zh": """安全验证
+您的访问过于频繁，请输入图片中的验证码后继续访问。请完成人机验证，并确认浏览器已启用JavaScript。""",
+    "cookies zh": """隐私设置
+本网站使用Cookie来改善您的浏览体验并分析流量。您可以接受所有Cookie，也可以在设置中更改。详情见隐私政策。""",
+    "404 zh": """404
+抱歉，您访问的页面不存在，可能已被删除或改名。请检查网址，或返回首页继续浏览其他内容。""",
+    "log in ja": """会員限定の記事です
+続きを読むには、ログインしてください。クッキーを有効にしてから、メールアドレスと暗証番号を入力してください。""",
+    "captcha ar": """تحقق من الاتصال
+يرجى التأكد من أنك لست روبوت قبل المتابعة إلى الصفحة المطلوبة. نستخدم ملفات تعريف الارتباط لحفظ إجابتك، ثم اضغط زر تسجيل الدخول.""",
+}  # fmt: skip
+
+NOTES = {
+    "harbour": """The ferry to the islands leaves at seven instead of eight from Monday on, the harbour office said. Passengers
+with bicycles should be at the pier twenty minutes earlier. The timetable on the landing stage has been changed.""",
+    "robots at school": """Pupils of the grammar school have won the regional robot contest with a machine that sorts apples by
+colour. The jury praised its simple arm. In May the team of six will travel to the final in Leeds.""",
+    "obituary": """The former mayor Anna Holt has died at the age of ninety-one. She led the town for twelve years and had the old
+baths rebuilt. A service will be held on Thursday at eleven in St Mary's, the family asks for no flowers.""",
+    "room 404": """The choir rehearses in room 404 of the town hall until the church is dry again. New singers are welcome, above all
+tenors. Please return to the home of the choir in Mill Lane the scores that were lent out before Christmas.""",
+    "recipe": """Boil the potatoes in their skins, peel them while hot and cut them into thin slices. Pour over the broth, add
+vinegar, oil and chives, and let the salad stand for an hour. Serve it lukewarm, with bread.""",
+    "cookies for tea": """Aunt May's cookies use butter, brown sugar and a pinch of salt. Our cookies use oats in place of half of
+the flour. Bake them for twelve minutes, let them cool on the tray, and hide the tin from the children.""",
+    "court and privacy": """The court of appeal has ruled that a landlord may not film the stairs of the house. He had pointed to a
+theft of bicycles. The privacy of tenants weighs more, the judges said, and ordered the cameras to be taken down.""",
+    "closed road": """Bridge Street will be closed from nine on Sunday because of the marathon. Buses of lines 3 and 11 stop in Park Road.
+Residents can reach their houses by way of the mill. The road opens again at four in the afternoon.""",
+    "theft": """Thieves broke into a jeweller's in the High Street on Sunday night. The security check of the shop had been passed a
+week before. The owner put the damage at forty thousand pounds; the police are looking for a grey van.""",
+    "library": """The town library now lends tools as well: drills, saws and a sewing machine. Members can keep them for a week. To
+join, one has to create an account at the desk, with a passport and two pounds for the card.""",
+    "missing cat": """Missing since Tuesday: a black cat with one white paw, shy, answers to Minnie. She was last seen behind the station.
+If she could be in your cellar or shed, please look, and call the vet in Mill Lane at any hour.""",
+    "x-ray": """The clinic has a new X-ray ideal for children, which needs a tenth of the dose. Doctor Amin showed it to parents on
+Friday. Access denied was yesterday, he joked: small patients may now watch their own picture being made.""",
+    "match": """United beat Rovers by three goals to one at Park Lane. Hill scored twice before half-time and once after it, and Dunn
+saved a penalty. The crowd of 4,049 was the largest of the season. United stay third, two points behind.""",
+    "press": """Acme said on Monday that its plant in Leeds will make pumps for the new trains. The order is worth nine million pounds
+and keeps two hundred people in work until next year. Deliveries begin in the spring.""",
+    "portal": """Residents can now apply for a parking permit from home. They create an account on the council's pages, or log in to
+the one they have, and send a picture of the papers of their car. The permit comes by post within a week.""",
+    "numbers": """Tickets for the concert of 1404 Days are sold out, the box office said; call 404-555-0134 for those that are handed
+back. The hall could not be found by many visitors last time, so there will be signs at the station.""",
+    "denial": """Such a contract does not exist and never existed, the minister told parliament on Tuesday. The opposition had quoted
+from a draft of eleven pages. It wants to know by Friday who wrote it and where it was kept.""",
+    "museum": """The museum shows two hundred letters of the painter's sister, found in an attic last year. They are a broken link in
+what is known of his youth. The exhibition is open until May, closed on Mondays; admission is free.""",
+    "advice": """If your boiler makes a knocking noise, let the air out of the radiators first. Turn off the pump, open the valve a
+quarter of a turn and wait for water. If it may have moved out of true, leave it to a plumber.""",
+    "trade union": """The union and our partners in the port have agreed on a raise of four per cent, a speaker said. Members vote on it by
+Friday. The employers had offered three. Without your consent there will be no contract, he told them.""",
+    "software": """Version 4 of the editor opens large files faster and can compare two of them side by side. Macros written for version 3
+run unchanged. A supported browser is no longer needed for the manual, which now comes as a book.""",
+    "reception de": """Der Gemeinderat hat am Dienstag dem Neubau der Grundschule zugestimmt. Die Kosten liegen bei neun Millionen Euro,
+gebaut wird ab Mai. Eltern lobten den Entwurf; Kritik gab es am Weg zur Startseite der Turnhalle.""",
+    "datenschutz de": """Die Beauftragte für den Datenschutz hat ihren Bericht vorgelegt. Beschwerden über Kameras in Läden haben sich
+verdoppelt. Sie fordert mehr Stellen für ihre Behörde und raschere Verfahren in Brüssel.""",
+    "marché fr": """Le marché aux fleurs revient samedi sur la place de la mairie, après deux ans de travaux. Une trentaine de marchands
+sont attendus. La circulation sera coupée de six heures à quatorze heures.""",
+    "robot fr": """Une équipe de lycéens a construit un robot qui trie les déchets. Le jury a salué un projet simple et utile. Les élèves
+partiront en mai à Lyon pour la finale, avec l'aide de la commune.""",
+    "vino es": """La cosecha de este año será la menor de la década, según la cooperativa. La sequía de julio ha dejado las uvas pequeñas,
+aunque de buena calidad. Los precios subirán en torno a un diez por ciento.""",
+    "politics ru": """Известный политик посетил в субботу областной центр и вышел на главную площадь к избирателям. Он пообещал построить
+мост и новую школу. В понедельник политика ждут в соседнем районе, где закрывают завод.""",
+    "theatre ru": """Молодую актрису пригласили на главную роль в пьесе о жизни старого города. Премьера пройдёт в декабре. Политики в
+спектакле нет, говорит режиссёр, зато есть любовь, море и рыбный рынок.""",
+    "robot ru": """Это не робот, а человек в костюме, объяснили зрителям устроители праздника. Дети всё равно просили его поднять машину.
+Вечером в парке играл оркестр, а в десять часов был салют.""",
+    "port zh": """市政府周二宣布，旧港口的改造工程将于明年春季开工，预计需要三年时间。附近居民表示欢迎，但希望夜间施工能够减少噪音。鱼市场在施工期间照常营业。""",
+    "school zh": """本市三所小学将于九月启用新校舍，可容纳两千名学生。家长们周末参观了教室和操场。校长表示，新的图书馆每天开放到晚上七点，欢迎附近居民前来阅读。""",
+    "fish ja": """港の魚市場は来月から朝五時に開くことになった。観光客が増えたためで、組合は見学用の通路も新しく作るという。周辺の店からは歓迎の声が上がっている。""",
+    "council ar": """وافق المجلس البلدي يوم الثلاثاء على خطة لتجديد الميناء القديم خلال ثلاث سنوات. ورحب السكان بالقرار لكنهم طلبوا تخفيف الضجيج ليلا، وسيبقى سوق السمك مفتوحا طوال مدة العمل.""",
+}  # fmt: skip
+
+ABOUT_CAPTCHAS = """Why captchas are on the way out
+For twenty years a captcha was the answer to automated requests: read a crooked word, click on all the bridges, and
+you are let in. The tests were meant to show that you are human and not a robot. Programs now solve them faster than
+people do, and people are tired of them. A study of four hundred visitors found that one in six gave up when a
+security check came up before a purchase. Shops noticed unusual traffic less often than lost customers. Browser makers
+are therefore trying something else, by which a device vouches for its user without telling who that is. Critics fear
+that whoever has an old telephone or a rare system will read access denied more often. They also say that those who
+have been blocked seldom learn why. The proposal leaves it to every site what to do with the answer. Until it is
+agreed, most of us will go on counting traffic lights, and wonder whether the pole belongs to the light or not.
+Nobody knows, not even those who drew the squares."""
+
+ABOUT_COOKIES = """Fine for a cookie banner that could not be refused
+A publisher has to pay sixty thousand euros because its pages use cookies before a reader has chosen anything. The
+authority had looked at forty sites. On most of them it takes one click to accept all and five clicks to reject all,
+and on some there was no way at all to manage preferences. The law asks for your consent before anything is stored,
+and consent has to be as easy to refuse as to give. The publisher said that its privacy policy had named the
+advertisers, some three hundred of them, as our partners. The judges did not think that this was enough: nobody reads
+such a list. They also found that the cookie settings could only be changed by those who knew where to look, at the
+foot of a page, in grey on grey. The ruling can still be appealed. Lawyers expect that other publishers will change
+their banners in the coming weeks, since the sums grow with turnover. For readers little will change at first, for
+the banners stay, only with one more button."""
+
+
+@pytest.mark.parametrize("name", WALLS)
+def test_walls_are_told(name: str) -> None:
+    signature = FINGERPRINTER.signature(WALLS[name])
+    assert signature.tokens <= LONGEST
+    assert signature.wall
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_ordinary_notes_are_no_walls(name: str) -> None:
+    signature = FINGERPRINTER.signature(NOTES[name])
+    assert 20 <= signature.tokens <= LONGEST
+    assert not signature.wall
+
+
+@pytest.mark.parametrize("article", [ABOUT_CAPTCHAS, ABOUT_COOKIES])
+def test_articles_about_walls_are_none(article: str) -> None:
+    signature = FINGERPRINTER.signature(article)
+    assert signature.tokens > LONGEST
+    assert not signature.wall
+    # Their length is all that tells them from a wall.
+    assert FINGERPRINTER.signature(" ".join(article.split()[:130])).wall
+
+
+def test_links_around_a_short_article_make_no_wall() -> None:
+    """What is left out of the fingerprint says nothing about the text either."""
+    article = "\n".join([NOTES["harbour"], NOTES["match"], NOTES["museum"]]).replace("\n", " ")
+    links = "Log in to comment\nPrivacy policy\nCookie settings\nAccept cookies\nCreate an account"
+    bare, dressed = (FINGERPRINTER.signature(text) for text in (article, f"{links}\n{article}"))
+    assert bare.tokens == dressed.tokens <= LONGEST
+    assert not bare.wall
+    assert not dressed.wall
