@@ -93,15 +93,18 @@ class Detector:
         `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
         """
         options = load_scheme(scheme, tables=tables, distance=distance, threshold=threshold)
+        # Features that cannot be used must not leave an index behind that is made for them.
+        fingerprinter = Fingerprinter(features or Features(), secrets.randbits(32), options)
         wanted = Header(
             families=families(options),
             record=record(options),
             parameters={
                 **options.parameters,
-                "features": asdict(features or Features()),
+                "features": asdict(fingerprinter.features),
+                "segmenter": fingerprinter.segmenter,
                 "extractor": extractor,
             },
-            seed=secrets.randbits(32),
+            seed=fingerprinter.seed,
         )
         index = open_index(
             path,

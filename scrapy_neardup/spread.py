@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from .sites import site_keys
+
 #: A text of so many tokens at most, on so many sites besides the first, is a wall.
 LONGEST = 100
 SITES = 5
@@ -21,10 +23,10 @@ class Spread:
         """Take note that a copy of *url* with so many *tokens* is on *site*; tells whether that makes it a wall."""
         if tokens > LONGEST:
             return False
-        sites = self._sites.setdefault(url, set())
+        sites = self._sites.setdefault(url, set(site_keys([url]).tolist()))
         self._sites.move_to_end(url)
         if len(self._sites) > _FOLLOWED:
             self._sites.popitem(last=False)
-        if len(sites) < SITES:
+        if len(sites) <= SITES:
             sites.add(site)
-        return len(sites) >= SITES
+        return len(sites) > SITES

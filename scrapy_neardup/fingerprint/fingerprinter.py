@@ -53,6 +53,11 @@ class Fingerprinter:
     def __reduce__(self) -> tuple[type[Fingerprinter], tuple[Features, int, Scheme]]:
         return type(self), (self.features, self.seed, self.scheme)
 
+    @property
+    def segmenter(self) -> str:
+        """Name and version of the segmenter; empty if there is none."""
+        return self._segmenter.identity if self._segmenter is not None else ""
+
     def signature(self, text: str) -> Signature:
         """Fingerprint any text. The digest is of all of it, the rest of its long paragraphs."""
         text = normalise(text)

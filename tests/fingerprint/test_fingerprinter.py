@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import random
+import sys
+import types
 import unicodedata
 
 import numpy as np
@@ -11,18 +13,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrapy_neardup.candidates import Rules, entries, families, judge, record
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import (
-    BINS,
+    SCHEMES,
     Features,
     Fingerprinter,
     Signature,
     hamming,
+    load_scheme,
     simhash,
-    similarity,
-    verify,
 )
-from scrapy_neardup.fingerprint.hashing import CACHE_SIZE
+from scrapy_neardup.fingerprint.hashing import CACHE_SIZE, shingle
+from scrapy_neardup.fingerprint.normalise import normalise
+from scrapy_neardup.fingerprint.numbers import SIZE as NUMBERS_SIZE
+from scrapy_neardup.fingerprint.numbers import numbers, substituted
+from scrapy_neardup.fingerprint.sketch import SIZE, sketch
+from scrapy_neardup.fingerprint.tokens import tokenise
+from scrapy_neardup.index import Header
 
 FINGERPRINTER = Fingerprinter()
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -174,14 +182,16 @@ def text_of(sentences: list[str]) -> str:
     return "\n".join(" ".join(sentences[i : i + 6]) for i in range(0, len(sentences), 6))
 
 
-def compare(a: Signature, b: Signature) -> tuple[int, float, bool]:
-    """Distance, estimated Jaccard, and whether the verification says near."""
-    distance = hamming(a.fingerprint, b.fingerprint)
-    jaccard, containment = similarity(
-        a.sketch, a.shingles, np.frombuffer(b.sketch, np.uint8)[None], np.array([b.shingles])
-    )
-    near = verify(np.array([distance]), jaccard, containment, a.tokens, np.array([b.tokens]))
-    return distance, float(jaccard[0]), bool(near[0])
+def compare(a: Signature, b: Signature, urls: tuple[str, str] = ("", "")) -> tuple[int, float, str]:
+    """Distance, estimated Jaccard, and what the rule says if they are candidates: near, template or other."""
+    rules = Rules(load_scheme("simhash+anchors"))
+    header = Header(families(rules.scheme), record(rules.scheme), {}, 0)
+    records = entries([a, b], urls, header).records
+    same = np.array([True])
+    records["fingerprint"][:] = 0  # candidates in any case
+    found = judge(rules, records[0], records[1:], ~same, same * 1)
+    kind = "near" if found.near[0] else "template" if found.template[0] else "other"
+    return hamming(a.fingerprint, b.fingerprint), float(found.similarity[0]), kind
 
 
 @settings(deadline=None)
@@ -190,7 +200,8 @@ def test_any_text_has_a_signature(text: str, weight: str, shingle: int) -> None:
     signature = Fingerprinter(Features(weight=weight, shingle=shingle)).signature(text)  # type: ignore[arg-type]
     assert 0 <= signature.fingerprint < 2**64
     assert len(signature.digest) == 16
-    assert len(signature.sketch) == BINS
+    assert (len(signature.sketch), len(signature.numbers)) == (SIZE, NUMBERS_SIZE)
+    assert (len(signature.keys), signature.extra) == (32, b"")
     assert (signature.tokens > 0) == (signature.shingles > 0)
 
 
@@ -231,13 +242,13 @@ def test_light_edits_are_near_and_other_texts_are_not(language: str) -> None:
         original = FINGERPRINTER.signature(text_of(sentences))
         edited = FINGERPRINTER.signature(text_of([*sentences[:-1], article(language, seed + 500)[0]]))
         distance, jaccard, verified = compare(original, edited)
-        assert verified
+        assert verified == "near"
         assert jaccard > 0.85
         near += distance <= 3
         _, jaccard, verified = compare(
             original, FINGERPRINTER.signature(text_of(article(language, seed + 1000)))
         )
-        assert not verified
+        assert verified == "other"
         assert jaccard < 0.4
     assert near >= 16
 
@@ -252,24 +263,135 @@ def test_pages_of_one_template_with_other_numbers_are_not_near() -> None:
         )
 
     dice = random.Random(4)
+    kinds = set()
     for _ in range(200):
-        _, _, verified = compare(
-            FINGERPRINTER.signature(weather(dice)), FINGERPRINTER.signature(weather(dice))
-        )
-        assert not verified
+        pair = FINGERPRINTER.signature(weather(dice)), FINGERPRINTER.signature(weather(dice))
+        for urls in (("", ""), ("https://a.example/1", "https://a.example/2")):
+            kinds.add(compare(*pair, urls)[2])
+    assert "near" not in kinds
 
 
-def test_numbers_weigh_as_often_as_told() -> None:
-    words = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(200)]
-    one_word, one_number = [*words[:100], "other", *words[101:]], [*words[:100], "2", *words[101:]]
-    numbered = [*words[:100], "1", *words[101:]]
-    for weight in (1, 4):
-        fingerprinter = Fingerprinter(Features(number_weight=weight))
-        assert fingerprinter.signature(" ".join(one_word)).shingles == 198
-        assert fingerprinter.signature(" ".join(one_number)).shingles == 195 + 3 * weight
-        _, jaccard, _ = compare(*(fingerprinter.signature(" ".join(t)) for t in (numbered, one_number)))
-        exact = 195 / (195 + 6 * weight)
-        assert abs(jaccard - exact) < 4 * (exact * (1 - exact) / BINS) ** 0.5
+def test_parts_of_a_signature_are_made_of_the_same_tokens() -> None:
+    text = text_of(article("english", 2)) + "\nOf 1200 people, 37 came on 12 May, said no 9 of the 1st row."
+    signature = FINGERPRINTER.signature(text)
+    tokens = tokenise(normalise(text))
+    hashes = FINGERPRINTER._hashes.many(tokens.words)
+    assert (signature.sketch, signature.shingles) == sketch(shingle(hashes, 5))
+    assert signature.numbers == numbers(hashes[tokens.numbers])
+    assert sum(byte.bit_count() for byte in signature.numbers) == len({"1200", "37", "12", "9", "1st"})
+    least = np.frombuffer(signature.keys, "<u8")
+    assert set(least.tolist()) <= set(shingle(hashes, 8).tolist())
+
+
+def test_numbers_that_were_replaced_are_counted_and_those_left_out_are_not() -> None:
+    def of(text: str) -> np.ndarray:
+        return np.frombuffer(FINGERPRINTER.signature(text).numbers, np.uint8)
+
+    text = "In 2024 the 3 mills made 512 tons, 40 more than in 2023."
+    assert float(substituted(of(text), of(text.upper()))[0]) == 0
+    assert float(substituted(of(text), of("In 2024 the 3 mills made 512 tons."))[0]) == 0
+    assert float(substituted(of(text), of(text + " By 2030 it will be 900."))[0]) == 0
+    missing, fewer = substituted(of(text), of(text.replace("512", "618").replace("40", "77")))
+    assert float(fewer) == 5
+    assert abs(float(missing) - 2) <= 0.5
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_schemes_add_keys_of_their_own_and_change_nothing_else(scheme: str) -> None:
+    text = text_of(article("russian", 7))
+    made = load_scheme(scheme)
+    signature, plain = (Fingerprinter(scheme=each).signature(text) for each in (made, load_scheme("simhash")))
+    assert len(signature.keys) == 8 * made.keys
+    assert len(signature.extra) == np.dtype(list(made.record)).itemsize
+    assert (plain.keys, plain.extra) == (b"", b"")
+    for name in ("fingerprint", "digest", "tokens", "shingles", "sketch", "numbers", "wall"):
+        assert getattr(signature, name) == getattr(plain, name)
+    again = pickle.loads(pickle.dumps(Fingerprinter(scheme=made, seed=3)))
+    assert again.signature(text) == Fingerprinter(scheme=made, seed=3).signature(text)
+    assert signature.keys != again.signature(text).keys or not made.keys
+
+
+def test_features_of_characters() -> None:
+    text = text_of(article("english", 4))
+    marks = [
+        Fingerprinter(Features(units="characters", shingle=n)).signature(text).fingerprint for n in (3, 5)
+    ]
+    assert len({*marks, FINGERPRINTER.signature(text).fingerprint}) == 3
+    # A typing error changes few of the characters' shingles.
+    other = text.replace("council", "counsil", 1)
+    assert (
+        hamming(Fingerprinter(Features(units="characters", shingle=3)).signature(other).fingerprint, marks[0])
+        <= 8
+    )
+
+
+def test_stop_words_are_left_out() -> None:
+    text = text_of(article("english", 5))
+    without = Fingerprinter(Features(stop_words="en,de"))
+    kept = [word for word in tokenise(normalise(text)).words if word not in without._stop_words]
+    signature = without.signature(text)
+    assert 0 < len(kept) < FINGERPRINTER.signature(text).tokens
+    assert signature.tokens == len(kept)
+    assert signature.fingerprint == FINGERPRINTER.signature(" ".join(kept)).fingerprint
+    assert signature.sketch == FINGERPRINTER.signature(" ".join(kept)).sketch
+    # The digest is of what was written.
+    assert signature.digest == FINGERPRINTER.signature(text).digest
+    with pytest.raises(ConfigurationError, match="No stop words for xx"):
+        Fingerprinter(Features(stop_words="xx"))
+
+
+class Pairs:
+    """A segmenter for the tests: words of two characters."""
+
+    identity = "pairs 1"
+
+    def cut(self, text: str) -> list[str]:
+        return [run[i : i + 2] for run in text.split("\n") for i in range(0, len(run), 2)]
+
+
+class NoIdentity:
+    def cut(self, text: str) -> list[str]:
+        return [text]
+
+
+@pytest.fixture
+def own_segmenters(monkeypatch: pytest.MonkeyPatch) -> str:
+    module = types.ModuleType("own_segmenters")
+    module.Pairs, module.pairs, module.NoIdentity, module.number = Pairs, Pairs(), NoIdentity, 7  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "own_segmenters", module)
+    return "own_segmenters"
+
+
+@pytest.mark.parametrize("name", ["Pairs", "pairs"])
+def test_a_segmenter_by_its_import_path(own_segmenters: str, name: str) -> None:
+    text = "市政府周二通过了计划，" * 6
+    words = Fingerprinter(Features(segmenter=f"{own_segmenters}:{name}")).signature(text)
+    assert words.tokens == 30  # of 60 characters, in twos
+    spaced = " ".join(Pairs().cut(text.replace("，", "\n").strip()))
+    assert words.tokens == len(spaced.split())
+    assert words.fingerprint != FINGERPRINTER.signature(text).fingerprint
+
+
+def test_rjieba_by_its_name() -> None:
+    text = "我们中出了一个叛徒。" * 10
+    signature = Fingerprinter(Features(segmenter="rjieba")).signature(text)
+    assert signature.tokens == 5 * 10
+    assert FINGERPRINTER.signature(text).tokens == 9 * 10 // 2
+
+
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [
+        ("no_such_package.cut", "cannot be imported"),
+        ("own_segmenters:missing", "cannot be imported"),
+        ("own_segmenters:number", "needs a method cut and a text identity"),
+        ("own_segmenters:NoIdentity", "needs a method cut and a text identity"),
+        ("!", "cannot be imported"),
+    ],
+)
+def test_what_is_no_segmenter_is_refused(own_segmenters: str, path: str, remedy: str) -> None:
+    with pytest.raises(ConfigurationError, match=remedy):
+        Fingerprinter(Features(segmenter=path))
 
 
 def test_words_and_han_vote_one_by_one_and_syllables_in_pairs() -> None:
@@ -311,7 +433,7 @@ def test_pickles_without_its_cache() -> None:
     text = " ".join(str(i) for i in range(CACHE_SIZE + 10))
     signature = fingerprinter.signature(text)
     pickled = pickle.dumps(fingerprinter)
-    assert len(pickled) < 400
+    assert len(pickled) < 500
     copy = pickle.loads(pickled)
     assert (copy.features, copy.seed) == (fingerprinter.features, 9)
     assert copy.signature(text) == signature

@@ -1,0 +1,100 @@
+"""A site is what was registered, else host and port; it is read off the URL, and nothing is fetched for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.sites import UNKNOWN, site_keys
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def site(url: str) -> int:
+    (key,) = site_keys([url]).tolist()
+    return int(key)
+
+
+@pytest.mark.parametrize(
+    ("url", "other"),
+    [
+        ("https://example.com/a", "http://www.example.com/b?c#d"),
+        ("https://news.example.com/", "https://sport.example.com/"),
+        ("https://example.com:8443/", "https://example.com/"),
+        ("https://EXAMPLE.com/", "https://example.COM/"),
+        ("https://user:secret@example.com/", "https://example.com/"),
+        ("https://a@b@example.com/", "https://example.com/"),
+        ("https://news.example.co.uk/", "https://www.example.co.uk/"),
+        ("https://a.b.example.com.au/", "https://example.com.au/"),
+        ("https://news.пример.рф/", "https://пример.рф/"),
+        ("https://one.github.io/", "https://two.github.io/"),  # registered: github.io
+        ("ftp://example.com/x", "https://example.com/"),
+        ("http://127.0.0.1:8000/a", "http://127.0.0.1:8000/b"),
+        ("http://localhost:8000/a", "http://localhost:8000/b"),
+        ("http://[::1]:80/a", "http://[::1]:80/b"),
+        ("http://intranet/a", "http://intranet/b"),
+        ("http://co.uk/a", "http://co.uk/b"),
+    ],
+)
+def test_of_one_site(url: str, other: str) -> None:
+    assert site(url) == site(other) != UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("url", "other"),
+    [
+        ("https://example.com/", "https://example.org/"),
+        ("https://one.co.uk/", "https://two.co.uk/"),
+        ("https://one.com.au/", "https://two.com.au/"),
+        ("http://127.0.0.1:8000/", "http://127.0.0.1:8001/"),
+        ("http://127.0.0.1/", "http://127.0.0.2/"),
+        ("http://10.0.0.1/", "http://10.1.0.1/"),
+        ("http://localhost:8000/", "http://localhost:8001/"),
+        ("http://[::1]/", "http://[::2]/"),
+        ("https://example.com/example.org", "https://example.org/example.com"),
+        ("https://example.com@evil.example/", "https://example.com/"),
+    ],
+)
+def test_of_two_sites(url: str, other: str) -> None:
+    assert UNKNOWN != site(url) != site(other) != UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "url", ["", "/path", "example.com/a", "data:,text", "file:///tmp/a.html", "about:blank", "http://[bad"]
+)
+def test_without_a_host_the_site_is_unknown(url: str) -> None:
+    assert site(url) == UNKNOWN
+
+
+@given(st.lists(st.one_of(st.text(), st.text().map("https://".__add__), st.text().map("http://[".__add__))))
+def test_any_text_has_a_key_of_32_bits(urls: list[str]) -> None:
+    keys = site_keys(urls)
+    assert keys.dtype == "uint32"
+    assert keys.tolist() == [site(url) for url in urls]
+
+
+def test_surrogates_are_no_trouble() -> None:
+    assert site("https://\udcff.example/") != UNKNOWN
+
+
+def test_nothing_is_fetched_nor_written(tmp_path: Path) -> None:
+    script = (
+        "import socket\n"
+        "def refuse(*args, **kwargs): raise AssertionError('a socket was opened')\n"
+        "socket.socket.connect = socket.getaddrinfo = socket.create_connection = refuse\n"
+        "from scrapy_neardup.sites import site_keys\n"
+        "a, b = site_keys(['https://a.example.co.uk/', 'https://b.example.co.uk/'])\n"
+        "assert a == b\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}, check=False,
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
