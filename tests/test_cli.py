@@ -101,14 +101,14 @@ def crawl(path: Path, *, adding: bool = False) -> Iterator[subprocess.Popen[str]
 
 
 def damage(path: Path) -> None:
-    """Flip a bit in the keys of a block."""
+    """Flip a bit in the keys of a block of the log."""
 
     def flip(transaction: Any) -> None:
-        with transaction.cursor(environment.databases["documents"]) as cursor:
+        with transaction.cursor(environment.databases["log"]) as cursor:
             assert cursor.first()
             key, value = bytes(cursor.key()), bytearray(cursor.value())
         value[20] ^= 1
-        transaction.put(key, value, db=environment.databases["documents"])
+        transaction.put(key, value, db=environment.databases["log"])
 
     with opened(path) as (environment, _):
         environment.write(flip)
@@ -197,8 +197,8 @@ def test_info(tmp_path: Path) -> None:
     facts = json.loads(run("index", "info", path, "--json").output)
     assert (facts["documents"], facts["added"], facts["removed"], facts["backlog"]) == (8, 9, 1, 9)
     assert facts["extractor"] == "plain 1"
-    assert facts["scheme"] == "simhash"
-    assert facts["tables"] == [4, 1, 1]
+    assert facts["scheme"] == "simhash+anchors"
+    assert facts["tables"] == [1, 1, 4, 1]
     assert facts["bytes_file"] == (path / "data.mdb").stat().st_size
     assert facts["bytes_per_document"] == round(facts["bytes_used"] / 8, 1)
     assert facts["oldest"][:10] == time.strftime("%Y-%m-%d", time.gmtime(time.time() - 30 * DAY))
@@ -340,8 +340,9 @@ def test_forget_after_folds_and_merges_counts_each_document_once(tmp_path: Path)
 def test_compact_shrinks_and_loses_nothing(index: Path) -> None:
     with closing(open_index(index, None)) as opened_index:
         count = 20_000
+        keys = np.random.default_rng(1).integers(0, 2**64, (opened_index.header.keys, count), np.uint64)
         records = np.zeros(count, opened_index.header.dtype)
-        keys = np.random.default_rng(1).integers(0, 2**64, (3, count), np.uint64)
+        records["sketch"][:, :8] = np.arange(count, dtype=">u8").view("u1").reshape(count, 8) + 17
         numbers = opened_index.add(
             Documents(keys, records, [f"https://bulk.example/{n}" for n in range(count)])
         )
@@ -359,8 +360,8 @@ def test_compact_shrinks_and_loses_nothing(index: Path) -> None:
     assert (index / "data.mdb").stat().st_mode & 0o777 == 0o640
     assert not list(index.glob("compact-*"))
     data = (index / "data.mdb").read_bytes()
-    assert b"https://bulk.example/19999" in data
-    assert b"https://bulk.example/19998" not in data
+    assert records["sketch"][-1, :8].tobytes() in data
+    assert records["sketch"][-2, :8].tobytes() not in data
     assert run("index", "check", index).exit_code == 0
     assert stored(index, range(12)) == set(range(12))
     fill(index, range(12, 20))
@@ -371,7 +372,7 @@ def test_compact_shrinks_and_loses_nothing(index: Path) -> None:
 def test_compact_keeps_the_old_file_if_the_disk_is_full(index: Path) -> None:
     with closing(open_index(index, None)) as opened_index:
         records = np.zeros(5000, opened_index.header.dtype)
-        keys = np.random.default_rng(1).integers(0, 2**64, (3, 5000), np.uint64)
+        keys = np.random.default_rng(1).integers(0, 2**64, (opened_index.header.keys, 5000), np.uint64)
         opened_index.add(Documents(keys, records, [f"https://bulk.example/{n}" for n in range(5000)]))
     run("index", "compact", index)
     size = (index / "data.mdb").stat().st_size

@@ -12,10 +12,11 @@ import lmdb
 import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index.blocks import encode_block
 from scrapy_neardup.index.directory import DATA, LOCK
 from scrapy_neardup.index.maintenance import merge_all, reading
 from scrapy_neardup.index.runs import STEP
-from scrapy_neardup.index.storage import encode_block, number_key
+from scrapy_neardup.index.storage import number_key
 
 from .documents import sound_blocks
 from .opening import alone, environment_of, reading_ahead, require_sound
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.index import Documents, Header
+    from scrapy_neardup.index import Header, Stored
     from scrapy_neardup.index.environment import Environment
 
 #: Begins the names of the directories for copies; one that is left was of a process that died.
@@ -93,8 +94,7 @@ def _purge(environment: Environment, header: Header) -> None:
     environment.write(work)
 
 
-def _blanked(documents: Documents, rows: NDArray[np.int64]) -> bytes:
-    documents.keys[:, rows] = 0
+def _blanked(documents: Stored, rows: NDArray[np.int64]) -> bytes:
     documents.records[rows] = np.zeros((), documents.records.dtype)
     for row in rows.tolist():
         documents.urls[row] = ""

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.index import Documents, Header
+    from scrapy_neardup.index import Header, Stored
     from scrapy_neardup.index.snapshot import Snapshot
 
 
 def live_documents(
     reader: Snapshot, progress: Callable[[int, int], None]
-) -> Iterator[tuple[NDArray[np.int64], Documents]]:
+) -> Iterator[tuple[NDArray[np.int64], Stored]]:
     """Yield the numbers (int64[n]) and contents of all that was stored and not removed, block by block.
 
     The log keeps what was removed: only the runs know what is left.
@@ -43,10 +43,10 @@ def live_documents(
             progress(first + len(documents.urls) - oldest, state.next - oldest)
 
 
-def sound_blocks(reader: Snapshot, start: int, stop: int) -> Iterator[tuple[int, Documents]]:
+def sound_blocks(reader: Snapshot, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
     """Yield what `Snapshot.blocks` does. Raises `IndexCorrupted` for whatever cannot be a block."""
     try:
-        yield from reader.blocks(start, stop, check=True)
+        yield from reader.blocks(start, stop)
     except (ValueError, struct.error) as error:
         raise IndexCorrupted(
             f"A block of documents cannot be decoded ({error}): run `scrapy-neardup index check`."

@@ -71,6 +71,7 @@ def print_description(facts: dict[str, Any]) -> None:
             ("runs", len(facts["runs"])),
             ("space used", size(facts["bytes_used"]) + (f", {size(each)} a document" if each else "")),
             ("... by the log", size(facts["bytes_log"])),
+            ("... by records and URLs", size(facts["bytes_documents"])),
             ("... by the tables", size(facts["bytes_tables"])),
             ("... free for reuse", size(facts["bytes_reusable"])),
             ("size of the file", size(facts["bytes_file"])),
@@ -109,7 +110,8 @@ def _space(environment: Environment, documents: int) -> dict[str, Any]:
     return {
         "bytes_used": size,
         "bytes_per_document": round(size / documents, 1) if documents else None,
-        "bytes_log": used["documents"],
+        "bytes_log": used["log"],
+        "bytes_documents": used["documents"],
         "bytes_tables": used["runs"],
         "bytes_reusable": max(0, size - sum(used.values())),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Documents, Index, Matches
+from .base import Documents, Index, Matches, Stored
 from .fingerprints import FingerprintIndex
 from .header import Header
 from .lmdb import LmdbIndex
@@ -17,5 +17,6 @@ __all__ = [
     "LmdbIndex",
     "Matches",
     "MemoryIndex",
+    "Stored",
     "open_index",
 ]

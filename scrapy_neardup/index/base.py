@@ -61,8 +61,28 @@ FEW = 32
 NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
 
 
+class Stored(NamedTuple):
+    """What is stored of some documents beside their keys, row by row."""
+
+    #: The record of each, of the dtype that the index was made with.
+    records: NDArray[Any]
+    #: The URL of each.
+    urls: list[str]
+
+    def take(self, rows: NDArray[np.int64] | slice) -> Stored:
+        """Return some of the rows, in the order of *rows*."""
+        return Stored(self.records[rows], _take(self.urls, rows))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Stored]) -> Stored:
+        """Return the rows of all *parts*, of which there must be one."""
+        return cls(
+            np.concatenate([part.records for part in parts]), [url for part in parts for url in part.urls]
+        )
+
+
 class Documents(NamedTuple):
-    """What is stored of some documents, row by row."""
+    """Some documents to be stored, row by row."""
 
     #: The keys of each family, one family after another: uint64[keys, n].
     keys: NDArray[np.uint64]
@@ -73,8 +93,12 @@ class Documents(NamedTuple):
 
     def take(self, rows: NDArray[np.int64] | slice) -> Documents:
         """Return some of the rows, in the order of *rows*."""
-        urls = self.urls[rows] if isinstance(rows, slice) else [self.urls[row] for row in rows.tolist()]
-        return Documents(self.keys[:, rows], self.records[rows], urls)
+        return Documents(self.keys[:, rows], self.records[rows], _take(self.urls, rows))
+
+    @property
+    def stored(self) -> Stored:
+        """What remains without the keys."""
+        return Stored(self.records, self.urls)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Documents]) -> Documents:
@@ -84,6 +108,10 @@ class Documents(NamedTuple):
             np.concatenate([part.records for part in parts]),
             [url for part in parts for url in part.urls],
         )
+
+
+def _take(urls: list[str], rows: NDArray[np.int64] | slice) -> list[str]:
+    return urls[rows] if isinstance(rows, slice) else [urls[row] for row in rows.tolist()]
 
 
 class Index(Protocol):
@@ -105,7 +133,7 @@ class Index(Protocol):
         0: a stock phrase tells nothing and matches much.
         """
 
-    def fetch(self, documents: NDArray[np.int64]) -> Documents:
+    def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """Return what is stored of *documents*, in their order; they must come from a search just made."""
 
     def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Any) -> int:

@@ -1,16 +1,16 @@
-"""Verifies an index on disk from end to end: state, log, every partition of every run, and each against the other.
+"""Verifies an index on disk from end to end: state, log, documents, every partition of every run.
 
-The log and the tables are read once each. Whether a table files the documents of the log under their own keys is
-decided by sums of 64-bit hashes of (document, key), which do not depend on order, so that memory holds one byte a
-document of one run and nothing else: any difference shows, but for one case in 2**64.
+All is read once, and each checksum verified. A run says which documents it holds: each must be in a block, and no
+other in a table. Tables of one family must file the same documents under the same keys.
 
-What a killed process leaves behind without harm is no problem: partitions of a run that was never finished, which
-the next upkeep sweeps away.
+What a killed process leaves behind without harm is no problem: partitions of a run that was never finished and
+blocks of documents not yet in a run, which the next upkeep sweeps away.
 """
 
 from __future__ import annotations
 
 import struct
+import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,15 +19,14 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
 
-from .faults import entries_fault, state_faults
+from .blocks import decode_block, decode_logged
+from .faults import partition_fault, state_faults
 from .log import MAX_DOCUMENTS
 from .removed import read_removed
-from .sorted import flatten
 from .storage import (
     HELD,
     Run,
     State,
-    decode_block,
     decode_entries,
     decode_held,
     key_number,
@@ -36,6 +35,7 @@ from .storage import (
     partition_key,
     read_state,
 )
+from .sums import Sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,23 +79,10 @@ def find_problems(
 
 @dataclass(slots=True)
 class _Table:
-    """What one table of a run holds."""
+    """What one table of a run holds, and its partitions by what is wrong with them."""
 
-    count: int = 0
-    #: Sums of hashes of the documents, and of the documents with their keys.
-    documents: int = 0
-    entries: int = 0
-    #: Partitions by what is wrong with them.
+    sums: Sums = field(default_factory=Sums)
     faults: dict[str, list[int]] = field(default_factory=dict)
-
-    def add(self, documents: NDArray[np.uint32], keys: NDArray[np.uint64]) -> None:
-        hashed = _mix(documents.astype(np.uint64))
-        self.count += len(keys)
-        self.documents = (self.documents + int(hashed.sum())) % (1 << 64)
-        self.entries = (self.entries + int(_mix(hashed ^ keys).sum())) % (1 << 64)
-
-    def fault(self, what: str, partition: int) -> None:
-        self.faults.setdefault(what, []).append(partition)
 
 
 class _Check:
@@ -110,10 +97,6 @@ class _Check:
         self._transaction = transaction
         self._databases = environment.databases
         self._state: State = read_state(environment, transaction)
-        #: Family, number within the family.
-        self._tables = [
-            (place, table) for place, f in enumerate(header.families) for table in range(len(f.tables))
-        ]
         self._progress = progress
         self._done = self._total = 0
 
@@ -124,22 +107,22 @@ class _Check:
             return
         state = self._state
         entries = sum(len(family.tables) * family.keys for family in self._header.families)
-        self._total = sum(run.documents * (entries + 1) for run in state.runs)
-        self._total += state.next - state.folded
+        self._total = sum(run.documents * (entries + 1) for run in state.runs) + state.next - state.folded
         dead = read_removed(self._transaction, self._databases["dead"])
         if len(dead) and dead[-1] >= state.next:
             yield Problem("dead", f"Document {dead[-1]} is marked as removed, and was never added.")
         yield from self._keys()
         for run in state.runs:
             yield from self._run(run, dead[(dead >= run.start) & (dead < run.stop)])
-        rest = np.ones(state.next - state.folded, bool)
-        _, problems = self._log(state.folded, rest)
-        yield from problems
+        yield from self._blocks("log", state.folded, np.ones(state.next - state.folded, bool))
+        self._advance(self._total - self._done)  # fewer entries than could be, where keys are missing
 
     def _keys(self) -> Iterator[Problem]:
         """Look for blocks and partitions that belong to nothing and will be in the way."""
         state = self._state
-        with self._transaction.cursor(self._databases["documents"]) as cursor:
+        with self._transaction.cursor(self._databases["log"]) as cursor:
+            if cursor.first() and (number := key_number(cursor.key())) < state.folded:
+                yield Problem("log", f"A block begins with document {number}, which is in a run.")
             if state.next < MAX_DOCUMENTS and cursor.set_range(number_key(state.next)):
                 number = key_number(cursor.key())
                 yield Problem("log", f"A block begins with document {number}, which the state does not know.")
@@ -161,14 +144,15 @@ class _Check:
                         yield Problem(f"run {number}", f"It has {extra} partitions too many.")
                 found = cursor.set_range(partition_key(number + 1, 0, 0))
 
-    def _partitions(self, run: Run, place: int) -> int:
+    def _partitions(self, run: Run, table: int) -> int:
         """Return how many partitions the table with this number has."""
-        if place < len(self._tables):
-            return 1 << run.cut(self._header.families[self._tables[place][0]])
-        return int(place == HELD)
+        for family, stop in zip(self._header.families, self._header.first_table[1:], strict=True):
+            if table < stop:
+                return 1 << run.cut(family)
+        return int(table == HELD)
 
     def _run(self, run: Run, dead: NDArray[np.int64]) -> Iterator[Problem]:
-        """Compare the tables of a run with what it should hold, and with the log."""
+        """Compare the blocks and tables of a run with what it should hold, and with each other."""
         where = f"run {run.id}"
         try:
             data = self._transaction.get(partition_key(run.id, HELD, 0), b"", db=self._databases["runs"])
@@ -184,101 +168,81 @@ class _Check:
                 where,
                 f"{len(lost)} documents are marked as removed, the first {dead[lost[0]]}, and not there.",
             )
-        logged, problems = self._log(run.start, held)
-        yield from problems
-        for place, (family, table) in enumerate(self._tables):
-            content = self._table(run, place, family, table, held)
-            for what, partitions in content.faults.items():
-                more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
-                yield Problem(f"{where}, table {place}, partition {partitions[0]}{more}", what)
-            expected = logged[family]
-            if problems or content.faults:
-                continue
-            if (content.count, content.documents) != (expected.count, expected.documents):
-                yield Problem(
-                    f"{where}, table {place}",
-                    f"It holds other documents than the log ({content.count} entries, not {expected.count}).",
-                )
-            elif content.entries != expected.entries:
-                yield Problem(
-                    f"{where}, table {place}", "Its keys are not those of the documents in the log."
-                )
+        yield from self._blocks("documents", run.start, held)
+        place = 0
+        for number, family in enumerate(self._header.families):
+            sums = []
+            for table in range(len(family.tables)):
+                content = self._table(run, number, table, held)
+                for what, partitions in content.faults.items():
+                    more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
+                    yield Problem(f"{where}, table {place}, partition {partitions[0]}{more}", what)
+                if not content.faults:
+                    sums.append((place, content.sums))
+                place += 1
+            for table, content_sums in sums:
+                expected = count * family.keys
+                if content_sums.count > expected or (content_sums.count < expected and not family.equal):
+                    what = (
+                        f"It has {content_sums.count} entries of {count} documents with {family.keys} keys."
+                    )
+                    yield Problem(f"{where}, table {table}", what)
+                elif content_sums != sums[0][1]:
+                    what = f"It files other documents or keys than table {sums[0][0]}."
+                    yield Problem(f"{where}, table {table}", what)
 
-    def _table(self, run: Run, place: int, family: int, table: int, held: NDArray[np.bool_]) -> _Table:
+    def _table(self, run: Run, number: int, table: int, held: NDArray[np.bool_]) -> _Table:
         """Read one table of a run that should file the documents *held*."""
         content = _Table()
-        tables, cut = self._header.families[family].tables, run.cut(self._header.families[family])
+        family, place = self._header.families[number], self._header.first_table[number] + table
+        cut = run.cut(family)
         for partition in range(1 << cut):
             data = self._transaction.get(partition_key(run.id, place, partition), db=self._databases["runs"])
-            if data is None:
-                content.fault("It is missing.", partition)
-                continue
-            if len(data) % 12:
-                content.fault(f"It has {len(data)} bytes, not 12 for each entry.", partition)
+            fault = partition_fault(data, cut, partition)
+            if fault is not None:
+                content.faults.setdefault(fault, []).append(partition)
+            if data is None or fault is not None:
                 continue
             entries = decode_entries(data)
-            if (fault := entries_fault(entries, cut, partition)) is not None:
-                content.fault(fault, partition)
             rows = entries.documents.astype(np.int64) - run.start
             inside = (rows >= 0) & (rows < len(held))
             if not inside.all():
-                content.fault("It holds documents that are not in the range of the run.", partition)
+                fault = "It holds documents that are not in the range of the run."
+                content.faults.setdefault(fault, []).append(partition)
             elif not held[rows].all():
-                content.fault("It holds documents that the run does not hold.", partition)
-            content.add(entries.documents, tables.restore(table, entries.keys))
+                fault = "It holds documents that the run does not hold."
+                content.faults.setdefault(fault, []).append(partition)
+            content.sums.add(entries.documents, family.tables.restore(table, entries.keys))
             self._advance(len(rows))
         return content
 
-    def _log(self, start: int, mask: NDArray[np.bool_]) -> tuple[list[_Table], list[Problem]]:
-        """Read the log from document *start*; returns what tables of the documents of *mask* should hold."""
-        families = [_Table() for _ in self._header.families]
-        problems = []
+    def _blocks(self, name: str, start: int, mask: NDArray[np.bool_]) -> Iterator[Problem]:
+        """Read the blocks of a database from document *start*, which should have the documents of *mask*."""
         expected, stop = start, start + len(mask)
         found = np.zeros(len(mask), bool)
-        with self._transaction.cursor(self._databases["documents"]) as cursor:
+        decode = decode_logged if name == "log" else decode_block
+        with self._transaction.cursor(self._databases[name]) as cursor:
             more = len(mask) > 0 and cursor.set_range(number_key(start))
             while more and (first := key_number(cursor.key())) < stop:
                 try:
-                    documents = decode_block(cursor.value(), self._header, check=True)
-                except (IndexCorrupted, ValueError, struct.error) as error:
-                    why = (
-                        "It does not match its checksum."
-                        if isinstance(error, IndexCorrupted)
-                        else f"It cannot be decoded ({error})."
-                    )
-                    problems.append(Problem(f"log, block {first}", why))
+                    end = first + len(decode(cursor.value(), self._header, check=True).urls)
+                except IndexCorrupted:
+                    yield Problem(f"{name}, block {first}", "It does not match its checksum.")
+                except (ValueError, IndexError, struct.error, zlib.error) as error:
+                    yield Problem(f"{name}, block {first}", f"It cannot be decoded ({error}).")
                 else:
-                    end = first + len(documents.urls)
                     if first < expected or end > stop:
-                        problems.append(
-                            Problem(f"log, block {first}", "It overlaps the next or the previous.")
-                        )
+                        yield Problem(f"{name}, block {first}", "It overlaps the next or the previous.")
                     expected = end
-                    rows = np.flatnonzero(mask[first - start : end - start])
                     found[first - start : end - start] = True
-                    numbers = (rows + first).astype(np.uint32)
-                    for content, family, place in zip(
-                        families, self._header.families, self._header.rows, strict=True
-                    ):
-                        keys, filed = flatten(family, documents.keys[place, rows], numbers)
-                        content.add(filed, keys)
-                    self._advance(len(documents.urls))
+                    self._advance(int(mask[first - start : end - start].sum()))
                 more = cursor.next()
         missing = np.flatnonzero(mask & ~found)
         if len(missing):
             what = f"{len(missing)} documents cannot be read, the first {start + missing[0]}."
-            problems.append(Problem("log", what))
-        return families, problems
+            yield Problem(name, what)
 
     def _advance(self, count: int) -> None:
         self._done += count
         if self._progress is not None:
             self._progress(min(self._done, self._total), self._total)
-
-
-def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hash each value (the finaliser of SplitMix64: Steele, Lea, Flood, OOPSLA 2014)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

@@ -1,18 +1,19 @@
 """Documents in memory, column by column: the newest part of every index.
 
 A few thousand fingerprints are compared faster than any structure over them could be asked: 16,384 of them take
-some 20 µs. Keys that have to be equal are looked up in a dictionary.
+some 20 µs. Keys that have to be equal are bisected for, once there are many.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .base import Documents, Matches
 from .search import make_probes
-from .sorted import look_up, sort_entries
+from .sorted import Entries, flatten, look_up, sort_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 #: Comparisons of keys with rows up to which all are made.
 COMPARISONS = 1 << 20
+#: Comparisons of equal keys with rows up to which the rows need not be sorted.
+UNSORTED = 1 << 12
+NOTHING = Entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
 
 
 class Columns:
@@ -38,10 +42,8 @@ class Columns:
         self._alive = np.zeros(64, bool)
         self._urls: list[str] = []
         self._rows: dict[int, int] = {}
-        #: For each family of equal keys, the rows that have a key; None for the others.
-        self._rows_by_key: list[dict[int, list[int]] | None] = [
-            {} if family.equal else None for family in header.families
-        ]
+        #: For each family of equal keys, its keys in order with their rows, and how many rows that covers.
+        self._sorted = [(NOTHING, 0)] * len(header.families)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -60,7 +62,6 @@ class Columns:
         self._alive[start:stop] = True
         self._urls.extend(documents.urls)
         self._rows.update(zip(numbers.tolist(), range(start, stop), strict=True))
-        self._file(start, stop)
 
     def search(
         self, family: int, keys: NDArray[np.uint64], distance: int, most: int = 0
@@ -68,9 +69,8 @@ class Columns:
         """Compare every row with every one of *keys*; see `Index.search`."""
         if not self._urls:
             return
-        rows_by_key = self._rows_by_key[family]
-        if rows_by_key is not None:
-            yield from self._search_equal(rows_by_key, keys, most)
+        if self._header.families[family].equal:
+            yield from self._search_equal(family, keys, most)
             return
         for stored in self._keys[self._header.rows[family], : len(self._urls)]:
             if len(keys) * len(stored) <= COMPARISONS:
@@ -105,20 +105,43 @@ class Columns:
         if len(self._urls) > 64 and len(self._rows) < len(self._urls) // 2:
             self._compact()
 
-    def _search_equal(
-        self, rows_by_key: dict[int, list[int]], keys: NDArray[np.uint64], most: int
-    ) -> Iterator[Matches]:
+    def _search_equal(self, family: int, keys: NDArray[np.uint64], most: int) -> Iterator[Matches]:
+        """Bisect for each key in the sorted rows, compare it with the others."""
+        entries, newer = self._sort(family, len(keys))
+        values = entries.keys.data
         query: list[int] = []
         rows: list[int] = []
         for position, key in enumerate(keys.tolist()):
-            found = rows_by_key.get(key, ())
-            if found and (not most or len(found) <= most):
+            start = bisect_left(values, key)
+            if start < len(values) and values[start] == key:
+                found = entries.documents[start : bisect_right(values, key, start)].tolist()
                 query += [position] * len(found)
                 rows += found
+        if newer < len(self._urls):
+            equal = self._keys[self._header.rows[family], newer : len(self._urls)] == keys[:, None, None]
+            position, _, row = (equal & self._header.families[family].has(keys)[:, None, None]).nonzero()
+            query += position.tolist()
+            rows += (row + newer).tolist()
         if rows:
-            alive = self._alive[rows]
-            document = self._numbers[rows][alive]
-            yield Matches(np.array(query)[alive], document, np.zeros(len(document), np.uint8))
+            keep = self._alive[rows]
+            if most:
+                keep &= np.bincount(query)[query] <= most
+            document = self._numbers[rows][keep]
+            yield Matches(np.array(query)[keep], document, np.zeros(len(document), np.uint8))
+
+    def _sort(self, family: int, queries: int) -> tuple[Entries, int]:
+        """Return the sorted keys of a family, and the first row that they do not cover.
+
+        That are all, if comparing the others with so many *queries* took longer than sorting them.
+        """
+        entries, covered = self._sorted[family]
+        size = len(self._urls)
+        if queries * (size - covered) > max(UNSORTED, covered // 16):
+            kind, rows = self._header.families[family], np.arange(size, dtype=np.uint32)
+            entries = sort_entries(*flatten(kind, self._keys[self._header.rows[family], :size], rows))
+            covered = size
+            self._sorted[family] = entries, covered
+        return entries, covered
 
     def _search_near(
         self, stored: NDArray[np.uint64], keys: NDArray[np.uint64], distance: int
@@ -142,18 +165,6 @@ class Columns:
             for position, row, bits in look_up(entries, permuted, probe, prefix, distance):
                 yield Matches(query[position], self._numbers[row], bits)
 
-    def _file(self, start: int, stop: int) -> None:
-        """File rows under their equal keys."""
-        for family, place, rows_by_key in zip(
-            self._header.families, self._header.rows, self._rows_by_key, strict=True
-        ):
-            if rows_by_key is None:
-                continue
-            keys = self._keys[place, start:stop]
-            which, row = family.has(keys).nonzero()
-            for key, where in zip(keys[which, row].tolist(), (row + start).tolist(), strict=True):
-                rows_by_key.setdefault(key, []).append(where)
-
     def _grow(self, size: int) -> None:
         size = max(size, 2 * len(self._numbers))
         used = len(self._urls)
@@ -172,7 +183,4 @@ class Columns:
         self._alive[:size], self._alive[size:] = True, False
         self._urls = [self._urls[row] for row in rows.tolist()]
         self._rows = dict(zip(self._numbers[:size].tolist(), range(size), strict=True))
-        for rows_by_key in self._rows_by_key:
-            if rows_by_key is not None:
-                rows_by_key.clear()
-        self._file(0, size)
+        self._sorted = [(NOTHING, 0)] * len(self._sorted)

@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 MAP_SIZE = 1 << 36
 MIN_MAP_SIZE = 1 << 26
 MAX_READERS = 1024
-DATABASES = ("meta", "documents", "runs", "dead")
+DATABASES = ("meta", "log", "documents", "runs", "dead")
 
 
 #: All that were opened in this process or, after a fork, by its parent: those must never be finalised in the child,

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .log import MAX_DOCUMENTS
-from .storage import MAX_PARTITION_BITS
+from .storage import MAX_PARTITION_BITS, decode_entries, is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .sorted import Entries
     from .storage import State
 
 
-def entries_fault(entries: Entries, bits: int, partition: int) -> str | None:
+def partition_fault(data: bytes | memoryview | None, bits: int, partition: int) -> str | None:
     """Say what is wrong with a *partition* of a table cut by *bits*, None if nothing is."""
-    keys = entries.keys
+    if data is None:
+        return "It is missing."
+    if not is_whole(data):
+        return "It does not match its checksum."
+    keys = decode_entries(data).keys
     if (keys[1:] < keys[:-1]).any():
         return "Its keys are not sorted."
     if bits and len(keys):  # sorted: the ends tell

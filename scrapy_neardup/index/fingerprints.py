@@ -54,13 +54,13 @@ class FingerprintIndex:
                     f"There is no layout of {tables} tables: use one of {sorted(LAYOUTS)}."
                 )
             tables = LAYOUTS[tables]
-        header = Header((Family(tables),))
+        header = Header((Family(tables),), (("fingerprint", "<u8"),))
         return cls(MemoryIndex(header) if memory else open_index(path, header, reset=reset))
 
     def add(self, fingerprints: ArrayLike) -> NDArray[np.int64]:
         """Store *fingerprints* (uint64[n]); returns the number of each, int64[n]. They are on disk on return."""
         keys = np.atleast_1d(np.asarray(fingerprints, dtype=np.uint64))
-        records = np.zeros(len(keys), self._index.header.dtype)
+        records = keys.astype(self._index.header.dtype)
         return self._index.add(Documents(keys[np.newaxis, :], records, [""] * len(keys)))
 
     def search(self, fingerprints: ArrayLike, distance: int = 3) -> Matches:
@@ -82,8 +82,9 @@ class FingerprintIndex:
 
     def fingerprints(self, numbers: ArrayLike) -> NDArray[np.uint64]:
         """Return the fingerprints stored under *numbers*: uint64[n]."""
-        keys = self._index.fetch(np.atleast_1d(np.asarray(numbers, dtype=np.int64))).keys
-        return keys.reshape(-1)
+        stored = self._index.fetch(np.atleast_1d(np.asarray(numbers, dtype=np.int64)))
+        fingerprints: NDArray[np.uint64] = stored.records["fingerprint"]
+        return fingerprints
 
     def gauges(self) -> dict[str, int]:
         """Return numbers on size and health."""

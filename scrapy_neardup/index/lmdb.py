@@ -11,7 +11,7 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
 
-from .base import Documents, Matches
+from .base import Documents, Matches, Stored
 from .creation import open_header
 from .directory import shared_use, write_sidecar
 from .environment import Environment
@@ -86,19 +86,19 @@ class LmdbIndex:
                 ]
             )
 
-    def fetch(self, documents: NDArray[np.int64]) -> Documents:
+    def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """See `Index`."""
         with self.lock:
             columns = self._overlay.columns
             numbers = np.array([self._overlay.number(document) for document in documents.tolist()], np.int64)
             here = np.array([number in columns for number in numbers.tolist()], bool)
             if here.all():
-                return columns.fetch(numbers.tolist())
+                return columns.fetch(numbers.tolist()).stored
             if not here.any():
                 return self._snapshot.fetch(numbers)
-            new, old = columns.fetch(numbers[here].tolist()), self._snapshot.fetch(numbers[~here])
+            new, old = columns.fetch(numbers[here].tolist()).stored, self._snapshot.fetch(numbers[~here])
             back = np.argsort(np.concatenate((np.flatnonzero(here), np.flatnonzero(~here))))
-            return Documents.concatenate([new, old]).take(back)
+            return Stored.concatenate([new, old]).take(back)
 
     # Adding and removing
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 
+from .blocks import encode_logged
 from .removed import add_removed
-from .storage import encode_block, number_key, read_state, write_state
+from .storage import key_number, number_key, read_state, write_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from .environment import Environment
     from .storage import State
 
-#: Documents of one block at most.
-BLOCK = 1 << 14
 #: Numbers of documents have 32 bits.
 MAX_DOCUMENTS = 1 << 32
 
@@ -32,7 +31,7 @@ def append(environment: Environment, documents: Documents, removals: Sequence[in
 
     def work(transaction: lmdb.Transaction) -> State:
         state = read_state(environment, transaction)
-        put_blocks(environment, transaction, state.next, documents)
+        put_block(environment, transaction, state.next, documents)
         numbers = np.unique(np.array(removals, np.int64))
         add_removed(transaction, environment.databases["dead"], numbers)
         stop = state.next + len(documents.urls)
@@ -43,16 +42,28 @@ def append(environment: Environment, documents: Documents, removals: Sequence[in
     return environment.write(work)
 
 
-def put_blocks(
+def put_block(
     environment: Environment, transaction: lmdb.Transaction, first: int, documents: Documents
 ) -> None:
     """Append *documents*, whose numbers begin with *first*. Raises `IndexUnavailable` if the index is full."""
+    require_room(first, documents)
+    if len(documents.urls) and not transaction.put(
+        number_key(first), encode_logged(documents), append=True, db=environment.databases["log"]
+    ):
+        raise IndexCorrupted(
+            "The log has documents that its state does not know: run `scrapy-neardup index check`."
+        )
+
+
+def clear(environment: Environment, transaction: lmdb.Transaction, stop: int) -> None:
+    """Delete the blocks of all documents before *stop*, where one begins."""
+    with transaction.cursor(environment.databases["log"]) as cursor:
+        cursor.first()
+        while (key := bytes(cursor.key())) and key_number(key) < stop:
+            cursor.delete()
+
+
+def require_room(first: int, documents: Documents) -> None:
+    """Raise `IndexUnavailable` if there are too few numbers left for *documents*."""
     if first + len(documents.urls) > MAX_DOCUMENTS:
         raise IndexUnavailable("The index is full (2**32 documents): start another one (NEARDUP_DIR).")
-    for start in range(0, len(documents.urls), BLOCK):
-        block = encode_block(documents.take(slice(start, start + BLOCK)))
-        key = number_key(first + start)
-        if not transaction.put(key, block, append=True, db=environment.databases["documents"]):
-            raise IndexCorrupted(
-                "The log has documents that its state does not know: run `scrapy-neardup index check`."
-            )

@@ -9,16 +9,28 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .base import Documents
 from .directory import MERGE, file_lock
-from .log import BLOCK, put_blocks
+from .log import require_room
 from .removed import drop_removed, read_removed
-from .runs import merge_partitions, new_run, partitions, replace_runs, sweep, switch, write
+from .runs import (
+    BLOCK,
+    blocks,
+    merge_partitions,
+    new_run,
+    partitions,
+    put,
+    replace_runs,
+    sweep,
+    switch,
+    write,
+)
 from .snapshot import Snapshot
-from .sorted import is_member
 from .storage import number_key, read_state, write_state
 
 if TYPE_CHECKING:
@@ -27,7 +39,6 @@ if TYPE_CHECKING:
     import lmdb
     from numpy.typing import NDArray
 
-    from .base import Documents
     from .environment import Environment
     from .header import Header
     from .storage import Run, State
@@ -76,14 +87,13 @@ def load(environment: Environment, header: Header, documents: Documents) -> Stat
         def work(transaction: lmdb.Transaction) -> State:
             reader.refresh()  # nobody else folds now, but others may have added to the log
             state = read_state(environment, transaction)
-            number, key = _log(reader, state)
-            first, stop = state.next, state.next + len(documents.urls)
-            number = np.concatenate((number, np.arange(first, stop)))
-            key = np.concatenate((key, documents.keys), axis=1)
-            put_blocks(environment, transaction, first, documents)
-            final = replace(run, start=state.folded, stop=stop, documents=len(number))
-            for name, value in partitions(reader.header, final, number, key):
-                transaction.put(name, value, db=environment.databases["runs"])
+            require_room(state.next, documents)
+            folded = Documents.concatenate([*_log(reader), documents])
+            stop = state.next + len(documents.urls)
+            held = _not_removed(reader, state.folded, stop)
+            final = replace(run, start=state.folded, stop=stop, documents=int(held.sum()))
+            put(environment, transaction, blocks(state.folded, folded.stored))
+            put(environment, transaction, partitions(header, final, held, folded.keys))
             write_state(environment, transaction, replace(state, next=stop))
             return replace_runs(environment, transaction, final, (), reader.dead, folded=stop)
 
@@ -132,33 +142,36 @@ def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool
 def _fold(environment: Environment, reader: Snapshot) -> Iterator[None]:
     """Make a run of all documents in the log."""
     state = reader.state
-    number, key = _log(reader, state)
-    run = new_run(environment, state.folded, state.next, len(number))
-    yield from write(environment, partitions(reader.header, run, number, key))
+    documents = Documents.concatenate(list(_log(reader)))
+    held = _not_removed(reader, state.folded, state.next)
+    run = new_run(environment, state.folded, state.next, int(held.sum()))
+    items = chain(
+        blocks(state.folded, documents.stored), partitions(reader.header, run, held, documents.keys)
+    )
+    yield from write(environment, items)
     switch(environment, run, (), reader.dead, folded=run.stop)
     reader.refresh()
 
 
-def _log(reader: Snapshot, state: State) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the numbers (int64[n]) and keys (uint64[keys, n]) of what is in the log and not removed."""
-    numbers = [np.empty(0, np.int64)]
-    keys = [np.empty((reader.header.keys, 0), np.uint64)]
-    for first, documents in reader.blocks(state.folded, state.next, check=True):
-        numbers.append(np.arange(first, first + len(documents.urls)))
-        keys.append(documents.keys)
-    number, key = np.concatenate(numbers), np.concatenate(keys, axis=1)
-    alive = ~is_member(number, reader.dead)
-    return number[alive], key[:, alive]
+def _log(reader: Snapshot) -> Iterator[Documents]:
+    for _, documents in reader.log(reader.state.folded, check=True):
+        yield documents
+
+
+def _not_removed(reader: Snapshot, start: int, stop: int) -> NDArray[np.bool_]:
+    """Tell which documents from *start* to before *stop* are not removed: bool[stop - start]."""
+    held = np.ones(stop - start, bool)
+    held[reader.dead[(reader.dead >= start) & (reader.dead < stop)] - start] = False
+    return held
 
 
 def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> Iterator[None]:
     """Make one run of several neighbours."""
-    dead, start, stop = reader.dead, runs[0].start, runs[-1].stop
-    held = np.concatenate([reader.held(run) for run in runs])
-    held[dead[(dead >= start) & (dead < stop)] - start] = False
+    start, stop = runs[0].start, runs[-1].stop
+    held = np.concatenate([reader.held(run) for run in runs]) & _not_removed(reader, start, stop)
     merged = new_run(environment, start, stop, int(held.sum()))
     yield from write(environment, merge_partitions(reader, runs, merged, held))
-    switch(environment, merged, runs, dead)
+    switch(environment, merged, runs, reader.dead)
     reader.refresh()
     yield from sweep(environment, reader)
 
@@ -172,8 +185,8 @@ def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterato
         if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
             return
         for start in range(run.start, run.stop, BLOCK):
-            blocks = reader.blocks(start, min(start + BLOCK, run.stop))
-            if any(documents.records["time"].max() >= expires for _, documents in blocks):
+            some = reader.blocks(start, min(start + BLOCK, run.stop))
+            if any(stored.records["time"].max() >= expires for _, stored in some):
                 return
             yield
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base import Documents, Matches
+from .base import Documents, Matches, Stored
 from .columns import Columns
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class MemoryIndex:
         with self.lock:
             return Matches.gather(list(self._columns.search(family, keys, distance, most)))
 
-    def fetch(self, documents: NDArray[np.int64]) -> Documents:
+    def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """See `Index`."""
         with self.lock:
-            return self._columns.fetch(documents.tolist())
+            return self._columns.fetch(documents.tolist()).stored
 
     def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Any) -> int:
         """See `Index`."""

@@ -178,7 +178,7 @@ class Overlay:
         if state.folded > before.folded:
             numbers = self.columns.numbers()
             self.columns.remove(numbers[(numbers >= 0) & (numbers < state.folded)].tolist())
-        for first, documents in snapshot.blocks(max(before.next, state.folded), state.next):
+        for first, documents in snapshot.log(max(before.next, state.folded)):
             if first not in self._own:
                 self.columns.append(np.arange(first, first + len(documents.urls)), documents)
         self._own.clear()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .blocks import encode_block
+from .log import clear
 from .removed import drop_removed
 from .sorted import Entries, flatten, merge_entries, sort_entries
 from .storage import (
@@ -20,6 +22,7 @@ from .storage import (
     encode_entries,
     encode_held,
     key_run,
+    number_key,
     partition_bits,
     partition_key,
     read_state,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.tables import Family
 
+    from .base import Stored
     from .environment import Environment
     from .header import Header
     from .snapshot import Snapshot
@@ -41,6 +45,10 @@ if TYPE_CHECKING:
 
 #: Bytes written by one transaction: others wait for it.
 STEP = 1 << 22
+#: Documents of one block, which for LMDB has about the size of a partition.
+BLOCK = 1 << 11
+#: Database, key, value.
+Item = tuple[str, bytes, bytes]
 
 
 def new_run(environment: Environment, start: int, stop: int, documents: int) -> Run:
@@ -54,25 +62,31 @@ def new_run(environment: Environment, start: int, stop: int, documents: int) -> 
     return environment.write(work)
 
 
-def partitions(
-    header: Header, run: Run, numbers: NDArray[np.int64], keys: NDArray[np.uint64]
-) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the partitions of *run*, which holds the documents *numbers* filed under *keys*."""
+def blocks(first: int, documents: Stored) -> Iterator[Item]:
+    """Yield the blocks of *documents*, whose numbers begin with *first*."""
+    for start in range(0, len(documents.urls), BLOCK):
+        part = documents.take(slice(start, start + BLOCK))
+        yield "documents", number_key(first + start), encode_block(part)
+
+
+def partitions(header: Header, run: Run, held: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Iterator[Item]:
+    """Yield the partitions of *run*, which files those of its documents that are *held* under *keys*."""
     place = 0
+    numbers = (np.flatnonzero(held) + run.start).astype(np.uint32)
+    if not held.all():
+        keys = keys[:, held]
     for family, rows in zip(header.families, header.rows, strict=True):
-        base, document = flatten(family, keys[rows], numbers.astype(np.uint32))
+        base, document = flatten(family, keys[rows], numbers)
         for permuted in family.tables.keys(base):
             for partition, part in split(sort_entries(permuted, document), run.cut(family)):
-                yield partition_key(run.id, place, partition), encode_entries(part)
+                yield "runs", partition_key(run.id, place, partition), encode_entries(part)
             place += 1
-    held = np.zeros(run.stop - run.start, bool)
-    held[numbers - run.start] = True
-    yield partition_key(run.id, HELD, 0), encode_held(held)
+    yield "runs", partition_key(run.id, HELD, 0), encode_held(held)
 
 
 def merge_partitions(
     reader: Snapshot, runs: Sequence[Run], merged: Run, held: NDArray[np.bool_]
-) -> Iterator[tuple[bytes, bytes]]:
+) -> Iterator[Item]:
     """Yield the partitions of *merged*, which holds the documents *held* of *runs*."""
     header = reader.header
     for family, first in zip(header.families, header.first_table, strict=False):
@@ -81,28 +95,33 @@ def merge_partitions(
             for partition in range(1 << cut):
                 parts = [_slice(reader, run, family, table, partition, cut) for run in runs]
                 entries = merge_entries(parts, reader.dead)
-                yield partition_key(merged.id, table, partition), encode_entries(entries)
-    yield partition_key(merged.id, HELD, 0), encode_held(held)
+                yield "runs", partition_key(merged.id, table, partition), encode_entries(entries)
+    yield "runs", partition_key(merged.id, HELD, 0), encode_held(held)
 
 
-def write(environment: Environment, partitions: Iterable[tuple[bytes, bytes]]) -> Iterator[None]:
-    """Put *partitions* in transactions of about `STEP` bytes."""
-    batch: list[tuple[bytes, bytes]] = []
+def write(environment: Environment, items: Iterable[Item]) -> Iterator[None]:
+    """Put *items* in transactions of about `STEP` bytes."""
+    batch: list[Item] = []
     size = 0
 
     def work(transaction: lmdb.Transaction) -> None:
-        for key, value in batch:
-            transaction.put(key, value, db=environment.databases["runs"])
+        put(environment, transaction, batch)
 
-    for item in partitions:
+    for item in items:
         batch.append(item)
-        size += len(item[1])
+        size += len(item[2])
         if size >= STEP:
             environment.write(work)
             batch, size = [], 0
             yield
     environment.write(work)
     yield
+
+
+def put(environment: Environment, transaction: lmdb.Transaction, items: Iterable[Item]) -> None:
+    """Put *items*."""
+    for database, key, value in items:
+        transaction.put(key, value, db=environment.databases[database])
 
 
 def switch(
@@ -123,7 +142,10 @@ def replace_runs(
     dead: NDArray[np.int64],
     folded: int | None,
 ) -> State:
-    """Let *run* take the place of those *replaced*; the *dead* that it lacks need not be remembered any more."""
+    """Let *run* take the place of those *replaced*, or of the log before document *folded*.
+
+    The *dead* that it lacks need not be remembered any more. Returns the state that this leads to.
+    """
     state = read_state(environment, transaction)
     old = {other.id for other in replaced}
     runs = sorted(
@@ -134,43 +156,48 @@ def replace_runs(
     state = replace(state, runs=tuple(runs), removals=state.removals + 1)
     if folded is not None:
         state = replace(state, folded=folded)
+        clear(environment, transaction, folded)
     write_state(environment, transaction, state)
     return state
 
 
 def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
-    """Delete the partitions of runs that the state does not name."""
+    """Delete what the state does not name: partitions of runs that were replaced or never finished, and blocks."""
     live = {run.id for run in reader.state.runs}
+    folded = number_key(reader.state.folded)
 
     def work(transaction: lmdb.Transaction) -> bool:
+        """Delete some; returns whether there may be more."""
         freed = 0
         with transaction.cursor(environment.databases["runs"]) as cursor:
-            cursor.first()
-            while key := bytes(cursor.key()):  # empty at the end, also after deleting the last one
-                run = key_run(key)
-                if run in live:
-                    cursor.set_range(partition_key(run + 1, 0, 0))
-                    continue
+            for _ in _orphans(cursor, live):
                 freed += len(cursor.value())
                 cursor.delete()
                 if freed > 16 * STEP:
                     return True
+        with transaction.cursor(environment.databases["documents"]) as cursor:
+            while cursor.set_range(folded):
+                cursor.delete()
         return False
 
-    if _has_orphans(environment, live):
-        while environment.write(work):
-            yield
+    with environment.read() as transaction:
+        with transaction.cursor(environment.databases["runs"]) as cursor:
+            found = next(_orphans(cursor, live), None) is not None
+        with transaction.cursor(environment.databases["documents"]) as cursor:
+            found |= cursor.set_range(folded)
+    while found:
+        found = environment.write(work)
+        yield
 
 
-def _has_orphans(environment: Environment, live: set[int]) -> bool:
-    with environment.read() as transaction, transaction.cursor(environment.databases["runs"]) as cursor:
-        found = cursor.first()
-        while found:
-            run = key_run(cursor.key())
-            if run not in live:
-                return True
-            found = cursor.set_range(partition_key(run + 1, 0, 0))
-    return False
+def _orphans(cursor: lmdb.Cursor, live: set[int]) -> Iterator[int]:
+    """Stop *cursor* at each partition of a run that is not *live*, to be deleted before going on; yields its run."""
+    cursor.first()
+    while key := bytes(cursor.key()):  # empty at the end, also after deleting the last one
+        if (run := key_run(key)) in live:
+            cursor.set_range(partition_key(run + 1, 0, 0))
+        else:
+            yield run
 
 
 def split(entries: Entries, bits: int) -> Iterator[tuple[int, Entries]]:

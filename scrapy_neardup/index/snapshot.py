@@ -8,14 +8,13 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
 
-from .base import Documents
+from .base import Documents, Stored
+from .blocks import block_size, decode_block, decode_logged
 from .removed import read_removed
 from .sorted import is_member
 from .storage import (
     HELD,
     State,
-    block_size,
-    decode_block,
     decode_entries,
     decode_held,
     key_number,
@@ -129,18 +128,17 @@ class Snapshot:
             held = self._held[run.id] = decode_held(data, run)
         return held
 
-    def fetch(self, documents: NDArray[np.int64]) -> Documents:
-        """Return what the log holds of *documents*, in their order. Raises `IndexCorrupted` for one that it lacks."""
+    def fetch(self, documents: NDArray[np.int64]) -> Stored:
+        """Return what is stored of *documents* of runs, in their order. Raises `IndexCorrupted` if one is missing."""
         order = np.argsort(documents, kind="stable")
         wanted = documents[order]
-        parts, place = [], 0
+        parts, place = [Stored(np.empty(0, self.header.dtype), [])], 0
         with self._reader().cursor(self._environment.databases["documents"]) as cursor:
             while place < len(wanted):
                 number = int(wanted[place])
-                if not (cursor.set_range(number_key(number + 1)) and cursor.prev()) and not cursor.last():
-                    raise IndexCorrupted(f"Document {number} is missing: run `scrapy-neardup index check`.")
-                start = key_number(cursor.key())
-                stop = start + block_size(cursor.value())
+                found = (cursor.set_range(number_key(number + 1)) and cursor.prev()) or cursor.last()
+                start = key_number(cursor.key()) if found else 0
+                stop = start + block_size(cursor.value()) if found else 0
                 if not start <= number < stop:
                     raise IndexCorrupted(f"Document {number} is missing: run `scrapy-neardup index check`.")
                 end = int(np.searchsorted(wanted, stop))
@@ -148,25 +146,29 @@ class Snapshot:
                 place = end
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
-        if not parts:
-            return Documents(np.empty((self.header.keys, 0), np.uint64), np.empty(0, self.header.dtype), [])
-        urls = [url for part in parts for url in part.urls]
-        return Documents(
-            np.concatenate([part.keys for part in parts], axis=1)[:, back],
-            np.concatenate([part.records for part in parts])[back],
-            [urls[row] for row in back.tolist()],
-        )
+        return Stored.concatenate(parts).take(back)
 
-    def blocks(self, start: int, stop: int, *, check: bool = False) -> Iterator[tuple[int, Documents]]:
-        """Yield the blocks that begin in [start, stop), with the number of the first document of each."""
-        with self._reader().cursor(self._environment.databases["documents"]) as cursor:
-            if not cursor.set_range(number_key(start)):
-                return
-            for key, value in cursor.iternext():
-                number = key_number(key)
-                if number >= stop:
-                    return
-                yield number, decode_block(value, self.header, check=check)
+    def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
+        """Yield the blocks that begin in [start, stop), with the number of the first document of each.
+
+        Raises `IndexCorrupted` for one that does not match its checksum.
+        """
+        for number, value in self._values("documents", start):
+            if number >= min(stop, self.state.folded):
+                break
+            yield number, decode_block(value, self.header, check=True)
+        for number, documents in self.log(max(start, self.state.folded), check=True):
+            if number >= stop:
+                break
+            yield number, documents.stored
+
+    def log(self, start: int, *, check: bool = False) -> Iterator[tuple[int, Documents]]:
+        """Yield the blocks of the log from document *start* on, where one begins, as `blocks` does.
+
+        Only a *check* verifies checksums.
+        """
+        for number, value in self._values("log", start):
+            yield number, decode_logged(value, self.header, check=check)
 
     def partition(self, run: Run, table: int, partition: int) -> tuple[Entries, memoryview]:
         """Return one partition of a run, as views where possible; and its keys once more, to be bisected."""
@@ -177,6 +179,12 @@ class Snapshot:
             entries = decode_entries(bytes(data) if len(data) < LEAF_VALUE else data)
             found = self._partitions[key] = entries, entries.keys.data
         return found
+
+    def _values(self, name: str, start: int) -> Iterator[tuple[int, bytes | memoryview]]:
+        with self._reader().cursor(self._environment.databases[name]) as cursor:
+            if cursor.set_range(number_key(start)):
+                for key, value in cursor.iternext():
+                    yield key_number(key), value
 
     def _reader(self) -> lmdb.Transaction:
         if self._transaction is None:

@@ -1,9 +1,10 @@
-"""How an index lies in LMDB: four databases, their keys and their values.
+"""How an index lies in LMDB: five databases, their keys and their values.
 
 ``meta``       ``header`` and ``state``, as JSON.
-``documents``  number of the first document -> a block of documents, each block one group commit: the durable log,
-               never rewritten.
-``runs``       run, table, partition -> sorted keys, then the documents. Immutable. Under the number `HELD` of a
+``log``        number of the first document -> a block of documents with their keys, each block one group commit.
+               Documents leave the log when they are folded into a run.
+``documents``  number of the first document -> a block of documents that are in a run, without their keys.
+``runs``       run, table, partition -> sorted keys, the document of each, a checksum. Immutable. Under the number `HELD` of a
                table, which documents of its range the run holds.
 ``dead``       numbers of documents that were removed but still have entries in a run, see `removed`.
 """
@@ -14,13 +15,12 @@ import json
 import struct
 import zlib
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
 
-from .base import Documents
 from .sorted import Entries
 
 if TYPE_CHECKING:
@@ -30,17 +30,18 @@ if TYPE_CHECKING:
     from scrapy_neardup.tables import Family
 
     from .environment import Environment
-    from .header import Header
 
 #: Entries that a partition aims at: 384 KB, so that LMDB finds room for it among freed pages.
 PARTITION = 1 << 15
 MAX_PARTITION_BITS = 16
+#: Bytes of an entry: key and document.
+ENTRY = 12
 #: In the place of the number of a table.
 HELD = (1 << 16) - 1
 
 _NUMBER = struct.Struct(">I")
 _RUN = struct.Struct(">IHI")
-_BLOCK = struct.Struct("<III")
+_CHECKSUM = struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +118,21 @@ def partition_bits(documents: int) -> int:
 
 
 def encode_entries(entries: Entries) -> bytes:
-    """Serialise a partition."""
-    return entries.keys.tobytes() + entries.documents.tobytes()
+    """Serialise a partition, with a checksum: LMDB 0.9 has none."""
+    body = entries.keys.tobytes() + entries.documents.tobytes()
+    return body + _CHECKSUM.pack(zlib.crc32(body))
 
 
 def decode_entries(data: bytes | memoryview) -> Entries:
     """Return views of a partition."""
-    size = len(data) // 12
+    size = len(data) // ENTRY
     return Entries(np.frombuffer(data, np.uint64, size), np.frombuffer(data, np.uint32, size, 8 * size))
+
+
+def is_whole(data: bytes | memoryview) -> bool:
+    """Tell whether a partition matches its checksum."""
+    size = len(data) - _CHECKSUM.size
+    return size >= 0 and size % ENTRY == 0 and (zlib.crc32(data[:size]),) == _CHECKSUM.unpack_from(data, size)
 
 
 def encode_held(held: NDArray[np.bool_]) -> bytes:
@@ -146,45 +154,6 @@ def decode_held(data: bytes | memoryview, run: Run) -> NDArray[np.bool_]:
     held = np.unpackbits(np.frombuffer(bits, np.uint8), count=size, bitorder="little").view(bool)
     held.setflags(write=False)
     return held
-
-
-def encode_block(documents: Documents) -> bytes:
-    """Serialise documents, with a checksum: LMDB 0.9 has none."""
-    urls = [url.encode("utf-8", "surrogatepass") for url in documents.urls]
-    ends = np.cumsum([len(url) for url in urls], dtype=np.uint32)
-    body = b"".join((documents.keys.tobytes(), documents.records.tobytes(), ends.tobytes(), *urls))
-    return _BLOCK.pack(len(urls), zlib.crc32(body), 0) + body
-
-
-def decode_block(
-    data: bytes | memoryview, header: Header, rows: Any = slice(None), check: bool = False
-) -> Documents:
-    """Return copies of the *rows* of a block. Raises `IndexCorrupted` if a *check* of its checksum fails."""
-    count, checksum, _ = _BLOCK.unpack_from(data)
-    if check and zlib.crc32(memoryview(data)[_BLOCK.size :]) != checksum:
-        raise IndexCorrupted(
-            "A block of documents does not match its checksum: run `scrapy-neardup index check`."
-        )
-    record = header.dtype
-    place = _BLOCK.size
-    keys = np.frombuffer(data, np.uint64, header.keys * count, place).reshape(header.keys, count)
-    place += keys.nbytes
-    # NumPy refuses to read records of no size, which bare fingerprints have.
-    records = np.frombuffer(data, record, count, place) if record.itemsize else np.zeros(count, record)
-    place += records.nbytes
-    ends = np.frombuffer(data, np.uint32, count, place)
-    place += ends.nbytes
-    starts = np.concatenate(([0], ends[:-1])).astype(np.int64) if count else ends.astype(np.int64)
-    urls = [
-        str(data[place + start : place + end], "utf-8", "surrogatepass")
-        for start, end in zip(starts[rows].tolist(), ends[rows].tolist(), strict=True)
-    ]
-    return Documents(keys[:, rows].copy(), records[rows].copy(), urls)
-
-
-def block_size(data: bytes | memoryview) -> int:
-    """Return the number of documents of a block."""
-    return int(_BLOCK.unpack_from(data)[0])
 
 
 def read_state(environment: Environment, transaction: lmdb.Transaction) -> State:

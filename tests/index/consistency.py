@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     from scrapy_neardup.index import LmdbIndex
     from scrapy_neardup.index.snapshot import Snapshot
     from scrapy_neardup.index.storage import Run
+    from scrapy_neardup.tables import Family
 
 
 def check(index: LmdbIndex) -> None:
-    """Log without gaps and with right checksums; every table of every run agrees with it."""
+    """Blocks without gaps and with right checksums; the tables of every run agree with each other and the records.
+
+    The tag of a record is the XOR of all keys of the document.
+    """
     with index.reading() as reader:
-        numbers, keys = _log(reader)
+        tags = _tags(reader)
         state, dead = reader.state, set(reader.dead.tolist())
         assert [run.start for run in state.runs[1:]] == [run.stop for run in state.runs[:-1]]
         assert not state.runs or state.runs[-1].stop == state.folded
@@ -25,49 +29,66 @@ def check(index: LmdbIndex) -> None:
         assert len({run.id for run in state.runs} | {state.next_run}) == len(state.runs) + 1
         known = set(range(state.folded, state.next))
         for run in state.runs:
-            known |= _check_run(reader, run, numbers, keys)
-        assert dead <= known, "removed documents are remembered as long as they have entries, no longer"
+            known |= _check_run(reader, run, tags)
+        assert dead <= known, "removed documents are remembered as long as a run holds them, no longer"
+        first = state.folded
+        for number, documents in reader.log(0, check=True):
+            assert number == first, "gap in the log, or folded documents in it"
+            first += len(documents.urls)
+            expected = [_xor(reader.header.families, keys) for keys in documents.keys.T.tolist()]
+            assert documents.records["tag"].tolist() == expected, "keys and record of different documents"
 
 
-def _log(reader: Snapshot) -> tuple[dict[int, int], NDArray[np.uint64]]:
-    """Row of each document in the log, and the keys of all."""
-    numbers, keys = [], []
-    for first, documents in reader.blocks(0, 1 << 32, check=True):
-        assert len(documents.urls)
-        assert not numbers or first == numbers[-1] + 1, "gap in the log"
-        numbers.extend(range(first, first + len(documents.urls)))
-        keys.append(documents.keys)
-    assert (numbers[-1] + 1 if numbers else 0) == reader.state.next
-    return (
-        {number: row for row, number in enumerate(numbers)},
-        np.concatenate(keys, axis=1) if keys else np.empty((reader.header.keys, 0), np.uint64),
-    )
+def _xor(families: tuple[Family, ...], keys: list[int]) -> int:
+    tag = place = 0
+    for family in families:
+        for key in keys[place : place + family.keys]:
+            tag ^= key if family.tables.blocks > 1 or key != 2**64 - 1 else 0
+        place += family.keys
+    return tag
 
 
-def _check_run(reader: Snapshot, run: Run, rows: dict[int, int], keys: NDArray[np.uint64]) -> set[int]:
-    """Return the documents that have entries in the run."""
+def _tags(reader: Snapshot) -> dict[int, int]:
+    """The tag of each document."""
+    tags: dict[int, int] = {}
+    last = None
+    for first, stored in reader.blocks(0, 1 << 32):
+        assert len(stored.urls) == len(stored.records) > 0
+        assert last is None or first == last + 1, "gap between blocks"
+        last = first + len(stored.urls) - 1
+        tags.update(zip(range(first, last + 1), stored.records["tag"].tolist(), strict=True))
+    assert (0 if last is None else last + 1) == reader.state.next
+    return tags
+
+
+def _check_run(reader: Snapshot, run: Run, tags: dict[int, int]) -> set[int]:
+    """Return the documents that the run holds."""
     held = set((np.flatnonzero(reader.held(run)) + run.start).tolist())
     assert len(held) == run.documents, "miscounted"
-    where = [rows[document] for document in sorted(held)]
-    place = first = 0
+    found = dict.fromkeys(held, 0)
+    place = 0
     for family in reader.header.families:
-        expected = sorted(
-            (key, document)
-            for row in keys[first : first + family.keys]
-            for key, document in zip(row[where].tolist(), sorted(held), strict=True)
-            if family.tables.blocks > 1 or key != 2**64 - 1
-        )
-        first += family.keys
+        tables = []
         for table in range(len(family.tables)):
-            cut = run.cut(family)
-            parts = [reader.partition(run, place, part)[0] for part in range(1 << cut)]
-            for number, part in enumerate(parts):
-                if cut:
-                    assert set((part.keys >> np.uint64(64 - cut)).tolist()) <= {number}
-            entries = np.concatenate([part.keys for part in parts])
-            documents = np.concatenate([part.documents for part in parts])
-            assert (entries[1:] >= entries[:-1]).all(), "not sorted"
-            stored = family.tables.restore(table, entries).tolist()
-            assert sorted(zip(stored, documents.tolist(), strict=True)) == expected, "table and log differ"
+            keys, documents = _entries(reader, run, family, place)
+            stored = family.tables.restore(table, keys).tolist()
+            tables.append(sorted(zip(stored, documents.tolist(), strict=True)))
             place += 1
+        assert all(entries == tables[0] for entries in tables), "tables of one family differ"
+        for key, document in tables[0]:
+            found[document] ^= key  # a KeyError would be a document that the run does not hold
+    assert found == {document: tags[document] for document in held}, "tables and records differ"
     return held
+
+
+def _entries(
+    reader: Snapshot, run: Run, family: Family, place: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    cut = run.cut(family)
+    parts = [reader.partition(run, place, part)[0] for part in range(1 << cut)]
+    for number, part in enumerate(parts):
+        if cut:
+            assert set((part.keys >> np.uint64(64 - cut)).tolist()) <= {number}
+    keys = np.concatenate([part.keys for part in parts])
+    assert (keys[1:] >= keys[:-1]).all(), "not sorted"
+    return keys, np.concatenate([part.documents for part in parts])

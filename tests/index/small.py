@@ -9,9 +9,9 @@ import numpy as np
 from scrapy_neardup.index import (
     Documents,
     Header,
+    blocks,
     columns,
     lmdb,
-    log,
     maintenance,
     runs,
     storage,
@@ -29,11 +29,11 @@ HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL)), (("time", "<u4"), ("tag", "
 SIZES = (
     (lmdb, {"FOLD": 16, "LOAD": 40, "FRESH": 0.0}),
     (writer, {"GROUP": 4, "FOLD": 16}),
-    (log, {"BLOCK": 8}),
     (maintenance, {"FOLD": 16, "BLOCK": 8}),
-    (runs, {"STEP": 256}),
+    (runs, {"STEP": 256, "BLOCK": 8}),
+    (blocks, {"CHUNK": 3}),
     (storage, {"PARTITION": 8, "MAX_PARTITION_BITS": 4}),
-    (columns, {"COMPARISONS": 64}),
+    (columns, {"COMPARISONS": 64, "UNSORTED": 8}),
     (sorted_tables, {"CANDIDATES": 16}),
 )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.index import Index
 
 NONE = int(NO_KEY)
-HEADER = Header((Family(EQUAL, 3), Family(LAYOUTS[4], 2), Family(EQUAL)))
+HEADER = Header((Family(EQUAL, 3), Family(LAYOUTS[4], 2), Family(EQUAL)), (("tag", "<u8"),))
 
 phrases = st.sampled_from((0, 1, 2, 3, NONE - 1, NONE, NONE, 1 << 60, 5 << 60, 9 << 60, 13 << 60))
 fingerprints = st.builds(
@@ -58,7 +58,9 @@ def search(
 
 def documents(new: list[tuple[int, ...]]) -> Documents:
     keys = np.array(new, np.uint64).reshape(len(new), HEADER.keys).T
-    return Documents(keys, np.zeros(len(new), HEADER.dtype), [""] * len(new))
+    filed = np.where((keys == NO_KEY) & ([[True]] * 3 + [[False]] * 2 + [[True]]), np.uint64(0), keys)
+    tags = np.bitwise_xor.reduce(filed, axis=0)
+    return Documents(keys, tags.astype(HEADER.dtype), [""] * len(new))
 
 
 @given(

@@ -143,7 +143,7 @@ index = LmdbIndex(Path(sys.argv[1]), HEADER)
 store(index, *range(100))
 index.flush()
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, hard))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, hard))
 for size in (15_000, 20_000):
     try:
         index.add(documents(range(size), [f"u{n}" for n in range(1000, 1000 + size)]))
@@ -192,14 +192,14 @@ def test_a_commit_that_fails_while_its_documents_are_removed(
 ) -> None:
     monkeypatch.setattr(writer, "INTERVAL", 0.0)
     started, go_on = threading.Event(), threading.Event()
-    put = log.put_blocks
+    put = log.put_block
 
     def fail(*arguments: Any) -> None:
         started.set()
         go_on.wait(5)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(log, "put_blocks", fail)
+    monkeypatch.setattr(log, "put_block", fail)
     store(index, 1, 2)
     assert started.wait(5)
     index.discard(index.search(1, np.array([1], np.uint64)).document.tolist())
@@ -208,7 +208,7 @@ def test_a_commit_that_fails_while_its_documents_are_removed(
     wait(lambda: index.gauges()["degraded"])
     assert not has(index, 1)
     assert has(index, 2)
-    monkeypatch.setattr(log, "put_blocks", put)
+    monkeypatch.setattr(log, "put_block", put)
     index.flush()
     assert [has(index, number) for number in (1, 2)] == [False, True]
     check(index)
@@ -219,14 +219,14 @@ def test_a_document_removed_during_its_commit(
 ) -> None:
     monkeypatch.setattr(writer, "INTERVAL", 0.0)
     started, go_on = threading.Event(), threading.Event()
-    put = log.put_blocks
+    put = log.put_block
 
     def slow(*arguments: Any) -> None:
         started.set()
         go_on.wait(5)
         put(*arguments)
 
-    monkeypatch.setattr(log, "put_blocks", slow)
+    monkeypatch.setattr(log, "put_block", slow)
     store(index, 1, 2)
     assert started.wait(5)
     index.discard(index.search(1, np.array([1], np.uint64)).document.tolist())
@@ -251,12 +251,12 @@ def test_a_flush_covers_what_was_confirmed_before_it(index: LmdbIndex) -> None:
 def test_a_full_backlog_forgets_the_oldest(index: LmdbIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("INTERVAL", 0.0), ("BACKLOG", 10), ("RETRY", (0.01, 0.01))):
         monkeypatch.setattr(writer, name, value)
-    put = log.put_blocks
-    monkeypatch.setattr(log, "put_blocks", lambda *arguments: 1 / 0)
+    put = log.put_block
+    monkeypatch.setattr(log, "put_block", lambda *arguments: 1 / 0)
     store(index, *range(50))
     wait(lambda: index.gauges()["forgotten"] == 40)
     assert [number for number in range(50) if has(index, number)] == list(range(40, 50))
-    monkeypatch.setattr(log, "put_blocks", put)
+    monkeypatch.setattr(log, "put_block", put)
     index.flush()
     check(index)
     assert index.gauges()["documents"] == 10

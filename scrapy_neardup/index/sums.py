@@ -1,0 +1,34 @@
+"""What a table holds, in a few numbers that do not depend on order: two tables of the same entries have the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(slots=True)
+class Sums:
+    """Sums over entries; any difference shows, but for one case in 2**64."""
+
+    count: int = 0
+    #: Of hashes of document and key.
+    entries: int = 0
+
+    def add(self, documents: NDArray[np.uint32], keys: NDArray[np.uint64]) -> None:
+        """Add entries: uint32[n], uint64[n]."""
+        self.count += len(keys)
+        hashed = _mix(_mix(documents.astype(np.uint64)) ^ keys)
+        self.entries = (self.entries + int(hashed.sum())) % (1 << 64)
+
+
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Hash each value (the finaliser of SplitMix64: Steele, Lea, Flood, OOPSLA 2014)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
