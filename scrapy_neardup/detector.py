@@ -211,10 +211,9 @@ class Detector:
 
     def _decide(self, found: Candidates, entry: Documents) -> Verdict:
         """Tell a revisit from a copy: a match with the same URL is never a duplicate."""
-        near, exact, template = found.judgement.near, found.judgement.exact, found.judgement.template
+        near, template = found.judgement.near, found.judgement.template
         kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
             ("revisit", near & found.own),
-            ("exact", exact),
             ("near", near),
             ("revisit", found.own),
             ("template", template),
@@ -223,14 +222,12 @@ class Detector:
             row = found.best(among, self.index)
             if row is None:
                 continue
-            url, site, tokens = (
-                found.urls[row],
-                int(entry.records["site"][0]),
-                int(entry.records["tokens"][0]),
-            )
-            walled = kind in ("exact", "near") and self._spread.meets(url, site, tokens)
+            url, record = found.urls[row], entry.records[0]
+            is_copy = kind == "near"
+            walled = is_copy and self._spread.meets(url, int(record["site"]), int(record["tokens"]))
+            equal = is_copy and bool(found.judgement.exact[row])
             return Verdict(
-                kind="wall" if walled else kind,
+                kind="wall" if walled else "exact" if equal else kind,
                 url=url,
                 distance=int(found.judgement.distance[row]),
                 similarity=float(found.judgement.similarity[row]),

@@ -16,8 +16,9 @@ from scrapy_neardup.fingerprint import Features
 from scrapy_neardup.index import MemoryIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+    from typing import Any
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
 
@@ -93,13 +94,13 @@ def test_signatures_serve_in_place_of_texts(detector: Detector) -> None:
     assert detector.check(text(1), url="https://b.example/").kind == "exact"
 
 
-@pytest.mark.parametrize("short", ["", " ", "word", text(1, 49)])
+@pytest.mark.parametrize("short", ["", " ", "word", text(1, 39)])
 def test_too_short_never_matches_nor_is_stored(detector: Detector, short: str) -> None:
     for host in "abc":
         verdict = detector.add(short, url=f"https://{host}.example/")
         assert (verdict.kind, verdict.url, verdict.reservation) == ("too_short", None, None)
     assert detector.gauges()["documents"] == 0
-    assert detector.add(text(1, 50), url="https://a.example/").kind == "unique"
+    assert detector.add(text(1, 40), url="https://a.example/").kind == "unique"
 
 
 def test_min_tokens(tmp_path: Path) -> None:
@@ -125,14 +126,20 @@ def test_an_exact_match_needs_all_128_bits(detector: Detector) -> None:
     assert detector.check(alone, url="https://b.example/").kind == "exact"
 
 
-def test_fingerprints_beyond_the_distance_are_not_near(detector: Detector) -> None:
-    signature = detector.signature(text(1))
-    detector.add(signature, url="https://a.example/")
-    for bits in range(7):
-        flipped = sum(1 << 9 * bit for bit in range(bits))
-        other = replace(signature, fingerprint=signature.fingerprint ^ flipped, digest=bytes(16))
-        kind = detector.check(other, url="https://b.example/").kind
-        assert kind == ("near" if bits <= 3 else "unique"), bits
+@pytest.mark.parametrize("distance", [0, 3, 7])
+def test_fingerprints_beyond_the_distance_need_an_anchor(tmp_path: Path, distance: int) -> None:
+    with Detector.open(tmp_path, distance=distance) as detector:
+        signature = detector.signature(text(1))
+        detector.add(signature, url="https://a.example/")
+        for bits in range(10):
+            flipped = sum(1 << 7 * bit for bit in range(bits))
+            alike = replace(signature, fingerprint=signature.fingerprint ^ flipped, digest=bytes(16))
+            without = replace(alike, keys=b"\x00" * 32)
+            one_of_four = replace(alike, keys=signature.keys[:8] + without.keys[8:])
+            assert detector.check(alike, url="https://b.example/").kind == "near"
+            assert detector.check(one_of_four, url="https://b.example/").kind == "near"
+            kind = detector.check(without, url="https://b.example/").kind
+            assert kind == ("near" if bits <= distance else "unique"), bits
 
 
 @pytest.mark.parametrize(("tables", "furthest"), [(4, 7), (10, 4), (20, 4)])
@@ -265,6 +272,157 @@ def test_a_page_that_has_become_a_copy_is_a_duplicate(detector: Detector) -> Non
     detector.add(text(2), url="https://b.example/")
     verdict = detector.add(text(1), url="https://b.example/")
     assert (verdict.kind, verdict.url) == ("exact", "https://a.example/")
+
+
+# Walls and templates
+
+
+def weather(dice: random.Random) -> str:
+    return " ".join(
+        f"{day} will be partly cloudy over the county and the coast with a high of {dice.randint(5, 35)} degrees and a "
+        f"low of {dice.randint(-15, 4)} degrees, wind from the west at {dice.randint(1, 60)} km per hour, and a chance "
+        f"of rain of {dice.randint(0, 100)} per cent."
+        for day in ("Today", "Tomorrow", "Wednesday", "Thursday")
+    )
+
+
+def score(dice: random.Random) -> str:
+    quarters = [f"{dice.randint(12, 38)} to {dice.randint(12, 38)}" for _ in range(4)]
+    return (
+        f"The home team finished with {dice.randint(70, 130)} points, the visitors with {dice.randint(70, 130)} points, "
+        f"before a crowd of {dice.randint(3000, 19000)} at the Riverside Arena. The first quarter ended {quarters[0]}, "
+        f"the second quarter ended {quarters[1]}, the third quarter ended {quarters[2]} and the last quarter ended "
+        f"{quarters[3]}. The leading scorer of the home team had {dice.randint(15, 45)} points and "
+        f"{dice.randint(2, 15)} rebounds. Tickets for the next game of the season are on sale at the box office."
+    )
+
+
+def prices(dice: random.Random) -> str:
+    return " ".join(
+        f"{name} closed at {dice.randint(100, 9000)} dollars, {dice.choice(('up', 'down'))} {dice.randint(1, 99)} cents "
+        f"from the previous session, after {dice.randint(100, 9999)} contracts changed hands in moderate trading."
+        for name in ("Copper", "Wheat", "Crude oil", "Natural gas", "Soy beans")
+    )
+
+
+def release(dice: random.Random) -> str:
+    """A press release on quarterly figures, as it were: nine numbers among 280 words."""
+    words = text(77, 280).split()
+    for place in range(20, 280, 30):
+        words.insert(place, f"{dice.randint(2, 99_999):,}")
+    return " ".join(words)
+
+
+def forecast(dice: random.Random) -> str:
+    """A weather page with few numbers and a long text that never changes."""
+    return f"{weather(dice)} {text(78, 300)}"
+
+
+TEMPLATES = pytest.mark.parametrize("template", [release, forecast])
+
+
+ONE_SITE, TWO_SITES = "https://a.example/{}", "https://{}.example/"
+
+
+# On different sites half of the numbers have to differ, which by chance those of two forecasts do not always.
+@pytest.mark.parametrize(
+    ("template", "site"),
+    [
+        *((each, ONE_SITE) for each in (weather, score, prices, release, forecast)),
+        *((each, TWO_SITES) for each in (weather, score, prices, release)),
+    ],
+)
+def test_pages_of_one_template_with_other_numbers_are_never_dropped(
+    detector: Detector, template: Callable[[random.Random], str], site: str
+) -> None:
+    dice = random.Random(3)
+    pages = [template(dice) for _ in range(60)]
+    kinds = [detector.add(page, url=site.format(number)).kind for number, page in enumerate(pages)]
+    assert set(kinds) <= {"unique", "template"}
+    if template in (release, forecast):  # the others have too few words in common
+        assert kinds.count("template") >= 55
+    assert detector.gauges()["documents"] == 60
+    # Each of them is known: its copies are, and so is the page itself.
+    for number, page in enumerate(pages):
+        copy = detector.check(page, url="https://copy.example.org/")
+        assert (copy.kind, copy.url) == ("exact", site.format(number))
+        assert detector.add(page, url=site.format(number)).kind == "revisit"
+    assert detector.gauges()["documents"] == 60
+
+
+@TEMPLATES
+def test_nothing_is_dropped_for_being_like_a_page_of_a_template(
+    detector: Detector, template: Callable[[random.Random], str]
+) -> None:
+    dice = random.Random(4)
+    first, second = template(dice), template(dice)
+    assert detector.add(first, url="https://a.example/1").kind == "unique"
+    verdict = detector.add(second, url="https://a.example/2")
+    assert (verdict.kind, verdict.url) == ("template", "https://a.example/1")
+    assert not verdict.is_duplicate
+    assert detector.check(f"{first} Also today.", url="https://a.example/3").kind == "near"
+    like_second = detector.check(f"{second} Also today.", url="https://a.example/3")
+    assert (like_second.kind, like_second.url) == ("template", "https://a.example/1")
+    detector.forget("https://a.example/1")
+    assert detector.check(f"{second} Also today.", url="https://a.example/3").kind == "unique"
+    assert detector.check(second, url="https://a.example/3").kind == "exact"
+
+
+@TEMPLATES
+def test_a_page_of_a_template_that_changes_is_a_revisit(
+    detector: Detector, template: Callable[[random.Random], str]
+) -> None:
+    dice = random.Random(5)
+    pages = [template(dice) for _ in range(6)]
+    detector.add(pages[0], url="https://a.example/1")
+    for page in pages[1:]:
+        verdict = detector.add(page, url="https://a.example/2")
+        assert verdict.kind == ("template" if page == pages[1] else "revisit")
+    assert detector.gauges()["documents"] == 2
+    assert detector.check(pages[1], url="https://b.example/").kind == "template"
+    assert detector.check(pages[5], url="https://b.example/").kind == "exact"
+    # Its new text is of the template, too.
+    assert detector.check(f"{pages[5]} Also today.", url="https://a.example/3").kind == "template"
+
+
+def test_pages_of_a_template_are_pending_and_kept_as_others_are(tmp_path: Path) -> None:
+    dice = random.Random(6)
+    first, second, third = (release(dice) for _ in range(3))
+    with Detector.open(tmp_path) as detector:
+        detector.add(first, url="https://a.example/1")
+        kept = detector.reserve(second, url="https://a.example/2")
+        assert (kept.kind, kept.pending) == ("template", None)
+        assert kept.reservation is not None
+        copy = detector.reserve(second, url="https://b.example/2")
+        assert (copy.kind, copy.pending) == ("exact", kept.reservation)
+        kept.reservation.confirm()
+        lost = detector.reserve(third, url="https://a.example/3")
+        assert lost.reservation is not None
+        lost.reservation.release()
+    with Detector.open(tmp_path) as detector:
+        assert detector.check(second, url="https://b.example/2").kind == "exact"
+        assert detector.check(f"{second} Also today.", url="https://b.example/2").kind == "template"
+        assert detector.check(third, url="https://b.example/3").kind == "template"
+
+
+WALL = (
+    "Before you go on, please prove that you are human. We have noticed unusual traffic from your network. Tick the box "
+    "and solve the captcha below to return to the page that you asked for, and accept our apologies for the trouble."
+)
+
+
+def test_a_wall_never_matches_nor_is_stored(detector: Detector) -> None:
+    for host in "abc":
+        verdict = detector.add(WALL, url=f"https://{host}.example/")
+        assert (verdict.kind, verdict.url, verdict.reservation) == ("wall", None, None)
+        assert not verdict.is_duplicate
+    assert detector.gauges()["documents"] == 0
+
+
+def test_a_wall_in_the_place_of_a_page_leaves_what_is_stored_of_it(detector: Detector) -> None:
+    detector.add(text(1), url="https://a.example/")
+    assert detector.add(WALL, url="https://a.example/").kind == "wall"
+    assert detector.check(text(1), url="https://b.example/").kind == "exact"
 
 
 # Forgetting, scopes, windows
@@ -402,6 +560,9 @@ def test_other_parameters_are_refused(tmp_path: Path) -> None:
         ({"tables": 10}, "tables"),
         ({"extractor": "plain"}, "extractor"),
         ({"features": Features(shingle=5)}, "features"),
+        ({"features": Features(segmenter="rjieba")}, "segmenter"),
+        ({"scheme": "simhash"}, "tables"),
+        ({"scheme": "minhash"}, "scheme"),
     ):
         with pytest.raises(IndexMismatch, match=f"{difference}.*reset the index"):
             Detector.open(tmp_path, **arguments)  # type: ignore[arg-type]
@@ -410,11 +571,37 @@ def test_other_parameters_are_refused(tmp_path: Path) -> None:
         assert detector.gauges()["documents"] == 0
 
 
-def test_a_bad_distance_leaves_the_index_usable(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"distance": 9},
+        {"scheme": "simhsh"},
+        {"threshold": 1.0},
+        {"features": Features(stop_words="xx")},
+        {"features": Features(segmenter="no_such.segmenter")},
+    ],
+)
+def test_wrong_arguments_leave_no_index_behind(tmp_path: Path, arguments: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
-        Detector.open(tmp_path, distance=9)
-    with Detector.open(tmp_path, reset=True) as detector:
+        Detector.open(tmp_path / "index", **arguments)
+    assert not (tmp_path / "index").exists()
+    with Detector.open(tmp_path / "index") as detector:
         assert detector.add(text(1), url="https://a.example/").kind == "unique"
+    with pytest.raises(ConfigurationError):
+        Detector.open(tmp_path / "index", **arguments)
+    with Detector.open(tmp_path / "index") as detector:
+        assert detector.check(text(1), url="https://b.example/").kind == "exact"
+
+
+def test_another_release_of_a_segmenter_is_another_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features = Features(segmenter="rjieba")
+    Detector.open(tmp_path, features=features).close()
+    Detector.open(tmp_path, features=features).close()
+    monkeypatch.setattr("scrapy_neardup.fingerprint.segment.version", lambda name: "99")
+    with pytest.raises(IndexMismatch, match=r"segmenter: index rjieba .*, now rjieba 99.*reset the index"):
+        Detector.open(tmp_path, features=features)
 
 
 @pytest.mark.parametrize("url", ["", "\udcff", "https://пример.example/ä?q=1", "x" * 100_000])
