@@ -225,6 +225,8 @@ def find_candidates(index: Index, entry: Documents, rules: Rules, oldest: float)
     if not any(map(len, found)):
         return None
     documents = np.array(sorted({number for numbers in found for number in numbers.tolist()}), np.int64)
+    exact = np.zeros(len(documents), bool)
+    exact[np.searchsorted(documents, digest)] = True
     shared = np.zeros(len(documents), np.int64)
     if scheme.keys:
         np.add.at(shared, np.searchsorted(documents, further), 1)
@@ -233,8 +235,8 @@ def find_candidates(index: Index, entry: Documents, rules: Rules, oldest: float)
     counts = (stored.records["scope"] == own_record["scope"]) & (stored.records["time"] >= oldest)
     if not counts.all():
         rows = np.flatnonzero(counts)
-        documents, shared, stored = documents[rows], shared[rows], stored.take(rows)
-    exact = np.isin(documents, digest) & (stored.records["digest"] == own_record["digest"])
+        documents, exact, shared, stored = documents[rows], exact[rows], shared[rows], stored.take(rows)
+    exact &= stored.records["digest"] == own_record["digest"]
     own = np.array([url == entry.urls[0] for url in stored.urls], bool)
     judgement = judge(rules, own_record, stored.records, exact, shared)
     return Candidates(documents, stored.urls, own, stored.records["time"], judgement)
