@@ -121,6 +121,8 @@ def test_policy_refuses_scripts_styles_and_requests(open_report: Open) -> None:
         """async () => {
             const script = document.createElement("script");
             let refused = 0;
+            const violated = new Set();
+            document.addEventListener("securitypolicyviolation", (event) => violated.add(event.effectiveDirective));
             try { script.text = "window.hacked = 1"; document.body.append(script); } catch { refused++; }
             try { document.body.innerHTML += "<img src=x onerror='window.hacked = 1'>"; } catch { refused++; }
             try { setTimeout("window.hacked = 1"); } catch { refused++; }
@@ -128,11 +130,16 @@ def test_policy_refuses_scripts_styles_and_requests(open_report: Open) -> None:
             const link = document.createElement("a");
             link.href = "javascript:window.hacked = 1";
             link.click();
+            new Image().src = "https://a.example/x.png";
+            const style = document.createElement("style");
+            style.textContent = "body { display: none }";
+            document.body.append(style);
             await new Promise((resolve) => setTimeout(resolve, 100));
-            return [refused, window.hacked];
+            return [refused, window.hacked, [...violated].sort()];
         }"""
     )
-    assert blocked == [4, None]
+    directives = ["connect-src", "img-src", "require-trusted-types-for", "script-src-elem", "style-src-elem"]
+    assert blocked == [4, None, directives]
     assert any("javascript" in complaint.lower() for complaint in report.complaints)
     report.complaints.clear()
 

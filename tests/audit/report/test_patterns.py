@@ -120,6 +120,7 @@ def test_path_whose_pages_repeat_each_other() -> None:
 
 def test_path_that_repeats_less_than_usual_is_left_out() -> None:
     groups = [[f"https://a.example/x/{i}", f"https://b.example/y/{i}"] for i in range(20)]
+    groups.append([f"https://a.example/x/{i}" for i in range(20, 23)])  # two repeats of 23 pages
     assert {name for kind, name in found(groups) if kind == "path"} == {"b.example/y/{number}"}
 
 

@@ -64,5 +64,5 @@ async function showComparison(target, left, right, names = ["Canonical page", "T
   target.replaceChildren(
     heads,
     element("p", { class: "muted", role: "status" }, summary + cutShort),
-    element("div", { class: "diff", tabindex: "0", role: "region", "aria-label": "Comparison of two texts" }, ...rows));
+    element("div", { class: "diff", tabindex: "0", role: "group", "aria-label": "Comparison of two texts" }, ...rows));
 }

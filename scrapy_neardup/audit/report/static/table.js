@@ -25,7 +25,7 @@ function makeTable(target, { caption, columns, order = null, each = 15, detail, 
   const back = [turn("«", () => 0, "First"), turn("‹", () => page - 1, "Previous")];
   const forth = [turn("›", () => page + 1, "Next"), turn("»", last, "Last")];
   const pager = element("nav", { class: "pager", "aria-label": `Pages: ${caption}` }, ...back, place, ...forth);
-  target.replaceChildren(element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table), nothing, pager);
+  target.replaceChildren(element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, table), nothing, pager);
 
   function sortBy(i) {
     const descending = order?.[0] === i ? !order[1] : Boolean(columns[i].number);
