@@ -66,6 +66,8 @@ def test_nothing_to_show(open_report: Open, crawl: Callable[[], object], headlin
     assert report.figure("Clusters") == 0
     assert "No cluster is like that." in report.page.inner_text("#cluster-list")
     assert report.page.locator("#distance").is_disabled()
+    assert report.page.locator("#no-pairs").is_visible()
+    assert report.page.locator("#likeness svg").count() == 0
     assert "no pairs to review" in report.page.inner_text("#review-one")
 
 

@@ -81,7 +81,14 @@ function showTotals(view, totals) {
 }
 
 function showCharts(view) {
+  const times = countTimes(view);
+  if (times) {
+    columnChart(byId("time"), { title: `Pages fetched, by ${times.unit}`, axis: times.unit[0].toUpperCase() + times.unit.slice(1), series: PARTS,
+      bars: times.bars.map(([label, totals]) => [label, barParts(totals)]) });
+  }
   const { pair } = report;
+  byId("no-pairs").hidden = pair.kind.length > 0;
+  if (!pair.kind.length) return;
   const series = [["near", "pairs"], ["other", "not pairs"]];
   const blank = (labels) => labels.map((label) => [label, [0, 0]]);
   const farthest = pair.distance.reduce((most, distance) => Math.max(most, distance), report.maxDistance);
@@ -112,9 +119,4 @@ function showCharts(view) {
   }
   columnChart(byId("sizes"), { title: "Size of clusters", axis: "Pages in the cluster", series: [["exact", "clusters"]],
     bars: sizes.slice(0, 1 + Math.max(4, sizes.findLastIndex(([, [number]]) => number))) });
-  const times = countTimes(view);
-  if (times) {
-    columnChart(byId("time"), { title: `Pages fetched, by ${times.unit}`, axis: times.unit[0].toUpperCase() + times.unit.slice(1), series: PARTS,
-      bars: times.bars.map(([label, totals]) => [label, barParts(totals)]) });
-  }
 }
