@@ -8,13 +8,20 @@ BIN := $(VENV)/bin
 # Folder with the labelled sets of docs/quality.md.
 NEARDUP_DATA ?= ../shared/data
 
-.PHONY: demo test quality lint types ci clean
+.PHONY: demo test browser quality lint types ci clean
 
 demo: $(VENV)/test
 	$(BIN)/python example_project/demo.py $(ARGS)
 
-test: $(VENV)/test
-	$(BIN)/python -m pytest $(ARGS)
+# What measures times runs alone.
+test: $(VENV)/test browser
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore tests/promises $(ARGS)
+	$(BIN)/python -m pytest tests/promises $(ARGS)
+
+# The report of an audit is tested in a real one.
+browser: $(VENV)/test
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+		command -v $$name >/dev/null && exit; done; $(BIN)/python -m playwright install chromium
 
 quality: $(VENV)/test
 	$(BIN)/python benchmarks/quality.py --data $(NEARDUP_DATA) --write docs/quality.md $(ARGS)
