@@ -115,7 +115,7 @@ class PermutedTables:
 
         That is nothing at radius 0, and beyond it each bit of the prefix, too.
         """
-        return self._neighbours if self.radius(distance) else ((0,),) * len(self)
+        return self._flips[distance]
 
     @property
     def max_distance(self) -> int:
@@ -123,8 +123,9 @@ class PermutedTables:
         return max(d for d in range(BITS) if self.radius(d) <= (self.blocks > 1))
 
     @cached_property
-    def _neighbours(self) -> tuple[tuple[int, ...], ...]:
-        return tuple((0, *(1 << bit for bit in range(BITS - bits, BITS))) for bits in self.prefix_bits)
+    def _flips(self) -> list[tuple[tuple[int, ...], ...]]:
+        each_bit = tuple((0, *(1 << bit for bit in range(BITS - bits, BITS))) for bits in self.prefix_bits)
+        return [each_bit if self.radius(distance) else ((0,),) * len(self) for distance in range(BITS + 1)]
 
     @cached_property
     def _moves(self) -> list[list[tuple[int, int, int]]]:

@@ -22,12 +22,12 @@ from scrapy_neardup.errors import IndexCorrupted
 from .blocks import decode_block, decode_logged
 from .faults import partition_fault, state_faults
 from .log import MAX_DOCUMENTS
+from .partition import decode_partition
 from .removed import read_removed
 from .storage import (
     HELD,
     Run,
     State,
-    decode_entries,
     decode_held,
     key_number,
     key_run,
@@ -203,7 +203,7 @@ class _Check:
                 content.faults.setdefault(fault, []).append(partition)
             if data is None or fault is not None:
                 continue
-            entries = decode_entries(data)
+            entries = decode_partition(data, cut).entries
             rows = entries.documents.astype(np.int64) - run.start
             inside = (rows >= 0) & (rows < len(held))
             if not inside.all():

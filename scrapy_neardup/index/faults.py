@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .log import MAX_DOCUMENTS
-from .storage import MAX_PARTITION_BITS, decode_entries, is_whole
+from .partition import decode_partition, encode_partition, is_whole
+from .storage import MAX_PARTITION_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,13 +23,16 @@ def partition_fault(data: bytes | memoryview | None, bits: int, partition: int) 
         return "It is missing."
     if not is_whole(data):
         return "It does not match its checksum."
-    keys = decode_entries(data).keys
+    entries = decode_partition(data, bits).entries
+    keys = entries.keys
     if (keys[1:] < keys[:-1]).any():
         return "Its keys are not sorted."
     if bits and len(keys):  # sorted: the ends tell
         shift = np.uint64(64 - bits)
         if keys[0] >> shift != partition or keys[-1] >> shift != partition:
             return "It holds keys of other partitions."
+    if encode_partition(entries, bits) != data:
+        return "Its directory is wrong."
     return None
 
 

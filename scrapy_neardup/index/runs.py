@@ -14,12 +14,12 @@ import numpy as np
 
 from .blocks import encode_block
 from .log import clear
+from .partition import encode_partition
 from .removed import drop_removed
 from .sorted import Entries, flatten, merge_entries, sort_entries
 from .storage import (
     HELD,
     Run,
-    encode_entries,
     encode_held,
     key_run,
     number_key,
@@ -79,7 +79,7 @@ def partitions(header: Header, run: Run, held: NDArray[np.bool_], keys: NDArray[
         base, document = flatten(family, keys[rows], numbers)
         for permuted in family.tables.keys(base):
             for partition, part in split(sort_entries(permuted, document), run.cut(family)):
-                yield "runs", partition_key(run.id, place, partition), encode_entries(part)
+                yield "runs", partition_key(run.id, place, partition), encode_partition(part, run.cut(family))
             place += 1
     yield "runs", partition_key(run.id, HELD, 0), encode_held(held)
 
@@ -95,7 +95,7 @@ def merge_partitions(
             for partition in range(1 << cut):
                 parts = [_slice(reader, run, family, table, partition, cut) for run in runs]
                 entries = merge_entries(parts, reader.dead)
-                yield "runs", partition_key(merged.id, table, partition), encode_entries(entries)
+                yield "runs", partition_key(merged.id, table, partition), encode_partition(entries, cut)
     yield "runs", partition_key(merged.id, HELD, 0), encode_held(held)
 
 
@@ -214,10 +214,13 @@ def split(entries: Entries, bits: int) -> Iterator[tuple[int, Entries]]:
 def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: int, bits: int) -> Entries:
     """Return what *run* has in a partition of a table that is cut by *bits*, whatever it is cut by itself."""
     # Removals can make a merged run smaller, and so its partitions wider, than its parts.
-    more = run.cut(family) - bits
+    cut = run.cut(family)
+    more = cut - bits
     if more < 0:
         low = partition << (64 - bits)
-        entries, _ = reader.partition(run, table, partition >> -more)
+        entries = reader.partition(run, cut, table, partition >> -more).entries
         return entries.between(low, low + (1 << (64 - bits)) - 1)
-    parts = [reader.partition(run, table, (partition << more) + part)[0] for part in range(1 << more)]
+    parts = [
+        reader.partition(run, cut, table, (partition << more) + part).entries for part in range(1 << more)
+    ]
     return parts[0] if len(parts) == 1 else merge_entries(parts, np.empty(0, np.int64))

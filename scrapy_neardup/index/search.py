@@ -61,12 +61,13 @@ def _search_few(
                 high = (permuted ^ flip) | suffix
                 low = high ^ suffix
                 for run, cut in cuts:
-                    entries, values = reader.partition(run, first + table, low >> (64 - cut))
-                    start = bisect_left(values, low)
-                    if start == len(values) or values[start] > high:
-                        continue
-                    stop = bisect_right(values, high, start + 1)
-                    if not most or stop - start <= most:
+                    entries, values, starts, shift, mask = reader.partition(
+                        run, cut, first + table, low >> (64 - cut)
+                    )
+                    place = (low >> shift) & mask
+                    start = bisect_left(values, low, starts[place], starts[place + 1])
+                    stop = bisect_right(values, high, start, starts[((high >> shift) & mask) + 1])
+                    if start < stop and (not most or stop - start <= most):
                         ranges.append((position, permuted, entries, start, stop))
     if not ranges:
         return
@@ -94,7 +95,7 @@ def _search_many(
         query, permuted, probes = query[order], permuted[order], probes[order]
         for run, cut in reader.cuts[family]:
             for partition, rows in _by_partition(probes, cut):
-                entries, _ = reader.partition(run, first + table, partition)
+                entries = reader.partition(run, cut, first + table, partition).entries
                 for position, document, distances in look_up(
                     entries, permuted[rows], probes[rows], bits, distance, most
                 ):

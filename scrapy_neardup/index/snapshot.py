@@ -10,12 +10,12 @@ from scrapy_neardup.errors import IndexCorrupted
 
 from .base import Documents, Stored
 from .blocks import block_size, decode_block, decode_logged
+from .partition import decode_partition
 from .removed import read_removed
 from .sorted import is_member
 from .storage import (
     HELD,
     State,
-    decode_entries,
     decode_held,
     key_number,
     number_key,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from .environment import Environment
     from .header import Header
-    from .sorted import Entries
+    from .partition import Partition
     from .storage import Run
 
 #: A smaller value may lie inside a leaf page, which moves when a neighbour changes; a larger one has pages of its
@@ -46,7 +46,7 @@ class Snapshot:
         environment.snapshots.add(self)
         self.header = header
         self._transaction: lmdb.Transaction | None = None
-        self._partitions: dict[tuple[int, int, int], tuple[Entries, memoryview]] = {}
+        self._partitions: dict[tuple[int, int, int], Partition] = {}
         self._held: dict[int, NDArray[np.bool_]] = {}
         self._raw = b""
         self._removals = -1
@@ -170,14 +170,14 @@ class Snapshot:
         for number, value in self._values("log", start):
             yield number, decode_logged(value, self.header, check=check)
 
-    def partition(self, run: Run, table: int, partition: int) -> tuple[Entries, memoryview]:
-        """Return one partition of a run, as views where possible; and its keys once more, to be bisected."""
+    def partition(self, run: Run, cut: int, table: int, partition: int) -> Partition:
+        """Return one partition of a table of *run* that is cut by *cut* bits, as views where possible."""
         key = (run.id, table, partition)
         found = self._partitions.get(key)
         if found is None:
             data = self._reader().get(partition_key(*key), b"", db=self._environment.databases["runs"])
-            entries = decode_entries(bytes(data) if len(data) < LEAF_VALUE else data)
-            found = self._partitions[key] = entries, entries.keys.data
+            found = decode_partition(bytes(data) if len(data) < LEAF_VALUE else data, cut)
+            self._partitions[key] = found
         return found
 
     def _values(self, name: str, start: int) -> Iterator[tuple[int, bytes | memoryview]]:

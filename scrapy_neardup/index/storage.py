@@ -4,7 +4,7 @@
 ``log``        number of the first document -> a block of documents with their keys, each block one group commit.
                Documents leave the log when they are folded into a run.
 ``documents``  number of the first document -> a block of documents that are in a run, without their keys.
-``runs``       run, table, partition -> sorted keys, the document of each, a checksum. Immutable. Under the number `HELD` of a
+``runs``       run, table, partition -> part of a sorted table, see `partition`. Immutable. Under the number `HELD` of a
                table, which documents of its range the run holds.
 ``dead``       numbers of documents that were removed but still have entries in a run, see `removed`.
 """
@@ -21,8 +21,6 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
 
-from .sorted import Entries
-
 if TYPE_CHECKING:
     import lmdb
     from numpy.typing import NDArray
@@ -34,14 +32,11 @@ if TYPE_CHECKING:
 #: Entries that a partition aims at: 384 KB, so that LMDB finds room for it among freed pages.
 PARTITION = 1 << 15
 MAX_PARTITION_BITS = 16
-#: Bytes of an entry: key and document.
-ENTRY = 12
 #: In the place of the number of a table.
 HELD = (1 << 16) - 1
 
 _NUMBER = struct.Struct(">I")
 _RUN = struct.Struct(">IHI")
-_CHECKSUM = struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,24 +110,6 @@ def key_run(key: bytes | memoryview) -> int:
 def partition_bits(documents: int) -> int:
     """Return how many leading bits of the key cut a table of so many documents into partitions."""
     return min(MAX_PARTITION_BITS, max(0, documents // PARTITION).bit_length())
-
-
-def encode_entries(entries: Entries) -> bytes:
-    """Serialise a partition, with a checksum: LMDB 0.9 has none."""
-    body = entries.keys.tobytes() + entries.documents.tobytes()
-    return body + _CHECKSUM.pack(zlib.crc32(body))
-
-
-def decode_entries(data: bytes | memoryview) -> Entries:
-    """Return views of a partition."""
-    size = len(data) // ENTRY
-    return Entries(np.frombuffer(data, np.uint64, size), np.frombuffer(data, np.uint32, size, 8 * size))
-
-
-def is_whole(data: bytes | memoryview) -> bool:
-    """Tell whether a partition matches its checksum."""
-    size = len(data) - _CHECKSUM.size
-    return size >= 0 and size % ENTRY == 0 and (zlib.crc32(data[:size]),) == _CHECKSUM.unpack_from(data, size)
 
 
 def encode_held(held: NDArray[np.bool_]) -> bytes:

@@ -85,7 +85,7 @@ def _entries(
     reader: Snapshot, run: Run, family: Family, place: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
     cut = run.cut(family)
-    parts = [reader.partition(run, place, part)[0] for part in range(1 << cut)]
+    parts = [reader.partition(run, cut, place, part).entries for part in range(1 << cut)]
     for number, part in enumerate(parts):
         if cut:
             assert set((part.keys >> np.uint64(64 - cut)).tolist()) <= {number}

@@ -14,14 +14,13 @@ import pytest
 from scrapy_neardup.cli.opening import opened
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.check import check, find_problems
+from scrapy_neardup.index.partition import decode_partition, encode_partition
 from scrapy_neardup.index.removed import add_removed
 from scrapy_neardup.index.sorted import Entries
 from scrapy_neardup.index.storage import (
     HELD,
     Run,
-    decode_entries,
     decode_held,
-    encode_entries,
     encode_held,
     number_key,
     partition_key,
@@ -165,9 +164,13 @@ def partitions(
     run = state(transaction, databases)["runs"][0]
     for partition in range(1 << run["bits"]):
         key = partition_key(run["id"], table, partition)
-        entries = decode_entries(bytes(transaction.get(key, db=databases["runs"])))
+        entries = decode_partition(bytes(transaction.get(key, db=databases["runs"])), 0).entries
         if len(entries.keys) > 2:
             yield key, entries.keys.copy(), entries.documents.copy()
+
+
+def encoded(transaction: lmdb.Transaction, databases: dict[str, Any], *arrays: np.ndarray[Any, Any]) -> bytes:
+    return encode_partition(Entries(*arrays), state(transaction, databases)["runs"][0]["bits"])
 
 
 def change_entries(change: Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], Any]) -> Change:
@@ -176,7 +179,7 @@ def change_entries(change: Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]]
         changed = change(keys, numbers)
         if changed is not None:
             keys, numbers = changed
-        transaction.put(key, encode_entries(Entries(keys, numbers)), db=databases["runs"])
+        transaction.put(key, encoded(transaction, databases, keys, numbers), db=databases["runs"])
 
     return apply
 
@@ -203,20 +206,25 @@ def delete_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -
 
 def cut_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
     key, keys, numbers = next(partitions(transaction, databases, 1))
-    transaction.put(key, encode_entries(Entries(keys, numbers))[:-1], db=databases["runs"])
+    transaction.put(key, encoded(transaction, databases, keys, numbers)[:-1], db=databases["runs"])
+
+
+def wrong_directory(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    key, keys, numbers = next(partitions(transaction, databases, 1))
+    transaction.put(key, encode_partition(Entries(keys, numbers), 30), db=databases["runs"])
 
 
 def flip_in_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
     key, keys, numbers = next(partitions(transaction, databases, 1))
-    value = bytearray(encode_entries(Entries(keys, numbers)))
+    value = bytearray(encoded(transaction, databases, keys, numbers))
     value[3] ^= 1
     transaction.put(key, bytes(value), db=databases["runs"])
 
 
 def swap_partitions(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
     (one, *first), (two, *second), *_ = partitions(transaction, databases, 1)
-    transaction.put(one, encode_entries(Entries(*second)), db=databases["runs"])
-    transaction.put(two, encode_entries(Entries(*first)), db=databases["runs"])
+    transaction.put(one, encoded(transaction, databases, *second), db=databases["runs"])
+    transaction.put(two, encoded(transaction, databases, *first), db=databases["runs"])
 
 
 def lose_a_document(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
@@ -226,10 +234,10 @@ def lose_a_document(transaction: lmdb.Transaction, databases: dict[str, Any]) ->
     for table in range(5):
         for partition in range(1 << run["bits"]):
             key = partition_key(run["id"], table, partition)
-            entries = decode_entries(bytes(transaction.get(key, db=databases["runs"])))
+            entries = decode_partition(bytes(transaction.get(key, db=databases["runs"])), 0).entries
             kept = entries.documents != lost
             left = type(entries)(entries.keys[kept], entries.documents[kept])
-            transaction.put(key, encode_entries(left), db=databases["runs"])
+            transaction.put(key, encode_partition(left, run["bits"]), db=databases["runs"])
 
 
 def add_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
@@ -294,6 +302,7 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "partition deleted": (delete_partition, "It is missing."),
     "partition cut short": (cut_partition, "It does not match its checksum."),
     "bit of a partition": (flip_in_partition, "partition 0: It does not match its checksum."),
+    "directory of another cut": (wrong_directory, "Its directory is wrong."),
     "partitions exchanged": (swap_partitions, "It holds keys of other partitions."),
     "partition too many": (add_partition, "It has 1 partitions too many."),
     "keys exchanged": (change_entries(lambda keys, numbers: swap(keys)), "Its keys are not sorted."),

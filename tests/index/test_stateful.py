@@ -266,7 +266,7 @@ def test_memory() -> None:
 
 @pytest.fixture
 def peer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Peer]:
-    shrink(monkeypatch)
+    shrink(monkeypatch, INTERVAL=0.5)  # which each example changes
     peer = Peer()
     yield peer
     peer.stop()
