@@ -77,38 +77,47 @@ def leader_clusters(
 ) -> NDArray[np.int64]:
     """Cluster n pages around leaders; return the leader of each, itself for a leader, as int64[n].
 
-    In the order of their *ranks* (of shape [n], least first, equal ones by number), pages that are in no cluster
+    In the order of their *ranks* (of shape [n], least first, equal ones by number; see `canonical_ranks`), pages that are in no cluster
     yet lead one. It takes in the pages in no cluster that *pairs* (int[m, 2]) connect with it, directly or by way
     of its members, and that ``verify(leaders, pages)`` (int64[k] each) finds to match the leader (bool[k]). So
     every member matches its leader, whatever the order of the pairs, and no pair causes more than two checks.
+    *verify* is called once a round for all components together, not once a pair.
     """
     count = len(ranks)
     neighbours, starts, degrees = _adjacency(count, pairs)
-    component = components(count, pairs)
-    order = np.lexsort((np.arange(count), ranks, component))
+    a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
     # A page without pairs leads itself; the others wait in line, each component a line of its own.
     leaders = np.where(degrees > 0, -1, np.arange(count))
-    waiting = order[degrees[order] > 0]
-    line = component[waiting]
-    heads = np.flatnonzero(np.append(True, line[1:] != line[:-1])[: len(line)])
-    ends = np.append(heads[1:], len(line))[: len(heads)]
     refused = np.full(count, -1)
-    while len(heads):
-        joining = waiting[heads[leaders[waiting[heads]] < 0]]
-        leaders[joining] = joining
-        while len(joining):
-            near = neighbours[_ranges(starts[joining], degrees[joining])]
-            asking = np.repeat(leaders[joining], degrees[joining])
-            new = (leaders[near] < 0) & (refused[near] != asking)
-            near, first = np.unique(near[new], return_index=True)
-            asking = asking[new][first]
-            verified = verify(asking, near) if len(near) else np.zeros(0, np.bool_)
-            refused[near] = asking
-            joining = near[verified]
-            leaders[joining] = asking[verified]
-        heads = heads + 1
-        more = heads < ends
-        heads, ends = heads[more], ends[more]
+    turns = 1
+    while len(waiting := np.flatnonzero(leaders < 0)):
+        # Clusters that have left divide what remains: lines anew, ever less often, since one may hardly shorten.
+        both = (leaders[a] < 0) & (leaders[b] < 0)
+        a, b = a[both], b[both]
+        component = components(count, np.stack((a, b), axis=1))[waiting]
+        order = np.lexsort((waiting, ranks[waiting], component))
+        waiting, component = waiting[order], component[order]
+        heads = np.flatnonzero(np.append(True, component[1:] != component[:-1]))
+        ends = np.append(heads[1:], len(component))
+        for _ in range(turns):
+            joining = waiting[heads[leaders[waiting[heads]] < 0]]
+            leaders[joining] = joining
+            while len(joining):
+                near = neighbours[_ranges(starts[joining], degrees[joining])]
+                asking = np.repeat(leaders[joining], degrees[joining])
+                new = (leaders[near] < 0) & (refused[near] != asking)
+                near, first = np.unique(near[new], return_index=True)
+                asking = asking[new][first]
+                verified = verify(asking, near) if len(near) else np.zeros(0, np.bool_)
+                refused[near] = asking
+                joining = near[verified]
+                leaders[joining] = asking[verified]
+            heads = heads + 1
+            more = heads < ends
+            heads, ends = heads[more], ends[more]
+            if not len(heads):
+                break
+        turns *= 2
     return leaders
 
 

@@ -201,6 +201,66 @@ def test_identical_pages_are_one_cluster(shape: str) -> None:
     assert checked == count - 1
 
 
+@settings(deadline=None)
+@given(graphs(), st.data())
+def test_the_same_clusters_however_pages_are_numbered(
+    graph: tuple[int, list[tuple[int, int]]], data: st.DataObject
+) -> None:
+    count, pairs = graph
+    places = np.array(data.draw(st.permutations(range(count))), np.int64)
+    ranks = np.array(data.draw(st.permutations(range(count))), np.int64)
+    values = np.array(data.draw(st.lists(st.integers(0, 9), min_size=count, max_size=count)), np.float64)
+    moved_ranks, moved_values = np.empty_like(ranks), np.empty_like(values)
+    moved_ranks[places], moved_values[places] = ranks, values
+    found = leader_clusters(ranks, array(pairs), nearby(values, 3))
+    moved = leader_clusters(moved_ranks, places[array(pairs)], nearby(moved_values, 3))
+    assert np.array_equal(moved[places], places[found])
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_chain_of_twenty_thousand_steps(ordered: bool) -> None:
+    """One component: what is left of it is divided again and again, so that leaders far apart work at once."""
+    count = 20_000
+    ranks = np.arange(count) if ordered else np.random.default_rng(4).permutation(count)
+    values = np.arange(count, dtype=np.float64)
+    pairs = np.stack((np.arange(count - 1), np.arange(1, count)), axis=1)
+    calls = 0
+
+    def verify(leaders: NDArray[np.int64], pages: NDArray[np.int64]) -> NDArray[np.bool_]:
+        nonlocal calls
+        calls += 1
+        return nearby(values, 3)(leaders, pages)
+
+    found = leader_clusters(ranks, pairs, verify)
+    assert (np.abs(values[found] - values) <= 3).all()
+    if ordered:
+        assert np.array_equal(found, np.arange(count) // 4 * 4)
+    else:
+        assert calls < 500
+
+
+def test_a_million_pages_are_clustered_in_seconds() -> None:
+    """Of 100,000 triangles, a star of 100,000 pages that its leader refuses, and loose pages; few checks at a time."""
+    dice = np.random.default_rng(2)
+    count, threes = 10**6, np.arange(300_000).reshape(-1, 3)
+    star = np.arange(400_000, 500_000)
+    pairs = np.concatenate((threes[:, :2], threes[:, 1:], np.stack((star * 0 + 400_000, star), axis=1)[1:]))
+    calls = 0
+
+    def verify(leaders: NDArray[np.int64], pages: NDArray[np.int64]) -> NDArray[np.bool_]:
+        nonlocal calls
+        calls += 1
+        return leaders < 400_000
+
+    started = time.process_time()
+    found = leader_clusters(np.arange(count), dice.permutation(pairs), verify)
+    assert time.process_time() - started < 20  # takes 1
+    expected = np.arange(count)
+    expected[:300_000] -= expected[:300_000] % 3
+    assert np.array_equal(found, expected)
+    assert calls < 10
+
+
 def test_the_best_page_leads() -> None:
     ranks = np.array([5, 1, 3, 1, 9])
     everything = nearby(np.zeros(5), 0)

@@ -1,0 +1,161 @@
+"""Which page of a cluster to keep: preferences over the whole crawl, in an order that can be changed.
+
+One order of all pages serves two ends: pages are clustered in it, so the canonical page of a cluster is its leader,
+and the result does not depend on the order in which pages were read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    #: Columns of which the least is preferred, the most significant first.
+    Columns = Sequence[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """What is known of n pages, by columns."""
+
+    urls: Sequence[str]
+    #: What each page names as its canonical URL, absolute; None or empty if it names none.
+    declared: Sequence[str | None]
+    #: Length of the main text, in any unit.
+    lengths: NDArray[np.integer]
+    #: When it was fetched, in seconds since 1970; 0 or NaN if unknown.
+    times: NDArray[np.integer] | NDArray[np.floating]
+    #: Tells texts apart that have all else in common, their URL too; uint64[n].
+    digests: NDArray[np.uint64]
+
+    def __post_init__(self) -> None:
+        columns = (self.urls, self.declared, self.lengths, self.times, self.digests)
+        if len({len(column) for column in columns}) > 1:
+            raise ValueError(f"Columns of pages have different lengths: {[len(c) for c in columns]}.")
+
+
+def parse_rules(text: str) -> tuple[str, ...]:
+    """Return the rules of a list such as ``https,longest``. Raises `ConfigurationError` for unknown and repeated ones."""
+    return check_rules([name.strip() for name in text.split(",") if name.strip()])
+
+
+def check_rules(rules: Sequence[str]) -> tuple[str, ...]:
+    """Return *rules*. Raises `ConfigurationError` for unknown and repeated ones."""
+    if unknown := [rule for rule in rules if rule not in _COLUMNS]:
+        raise ConfigurationError(f"There is no rule {unknown[0]!r}: use some of {', '.join(RULES)}.")
+    if len(set(rules)) < len(rules):
+        raise ConfigurationError(f"A rule is given twice in {','.join(rules)!r}: name each once.")
+    return tuple(rules)
+
+
+def canonical_ranks(
+    pages: Pages, rules: Sequence[str] | None = None, hosts: Sequence[str] = ()
+) -> NDArray[np.int64]:
+    """Return the rank of each page, 0 for the one to keep before all others; int64[n], all different.
+
+    *rules* are names of `RULES`, the most important first; None means all, in that order, and those left out do not
+    count. ``hosts``: one of the preferred *hosts*, or below it, the first named first. ``https``. ``declared``: names
+    itself as the canonical URL, or is named and names no other; then those that nothing is said of; last, those
+    that name another. ``longest`` main text. ``earliest`` fetch; unknown ones last. ``shortest`` URL, in characters
+    once percent-decoded. ``alphabetical``, by the decoded URL. Pages that they leave equal go by URL, time, length
+    and digest, so the order is the same however the pages are numbered; only if all of these agree, by number.
+    Raises `ConfigurationError` for unknown and repeated rules.
+    """
+    columns: list[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]] = []
+    rules = RULES if rules is None else check_rules(rules)
+    for rule in rules:
+        columns += _COLUMNS[rule](pages, hosts)
+    if "alphabetical" not in rules:
+        columns += _alphabetical(pages, hosts)
+    columns += (*_earliest(pages, hosts), *_longest(pages, hosts), pages.digests)
+    order = np.lexsort(columns[::-1])
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
+
+
+def _hosts(pages: Pages, hosts: Sequence[str]) -> Columns:
+    """By the first of *hosts* that the URL's host is, or is below."""
+    preferred = {host.casefold().strip("."): place for place, host in reversed([*enumerate(hosts)])}
+    if not preferred:
+        return []
+    known: dict[str, int] = {}
+    places = np.empty(len(pages.urls), np.int64)
+    for number, url in enumerate(pages.urls):
+        host = _split(url)[1]
+        if host not in known:
+            labels = host.split(".")
+            above = (".".join(labels[start:]) for start in range(len(labels)))
+            known[host] = min((preferred[name] for name in above if name in preferred), default=len(hosts))
+        places[number] = known[host]
+    return [places]
+
+
+def _https(pages: Pages, _: Sequence[str]) -> Columns:
+    return [np.fromiter((_split(url)[0] != "https" for url in pages.urls), np.int64, len(pages.urls))]
+
+
+def _declared(pages: Pages, _: Sequence[str]) -> Columns:
+    own = [urldefrag(url).url for url in pages.urls]
+    named = [urldefrag(url).url if url else "" for url in pages.declared]
+    targets = set(named)
+    standing = (
+        0 if (by == url or (not by and url in targets)) else 2 if by else 1
+        for url, by in zip(own, named, strict=True)
+    )
+    return [np.fromiter(standing, np.int64, len(own))]
+
+
+def _longest(pages: Pages, _: Sequence[str]) -> Columns:
+    return [-np.asarray(pages.lengths, np.int64)]
+
+
+def _earliest(pages: Pages, _: Sequence[str]) -> Columns:
+    times = np.asarray(pages.times, np.float64)
+    return [np.where(times > 0, times, np.inf)]
+
+
+def _shortest(pages: Pages, _: Sequence[str]) -> Columns:
+    return [np.fromiter((len(unquote(url)) for url in pages.urls), np.int64, len(pages.urls))]
+
+
+def _alphabetical(pages: Pages, _: Sequence[str]) -> Columns:
+    """By the decoded URL; of those that decode to the same, by the URL as it is written."""
+    return [_places([unquote(url) for url in pages.urls]), _places(pages.urls)]
+
+
+def _places(texts: Sequence[str]) -> NDArray[np.int64]:
+    places = {text: place for place, text in enumerate(sorted(set(texts)))}
+    return np.fromiter((places[text] for text in texts), np.int64, len(texts))
+
+
+def _split(url: str) -> tuple[str, str]:
+    """Return the scheme and the host of *url*, empty if it has none."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname or ""
+    except ValueError:  # such as an unclosed bracket
+        return "", ""
+
+
+_COLUMNS: dict[str, Callable[[Pages, Sequence[str]], Columns]] = {
+    "hosts": _hosts,
+    "https": _https,
+    "declared": _declared,
+    "longest": _longest,
+    "earliest": _earliest,
+    "shortest": _shortest,
+    "alphabetical": _alphabetical,
+}
+
+#: The rules by which a canonical page is chosen, in their usual order.
+RULES = tuple(_COLUMNS)

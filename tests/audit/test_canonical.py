@@ -1,0 +1,134 @@
+"""The canonical page: each rule decides alone, in any order, and however the pages are numbered."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.audit.canonical import RULES, Pages, canonical_ranks, parse_rules
+from scrapy_neardup.errors import ConfigurationError
+
+
+def pages(*rows: tuple[object, ...]) -> Pages:
+    """Rows of URL, declared URL, length, time, digest; as many of these as matter."""
+    usual = ("", None, 100, 1000, 0)
+    full = [(*row, *usual[len(row) :]) for row in rows]
+    columns = list(zip(*full, strict=True)) or [()] * 5
+    return Pages(
+        list(columns[0]), list(columns[1]), np.array(columns[2], np.int64), np.array(columns[3], np.float64),
+        np.array(columns[4], np.uint64),
+    )  # fmt: skip
+
+
+BETTER_AND_WORSE: dict[str, list[tuple[object, ...]]] = {
+    "hosts": [("http://www.a.example/longer",), ("http://b.example/x",), ("http://c.example/",)],
+    "https": [("https://z.example/longer",), ("http://a.example/",)],
+    "declared": [("http://z.example/longer", "http://z.example/longer#top"), ("http://y.example/",), ("http://x.example/", "http://x.example/?a")],
+    "longest": [("http://z.example/longer", None, 101), ("http://a.example/", None, 100)],
+    "earliest": [("http://z.example/longer", None, 9, 999), ("http://a.example/", None, 9, 1000), ("http://a.example/", None, 9, np.nan)],
+    "shortest": [("http://a.example/z%C3%A9",), ("http://a.example/abc",)],
+    "alphabetical": [("http://a.example/%61%61%61",), ("http://a.example/b",)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_rule_decides(rule: str) -> None:
+    rows = BETTER_AND_WORSE[rule]
+    hosts = ("A.example", "b.example")
+    for turned in (rows, rows[::-1]):
+        ranks = canonical_ranks(pages(*turned), (rule,), hosts)
+        assert [turned[place] for place in np.argsort(ranks)] == rows
+
+
+@pytest.mark.parametrize("rule", RULES[1:-1])
+def test_a_rule_goes_before_those_after_it(rule: str) -> None:
+    rows = BETTER_AND_WORSE[rule]
+    assert canonical_ranks(pages(*rows), RULES[RULES.index(rule) :]).tolist() == list(range(len(rows)))
+
+
+def test_the_order_of_rules_is_followed() -> None:
+    both = pages(("https://a.example/", None, 10), ("http://a.example/", None, 99))
+    assert canonical_ranks(both).tolist() == [0, 1]
+    assert canonical_ranks(both, parse_rules("longest, https")).tolist() == [1, 0]
+
+
+def test_a_page_that_others_name_is_declared_unless_it_names_another() -> None:
+    found = pages(
+        ("http://a.example/?page", "http://a.example/"),
+        ("http://a.example/",),
+        ("http://a.example/loop", "http://a.example/?page"),
+        ("http://a.example/x",),
+    )
+    assert np.argsort(canonical_ranks(found, ("declared", "alphabetical"))).tolist() == [1, 3, 0, 2]
+
+
+def test_preferred_hosts_stand_for_those_below_and_no_others() -> None:
+    found = pages(
+        ("http://nota.example/",),
+        ("http://news.a.example:8080/",),
+        ("http://b.example/",),
+        ("http://[broken/",),
+        ("not a URL",),
+    )
+    ranks = canonical_ranks(found, ("hosts",), ("b.example", "a.example"))
+    assert ranks[2] == 0
+    assert ranks[1] == 1
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["http://a/", "https://a/", "https://b/%41", "https://b/A", "http://[", ""]),
+            st.sampled_from([None, "", "http://a/", "https://b/A"]),
+            st.integers(0, 2),
+            st.sampled_from([0.0, 1.0, 2.0, float("nan")]),
+            st.integers(0, 2),
+        ),
+        unique_by=repr,
+    ),
+    st.permutations(RULES).flatmap(lambda rules: st.integers(0, len(rules)).map(lambda count: rules[:count])),
+    st.randoms(),
+)
+def test_the_same_order_however_pages_are_numbered(
+    rows: list[tuple[object, ...]], rules: list[str], dice: object
+) -> None:
+    # Unknown times are all one, and what a page names counts only by the rule.
+    distinct = {(r[0], r[1] or None, r[2], r[3] if r[3] and r[3] > 0 else 0, r[4]): r for r in rows}  # type: ignore[operator]
+    rows = list(distinct.values())
+    shuffled = list(rows)
+    dice.shuffle(shuffled)  # type: ignore[attr-defined]
+    orders = []
+    for some in (rows, shuffled):
+        ranks = canonical_ranks(pages(*some), rules, ("b",))
+        assert sorted(ranks.tolist()) == list(range(len(some)))
+        orders.append([(some[p][0], some[p][2], some[p][4]) for p in np.argsort(ranks)])
+    assert orders[0] == orders[1]
+
+
+def test_unknown_and_repeated_rules_are_refused() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"no rule 'newest': use some of hosts, https, declared, longest"
+    ):
+        parse_rules("https,newest")
+    with pytest.raises(ConfigurationError, match="given twice"):
+        canonical_ranks(pages(), ("https", "https"))
+
+
+def test_columns_have_one_length() -> None:
+    with pytest.raises(ValueError, match="different lengths"):
+        Pages(["a"], [], np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.uint64))
+
+
+def test_no_pages() -> None:
+    assert canonical_ranks(pages()).tolist() == []
+
+
+def test_two_hundred_thousand_pages_in_seconds() -> None:
+    many = pages(*((f"https://{n % 99}.example/{n * 7919 % 200_000}?q=%20{n}",) for n in range(200_000)))
+    started = time.process_time()
+    assert len(set(canonical_ranks(many, hosts=("5.example",)).tolist())) == 200_000
+    assert time.process_time() - started < 30  # takes 2
