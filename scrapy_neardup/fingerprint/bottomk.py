@@ -45,7 +45,7 @@ def jaccard(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -> NDArray
     _, new, again = _merged(sketch, sketches)
     rank = np.cumsum(new, axis=1)
     complete = (sketches[:, -1] == EMPTY) & (sketch[..., -1] == EMPTY)
-    sampled = (rank <= len(sketch)) | complete[:, np.newaxis]
+    sampled = (rank <= sketch.shape[-1]) | complete[:, np.newaxis]
     union = np.count_nonzero(new & sampled, axis=1)
     share: NDArray[np.float64] = np.count_nonzero(again & sampled, axis=1) / np.maximum(union, 1)
     return share

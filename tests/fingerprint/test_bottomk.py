@@ -51,6 +51,14 @@ def test_estimates_by_definition(own: list[int], others: list[list[int]], k: int
 
 
 @settings(deadline=None)
+@given(st.lists(st.tuples(values, values), min_size=1, max_size=6), st.integers(1, 50))
+def test_pairs_are_compared_as_one_with_many(pairs: list[tuple[list[int], list[int]]], k: int) -> None:
+    a, b = (np.array([sample(pair[side], k) for pair in pairs]) for side in (0, 1))
+    expected = [float(jaccard(one, other[np.newaxis])[0]) for one, other in zip(a, b, strict=True)]
+    assert jaccard(a, b).tolist() == expected
+
+
+@settings(deadline=None)
 @given(values, values)
 def test_exact_while_sketches_are_whole_sets(a: list[int], b: list[int]) -> None:
     x, y = sample(a, 50), sample(b, 50)
