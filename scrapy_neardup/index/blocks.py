@@ -79,10 +79,9 @@ def _pack(urls: list[str]) -> bytes:
     return zlib.compress(SEPARATOR.join(url.encode("utf-8", "surrogatepass") for url in urls))
 
 
-def _unpack(data: bytes | memoryview) -> list[str]:
-    if not len(data):
-        return [""] * CHUNK
-    return [str(url, "utf-8", "surrogatepass") for url in zlib.decompress(data).split(SEPARATOR)]
+def _unpack(data: bytes | memoryview) -> list[bytes]:
+    """Undo `_pack`, but for the encoding."""
+    return zlib.decompress(data).split(SEPARATOR) if len(data) else [b""] * CHUNK
 
 
 def _count(data: bytes | memoryview, check: bool) -> int:
@@ -103,8 +102,12 @@ def _decode(
     place += records.nbytes
     ends = np.frombuffer(data, np.uint32, -(-count // CHUNK), place)
     place += ends.nbytes
-    bounds = [place, *(ends.astype(np.int64) + place).tolist()]
-    chunks = {
-        chunk: _unpack(data[bounds[chunk] : bounds[chunk + 1]]) for chunk in set((rows // CHUNK).tolist())
-    }
-    return Stored(records[rows], [chunks[row // CHUNK][row % CHUNK] for row in rows.tolist()])
+    chunks: dict[int, list[bytes]] = {}
+    urls = []
+    for row in rows.tolist():
+        chunk, at = divmod(row, CHUNK)
+        if chunk not in chunks:
+            start = int(ends[chunk - 1]) if chunk else 0
+            chunks[chunk] = _unpack(data[place + start : place + int(ends[chunk])])
+        urls.append(chunks[chunk][at].decode("utf-8", "surrogatepass"))
+    return Stored(records[rows], urls)

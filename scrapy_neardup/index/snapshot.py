@@ -130,9 +130,9 @@ class Snapshot:
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """Return what is stored of *documents* of runs, in their order. Raises `IndexCorrupted` if one is missing."""
+        records, urls = np.empty(len(documents), self.header.dtype), [""] * len(documents)
         order = np.argsort(documents, kind="stable")
-        wanted = documents[order]
-        parts, place = [Stored(np.empty(0, self.header.dtype), [])], 0
+        wanted, place = documents[order], 0
         with self._reader().cursor(self._environment.databases["documents"]) as cursor:
             while place < len(wanted):
                 number = int(wanted[place])
@@ -142,11 +142,13 @@ class Snapshot:
                 if not start <= number < stop:
                     raise IndexCorrupted(f"Document {number} is missing: run `scrapy-neardup index check`.")
                 end = int(np.searchsorted(wanted, stop))
-                parts.append(decode_block(cursor.value(), self.header, wanted[place:end] - start))
+                part = decode_block(cursor.value(), self.header, wanted[place:end] - start)
+                rows = order[place:end]
+                records[rows] = part.records
+                for row, url in zip(rows.tolist(), part.urls, strict=True):
+                    urls[row] = url
                 place = end
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        return Stored.concatenate(parts).take(back)
+        return Stored(records, urls)
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
         """Yield the blocks that begin in [start, stop), with the number of the first document of each.
