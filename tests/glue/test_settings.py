@@ -15,6 +15,7 @@ from scrapy_neardup.addon import Addon
 from scrapy_neardup.downloadermiddleware import NearDupDownloaderMiddleware
 from scrapy_neardup.errors import ConfigurationError, ExtractorUnavailable, IndexMismatch, NearDupError
 from scrapy_neardup.extension import NearDup
+from scrapy_neardup.fingerprint import SCHEMES, Features
 from scrapy_neardup.settings import Config
 
 DOCS = Path(__file__).parents[2] / "docs" / "scrapy.md"
@@ -33,7 +34,9 @@ def test_defaults():
         None, False, None, None, False,
     )  # fmt: skip
     assert default.scope("https://a.example/x", None) == ""
-    assert (default.extractor, default.extract_timeout, default.min_tokens) == ("trafilatura", 10.0, 50)
+    assert (default.scheme, default.threshold, default.verified) == ("simhash+anchors", 0.5, True)
+    assert default.features == Features()
+    assert (default.extractor, default.extract_timeout, default.min_tokens) == ("trafilatura", 10.0, 40)
     assert (default.extract_memory, default.max_body_size) == (1 << 30, 5 << 20)
     assert default.workers >= 1
     assert not default.item_fields
@@ -47,6 +50,22 @@ def test_defaults():
         ("distance", "5", 5),
         ("tables", "10", 10),
         ("tables", 20, 20),
+        ("scheme", "simhash", "simhash"),
+        ("scheme", "minhash", "minhash"),
+        ("scheme", "bottomk", "bottomk"),
+        ("scheme", "supershingles", "supershingles"),
+        ("threshold", "0.8", 0.8),
+        ("threshold", 0.25, 0.25),
+        ("features", "", Features()),
+        ("features", {}, Features()),
+        ("features", {"shingle": 3, "weight": "set"}, Features(shingle=3, weight="set")),
+        ("features", '{"units": "characters", "shingle": 5}', Features(units="characters", shingle=5)),
+        ("features", {"stop_words": "en,de"}, Features(stop_words="en,de")),
+        (
+            "features",
+            {"segmenter": "rjieba", "min_paragraph": 0},
+            Features(segmenter="rjieba", min_paragraph=0),
+        ),
         ("reset", "True", True),
         ("window", "0.5", 0.5),
         ("workers", "3", 3),
@@ -75,7 +94,17 @@ def test_values(name, value, attribute):
     [
         ("enabled", "maybe", "True or False"),
         ("policy", "drop", "'drop_page'"),
-        ("scheme", "minhash", "'simhash'"),
+        (
+            "scheme",
+            "simhsh",
+            "set it to 'simhash+anchors' or 'simhash' or 'minhash' or 'bottomk' or 'supershingles'",
+        ),
+        ("scheme", 7, "'simhash+anchors'"),
+        ("threshold", 0, "similarity between 0 and 1"),
+        ("threshold", 1, "similarity between 0 and 1"),
+        ("threshold", "much", "similarity between 0 and 1"),
+        ("threshold", "nan", "similarity between 0 and 1"),
+        ("verify", "perhaps", "True or False"),
         ("distance", 8, "from 0 to 7"),
         ("distance", -1, "from 0 to 7"),
         ("distance", "x", "from 0 to 7"),
@@ -110,6 +139,33 @@ def test_bad_values(name, value, remedy):
     assert "\n" not in message
 
 
+KNOWN_FEATURES = "shingle, units, weight, min_paragraph, sketch_shingle, stop_words, segmenter"
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (7, f"NEARDUP_FEATURES is 7: set it to a dict with some of {KNOWN_FEATURES}."),
+        ("{broken", f"NEARDUP_FEATURES is '{{broken': set it to a dict with some of {KNOWN_FEATURES}."),
+        ("[1]", f"NEARDUP_FEATURES is [1]: set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"shingles": 3}, f"NEARDUP_FEATURES has 'shingles': 3: set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"version": 2}, f"NEARDUP_FEATURES has 'version': 2: set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"shingle": "3"}, f"NEARDUP_FEATURES has 'shingle': '3': set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"shingle": True}, f"NEARDUP_FEATURES has 'shingle': True: set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"stop_words": ["en"]}, f"NEARDUP_FEATURES has 'stop_words': ['en']: set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"shingle": 0}, "NEARDUP_FEATURES: A shingle has at least 1 token."),
+        ({"sketch_shingle": -1}, "NEARDUP_FEATURES: A shingle has at least 1 token."),
+        ({"weight": "idf"}, "NEARDUP_FEATURES: weight is one of set, sqrt, log, tf, not 'idf'."),
+        ({"units": "words"}, "NEARDUP_FEATURES: units is one of tokens, characters, not 'words'."),
+        ({"min_paragraph": -1}, "NEARDUP_FEATURES: min_paragraph is 0 (keep all paragraphs) or a number of letters."),
+    ],
+)  # fmt: skip
+def test_bad_features(value, sentence):
+    with pytest.raises(ConfigurationError) as caught:
+        config(features=value)
+    assert str(caught.value) == sentence
+
+
 @pytest.mark.parametrize(
     ("name", "hint"), [("NEARDUP_POLCIY", "NEARDUP_POLICY?"), ("NEARDUP_XYZ", "NEARDUP_ENABLED, ")]
 )
@@ -123,7 +179,7 @@ def test_unknown_names(caplog, name, hint):
 
 def test_every_setting_is_documented():
     documented = set(re.findall(r"^\| `(NEARDUP_\w+)`", DOCS.read_text(), re.MULTILINE))
-    assert documented == set(settings_module._DEFAULTS)
+    assert documented == set(settings_module.SETTINGS)
 
 
 def test_every_stat_is_documented():
@@ -184,6 +240,9 @@ async def test_extension_that_the_user_disabled(site, crawl, pages):
         ({"NEARDUP_POLICY": "drop"}, ConfigurationError),
         ({"NEARDUP_EXTRACTOR": "no.such.extractor"}, ExtractorUnavailable),
         ({"NEARDUP_DIR": "/dev/null/index"}, NearDupError),
+        ({"NEARDUP_FEATURES": {"stop_words": "xx"}}, ConfigurationError),
+        ({"NEARDUP_FEATURES": {"segmenter": "no.such.segmenter"}}, ConfigurationError),
+        ({"NEARDUP_TABLES": 10, "NEARDUP_DISTANCE": 7}, ConfigurationError),
     ],
 )
 async def test_bad_settings_stop_at_start(site, crawl, pages, settings, error):
@@ -192,10 +251,49 @@ async def test_bad_settings_stop_at_start(site, crawl, pages, settings, error):
     assert not site.hits
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+async def test_every_scheme_crawls(site, crawl, pages, scheme, tmp_path):
+    urls = [site.article("/a", 1), site.article("/b", 1), site.article("/c", 2)]
+    settings = {"NEARDUP_SCHEME": scheme, "NEARDUP_DIR": str(tmp_path / "index"), "CONCURRENT_REQUESTS": 1}
+    first = await crawl(pages, settings, urls=urls)
+    assert (first["unique"], first["duplicate/exact"]) == (2, 1)
+    assert not first.errors
+    again = await crawl(pages, settings, urls=urls)
+    assert (again["revisit"], again["duplicate/exact"]) == (2, 1)
+
+
+async def test_what_is_compared_is_set_by_the_user(site, crawl, pages, text, page):
+    """A copy without verification, and by features of the user's own."""
+    other_words = " ".join(reversed(text(1).split()))  # the same words, so the same fingerprint
+    site.pages["/a"], site.pages["/b"] = page(text(1)), page(other_words)
+    urls = [f"{site.url}/a", f"{site.url}/b"]
+    plain = {"NEARDUP_SCHEME": "simhash", "CONCURRENT_REQUESTS": 1}
+    for settings, near in (
+        ({}, 0),
+        ({"NEARDUP_VERIFY": "False"}, 1),
+        ({"NEARDUP_VERIFY": "False", "NEARDUP_FEATURES": '{"shingle": 3}'}, 0),
+    ):
+        assert (await crawl(pages, {**plain, **settings}, urls=urls))["duplicate/near"] == near
+
+
 async def test_index_of_other_parameters_stops_at_start(site, crawl, pages, tmp_path):
     settings = {"NEARDUP_DIR": str(tmp_path / "index")}
     await crawl(pages, settings, urls=[site.article("/a")])
     hits = sum(site.hits.values())
-    with pytest.raises(IndexMismatch):
-        await crawl(pages, {**settings, "NEARDUP_EXTRACTOR": "trafilatura"}, urls=[site.url + "/a"])
+    for changed, named in (
+        ({"NEARDUP_EXTRACTOR": "trafilatura"}, "extractor"),
+        ({"NEARDUP_SCHEME": "minhash"}, "scheme"),
+        ({"NEARDUP_FEATURES": {"weight": "set"}}, "features"),
+    ):
+        with pytest.raises(IndexMismatch, match=f"{named}: index .*NEARDUP_RESET = True"):
+            await crawl(pages, {**settings, **changed}, urls=[site.url + "/a"])
     assert sum(site.hits.values()) == hits
+
+
+def test_verified_is_set_by_verify():
+    assert [config(verify=value).verified for value in (True, "True", "0", False)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
