@@ -187,7 +187,9 @@ def draw(outcomes: Sequence[Outcome], path: Path) -> None:
             label=name,
         )
     lowest = min(outcome.scores.precision for outcome in outcomes)
-    axes.set(xlabel="recall of labels 3 and 2", ylabel="precision", xlim=(0, 1.02), ylim=(lowest - 0.05, 1.02))
+    axes.set(
+        xlabel="recall of labels 3 and 2", ylabel="precision", xlim=(0, 1.02), ylim=(lowest - 0.05, 1.02)
+    )
     axes.grid(alpha=0.3)
     axes.legend(loc="lower left", fontsize="small")
     try:

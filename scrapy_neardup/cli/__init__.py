@@ -9,9 +9,12 @@ import click
 
 from scrapy_neardup import __version__
 
+from .audit import audit, rethreshold
+from .compare import compare
 from .errors import Commands
 from .evaluate import evaluate
 from .index import index
+from .query import query
 
 
 @click.group(
@@ -20,8 +23,12 @@ from .index import index
 )
 @click.version_option(__version__, prog_name="scrapy-neardup")
 def main() -> None:
-    """Near-duplicates of a crawl: look after the index that remembers its pages, evaluate on labelled pairs."""
+    """Near-duplicates of a crawl: audit it, look after the index, compare, evaluate."""
 
 
+main.add_command(audit)
+main.add_command(rethreshold)
+main.add_command(compare)
+main.add_command(query)
 main.add_command(index)
 main.add_command(evaluate)

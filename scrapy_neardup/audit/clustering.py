@@ -1,0 +1,170 @@
+"""From the pages of a crawl to verdicts, clusters and pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.candidates import DIGEST, filed_url
+from scrapy_neardup.sites import UNKNOWN
+from scrapy_neardup.spread import LONGEST, SITES
+
+from .canonical import Pages, canonical_ranks
+from .clusters import leader_clusters
+from .evaluation import Judge
+from .pairs import Groups, compare_all
+from .report import PAIR_KINDS
+from .report.data import NO_DISTANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.candidates import Judgement
+
+    from .crawl import Crawl
+    from .pairs import Compared
+    from .settings import Settings
+
+    Rows = NDArray[np.int64]
+
+PAGES = np.dtype(
+    [
+        ("url", "O"),
+        ("title", "O"),
+        ("verdict", "U9"),
+        ("cluster", "i4"),
+        ("canonical", "i8"),
+        ("distance", "u1"),
+        ("similarity", "f4"),
+        ("rank", "i8"),
+        ("tokens", "u4"),
+        ("fetched", "f8"),
+    ]
+)
+CLUSTERS = np.dtype([("canonical", "i8"), ("size", "i8"), ("exact", "i8"), ("near", "i8"), ("revisit", "i8")])
+PAIRS = np.dtype(
+    [
+        ("first", "i8"),
+        ("second", "i8"),
+        ("kind", "U8"),
+        ("distance", "u1"),
+        ("similarity", "f4"),
+        ("containment", "f4"),
+    ]
+)
+#: How much less similar than is asked the pairs may be that are kept to be looked at.
+MARGIN = 0.2
+
+
+class Clustered(NamedTuple):
+    """What `cluster` finds, see `Audit`."""
+
+    pages: NDArray[Any]
+    clusters: NDArray[Any]
+    pairs: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _Stricter(Judge):
+    """Asks for more similarity than the rules do."""
+
+    least: float = 0.0
+
+    def judge(self, a: Rows, b: Rows) -> Judgement:
+        judgement = super().judge(a, b)
+        return judgement._replace(near=judgement.near & (judgement.similarity >= np.float32(self.least)))
+
+
+def cluster(crawl: Crawl, settings: Settings, advance: Callable[[int], None]) -> Clustered:
+    """Compare all pages and group the duplicates around their canonical pages.
+
+    A cluster of short texts on many sites is a wall, as in a crawl (`scrapy_neardup.spread`): its pages are in none.
+    """
+    judge = _Stricter(crawl.documents, crawl.long & ~crawl.wall, settings.judging, settings.similarity)
+    compared = compare_all(judge, Groups.of(judge), least=settings.least_similarity - MARGIN, advance=advance)
+    near = compared.judgement.near
+    ranks = canonical_ranks(
+        Pages(crawl.urls, crawl.declared, crawl.tokens, crawl.fetched, crawl.documents.keys[DIGEST]),
+        settings.rules,
+        settings.hosts,
+    )
+    edges = np.stack((compared.a[near], compared.b[near]), axis=1)
+    leaders = leader_clusters(ranks, edges, lambda a, b: judge.judge(a, b).near)
+    spread = _spread(crawl, leaders)
+    own = np.arange(len(crawl))
+    leaders = np.where(spread, own, leaders)
+    pages = _pages(crawl, judge, compared, leaders, ranks, spread)
+    clusters = _number(pages)
+    return Clustered(pages, clusters, _pairs(compared))
+
+
+def _pages(
+    crawl: Crawl,
+    judge: Judge,
+    compared: Compared,
+    leaders: Rows,
+    ranks: Rows,
+    spread: NDArray[np.bool_],
+) -> NDArray[Any]:
+    pages = np.zeros(len(crawl), PAGES)
+    pages["url"], pages["title"] = crawl.urls, crawl.titles
+    pages["rank"], pages["canonical"] = ranks, leaders
+    pages["tokens"], pages["fetched"] = crawl.tokens, crawl.fetched
+    pages["distance"], pages["similarity"], pages["cluster"] = NO_DISTANCE, np.nan, -1
+    pages["verdict"] = "unique"
+    sizes = np.bincount(leaders, minlength=len(crawl))
+    alone = sizes[leaders] == 1
+    template = np.zeros(len(crawl), bool)
+    for rows in (compared.a, compared.b):
+        template[rows[compared.judgement.template]] = True
+    pages["verdict"][template & alone] = "template"
+    pages["verdict"][~crawl.long] = "too_short"
+    pages["verdict"][(crawl.wall & crawl.long) | spread] = "wall"
+    members = np.flatnonzero(leaders != np.arange(len(crawl)))
+    found = judge.judge(leaders[members], members)
+    pages["distance"][members], pages["similarity"][members] = found.distance, found.similarity
+    filed = np.array([filed_url(url) for url in crawl.urls], "O")
+    again = filed[members] == filed[leaders[members]]
+    pages["verdict"][members] = np.select([again.astype(bool), found.exact], ["revisit", "exact"], "near")
+    pages["cluster"][~alone] = 0  # numbered by `_number`
+    return pages
+
+
+def _spread(crawl: Crawl, leaders: Rows) -> NDArray[np.bool_]:
+    """Tell which pages are of a short text that is met on many sites; bool[n]."""
+    sites = crawl.documents.records["site"].astype(np.int64)
+    short = (crawl.tokens <= LONGEST) & (sites != UNKNOWN)
+    pairs = np.unique(np.stack((leaders[short], sites[short]), axis=1), axis=0)
+    many = np.bincount(pairs[:, 0], minlength=len(crawl)) > SITES
+    return many[leaders]
+
+
+def _number(pages: NDArray[Any]) -> NDArray[Any]:
+    """Give clusters their numbers, the largest first, then by the rank of their canonical pages."""
+    rows = np.flatnonzero(pages["cluster"] == 0)
+    canonical, which, sizes = np.unique(pages["canonical"][rows], return_inverse=True, return_counts=True)
+    order = np.lexsort((pages["rank"][canonical], -sizes))
+    numbers = np.empty(len(order), np.int32)
+    numbers[order] = np.arange(len(order))
+    pages["cluster"][rows] = numbers[which]
+    clusters = np.zeros(len(order), CLUSTERS)
+    clusters["canonical"], clusters["size"] = canonical[order], sizes[order]
+    for verdict in ("exact", "near", "revisit"):
+        members = pages["cluster"][rows[pages["verdict"][rows] == verdict]]
+        clusters[verdict] = np.bincount(members, minlength=len(order))
+    return clusters
+
+
+def _pairs(compared: Compared) -> NDArray[Any]:
+    judgement = compared.judgement
+    pairs = np.zeros(len(compared.a), PAIRS)
+    pairs["first"], pairs["second"] = compared.a, compared.b
+    pairs["distance"], pairs["similarity"] = judgement.distance, judgement.similarity
+    pairs["containment"] = judgement.containment
+    kinds = np.where(judgement.exact, 3, np.where(judgement.near, 2, judgement.template))
+    pairs["kind"] = np.array(PAIR_KINDS)[kinds.astype(np.int64)]
+    return pairs

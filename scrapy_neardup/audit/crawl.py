@@ -1,0 +1,139 @@
+"""The pages of an audit as columns, in an order that does not depend on where and when they were read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.candidates import DIGEST, filed_url
+from scrapy_neardup.index import Documents
+from scrapy_neardup.sites import site_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from .settings import Settings
+    from .store import Columns, Store
+
+
+@dataclass(frozen=True)
+class Crawl:
+    """n pages, sorted by URL, text and time: columns of n."""
+
+    #: Numbers in the store: int64[n].
+    ids: NDArray[np.int64]
+    urls: list[str]
+    titles: list[str]
+    #: The canonical URL that a page names, or "".
+    declared: list[str]
+    #: In seconds since 1970, NaN if not known: float64[n].
+    fetched: NDArray[np.float64]
+    #: As they are filed; all zero for a page without main text.
+    documents: Documents
+    #: Whether its text reads like a wall, and whether it is long enough to be judged: bool[n].
+    wall: NDArray[np.bool_]
+    long: NDArray[np.bool_]
+    #: Revisits of pages that are not among them, which are left out.
+    elsewhere: int
+
+    @property
+    def tokens(self) -> NDArray[np.uint32]:
+        """Length of the main text; uint32[n]."""
+        tokens: NDArray[np.uint32] = self.documents.records["tokens"]
+        return tokens
+
+    def __len__(self) -> int:
+        return len(self.urls)
+
+
+def load_crawl(store: Store, settings: Settings) -> Crawl:
+    """Read what is stored; a revisit becomes a copy of the page that it refers to, under its own URL."""
+    columns = store.load()
+    targets = _resolve(columns)
+    rows = [row for row, target in enumerate(targets) if target is not None and _is_page(columns, target)]
+    sources = [target for target in targets if target is not None and _is_page(columns, target)]
+    header = settings.header
+    keys, records = bytes(8 * header.keys), bytes(header.dtype.itemsize)
+    packed = b"".join(columns.keys[source] or keys for source in sources)
+    documents = Documents(
+        np.frombuffer(packed, np.uint64).reshape(-1, header.keys).T,
+        np.frombuffer(b"".join(columns.record[source] or records for source in sources), header.dtype).copy(),
+        [columns.url[row] for row in rows],
+    )
+    moved = [place for place, (row, source) in enumerate(zip(rows, sources, strict=True)) if row != source]
+    documents.records["site"][moved] = site_keys(documents.urls[place] for place in moved)
+    fetched = [columns.fetched[row] for row in rows]
+    times = np.array([np.nan if time is None else time for time in fetched], np.float64)
+    titles = [columns.title[source] for source in sources]
+    order = np.lexsort(
+        (
+            _places(titles),
+            times,
+            documents.records["fingerprint"],
+            documents.records["digest"],
+            documents.keys[DIGEST],
+            _places(documents.urls),
+        )
+    )
+    ordered = order.tolist()
+    documents = documents.take(order)
+    return Crawl(
+        ids=np.array([columns.id[source] for source in sources], np.int64)[order],
+        urls=documents.urls,
+        titles=[titles[row] for row in ordered],
+        declared=[columns.declared[sources[row]] for row in ordered],
+        fetched=times[order],
+        documents=documents,
+        wall=np.array([columns.wall[sources[row]] for row in ordered], bool),
+        long=documents.records["tokens"] >= max(settings.min_tokens, 1),
+        elsewhere=sum(target is None for target in targets),
+    )
+
+
+def _is_page(columns: Columns, row: int) -> bool:
+    """Whether there is a page: one that could not be extracted is a problem instead."""
+    return columns.reason[row] in (None, "no_text")
+
+
+def _resolve(columns: Columns) -> list[int | None]:
+    """Return the row that each row stands for: its own, or the page that a revisit refers to, None if that is not there."""
+    revisits = [
+        row for row, (digest, url) in enumerate(zip(columns.refers_digest, columns.refers_url, strict=True))
+        if digest is not None or url is not None
+    ]  # fmt: skip
+    targets: list[int | None] = list(range(len(columns.id)))
+    if not revisits:
+        return targets
+    among = set(revisits)
+    by_digest: dict[str, int] = {}
+    by_url: dict[str, list[int]] = {}
+    pages = [row for row in range(len(targets)) if row not in among]
+    for row in sorted(pages, key=lambda row: _age(columns, row)):
+        digest = columns.body_digest[row]
+        if digest is not None:
+            by_digest.setdefault(digest, row)
+        by_url.setdefault(filed_url(columns.url[row]), []).append(row)
+    for row in revisits:
+        target = by_digest.get(columns.refers_digest[row] or "")
+        candidates = by_url.get(filed_url(columns.refers_url[row] or ""), [])
+        if target is None and candidates:
+            time = columns.fetched[row]
+            before = [each for each in candidates if time is None or (columns.fetched[each] or 0) <= time]
+            target = before[-1] if before else candidates[0]
+        targets[row] = target
+    return targets
+
+
+def _age(columns: Columns, row: int) -> tuple[float, str, bytes]:
+    """Return what orders pages by time, whatever order they were read in."""
+    return columns.fetched[row] or 0, columns.url[row], columns.keys[row] or b""
+
+
+def _places(texts: Sequence[str]) -> NDArray[np.int64]:
+    """Return the place of each text among all, sorted; int64[n]."""
+    places = {text: place for place, text in enumerate(sorted(set(texts)))}
+    return np.fromiter((places[text] for text in texts), np.int64, len(texts))

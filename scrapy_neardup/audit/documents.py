@@ -1,0 +1,98 @@
+"""Single documents from files: their main texts, whatever they are in."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_neardup import extraction
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.extraction.decoding import decode
+from scrapy_neardup.extraction.guards import is_binary, is_noise
+
+from .corpus import TextOnly
+from .head import read_head
+from .sources import Options, Page, Problem, find_sources, read_source
+from .sources.contents import looks_like_html
+from .sources.html import read_html
+from .sources.kinds import kind_of_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .settings import Settings
+
+#: Endings of files that are texts, whatever is in them.
+_TEXT = (".txt", ".md")
+
+
+class Document(NamedTuple):
+    """A document, or why it is none."""
+
+    name: str
+    #: "" if it is not known.
+    url: str
+    text: str | None
+    #: Why there is no text; None if there is one.
+    reason: str | None = None
+
+
+def read_documents(paths: Sequence[str], settings: Settings) -> Iterator[Document]:
+    """Yield the documents in files: one of a text or of an HTML file, all of a feed or archive.
+
+    Raises `ConfigurationError` for a file that is not there, and `SourceUnavailable`.
+    """
+    workers = extraction.Workers(
+        TextOnly(),
+        settings.extractor,
+        processes=1,
+        timeout=settings.extract_timeout,
+        memory=settings.extract_memory,
+        keep_text=True,
+    )
+    with closing(workers):
+        for name in paths:
+            for document in _read(Path(name), settings):
+                yield document if isinstance(document, Document) else _extracted(document, workers)
+
+
+def _read(path: Path, settings: Settings) -> Iterator[Document | Page]:
+    if not path.is_file():
+        raise ConfigurationError(f"{path} is no file: name a text, an HTML file or a feed.")
+    with path.open("rb") as file:
+        start = file.read(4096)
+    options = Options(settings.text_field, settings.url_field)
+    if path.suffix.lower() in _TEXT or (kind_of_file(path) is None and not looks_like_html(start)):
+        yield _text(path, settings.max_body_size)
+        return
+    records = read_html(path, str(path), options) if kind_of_file(path) in (None, "html") else None
+    for record in records if records is not None else read_source(find_sources([path])[0], options):
+        if isinstance(record, Page) and record.text is not None:
+            yield Document(str(record.origin), record.url, record.text)
+        elif isinstance(record, Page) and record.body is not None:
+            yield record
+        elif isinstance(record, Problem):
+            yield Document(str(record.origin), "", None, record.reason)
+
+
+def _text(path: Path, most: int) -> Document:
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        return Document(str(path), "", None, f"more than {most:,} bytes")
+    text = "" if is_binary(content) else decode(content, None)
+    if is_binary(content) or is_noise(text):
+        return Document(str(path), "", None, "not a text")
+    return Document(str(path), "", text)
+
+
+def _extracted(page: Page, workers: extraction.Workers) -> Document:
+    assert page.body is not None
+    done = workers.submit(extraction.Page(page.body, page.url, page.content_type)).result()
+    url = page.url
+    if not url.startswith(("http://", "https://")):
+        url = read_head(page.body, page.content_type, url)[0] or url
+    if done.reason is not None:
+        return Document(str(page.origin), url, None, f"no main text: {done.reason}")
+    return Document(str(page.origin), url, done.text or "")

@@ -1,0 +1,100 @@
+"""What an index has that a document repeats."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.candidates import Rules, entries, find_candidates, scheme_of
+from scrapy_neardup.extraction import EXTRACTORS
+from scrapy_neardup.fingerprint import Features, Fingerprinter
+from scrapy_neardup.index import open_index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from scrapy_neardup.index import Documents, Index
+
+    from .documents import Document
+    from .settings import Settings
+
+
+class Match(NamedTuple):
+    """A stored document that another one repeats, or resembles but for its numbers."""
+
+    url: str
+    #: exact, near or template.
+    kind: str
+    distance: int
+    similarity: float
+    containment: float
+
+
+class Answer(NamedTuple):
+    """What was found of a document."""
+
+    document: Document
+    #: exact, near, template, unique, too_short, wall; or "unreadable".
+    verdict: str
+    #: The strongest first.
+    matches: list[Match]
+
+
+def extractor_of(path: Path, default: str) -> str:
+    """Return the name of the extractor that the texts of an index were made with, *default* if it is not known."""
+    with closing(open_index(path, None)) as index:
+        name = str(index.header.parameters.get("extractor", "")).partition(" ")[0]
+    return name if name in EXTRACTORS else default
+
+
+def query(
+    path: Path, documents: Iterator[Document] | Sequence[Document], settings: Settings
+) -> Iterator[Answer]:
+    """Look up *documents* in the index in directory *path*; nothing is stored.
+
+    The scheme and the features are those of the index. Raises `IndexUnavailable` and `IndexCorrupted`.
+    """
+    with closing(open_index(path, None)) as index:
+        scheme = scheme_of(index.header, distance=settings.distance, threshold=settings.threshold)
+        features = Features(**index.header.parameters["features"])
+        fingerprinter = Fingerprinter(features, index.header.seed, scheme)
+        for document in documents:
+            if document.text is None:
+                yield Answer(document, "unreadable", [])
+                continue
+            signature = fingerprinter.signature(document.text)
+            if signature.tokens < settings.min_tokens:
+                yield Answer(document, "too_short", [])
+            elif signature.wall:
+                yield Answer(document, "wall", [])
+            else:
+                entry = entries([signature], [document.url], index.header)
+                matches = _matches(index, entry, Rules(scheme, settings.verified), settings.similarity)
+                yield Answer(document, matches[0].kind if matches else "unique", matches)
+
+
+def _matches(index: Index, entry: Documents, rules: Rules, least: float) -> list[Match]:
+    with index.lock:
+        found = find_candidates(index, entry, rules, 0)
+    if found is None:
+        return []
+    judgement = found.judgement
+    near = judgement.near & (judgement.similarity >= np.float32(least))
+    rows = np.flatnonzero(near | judgement.template)
+    matches = [
+        Match(
+            found.urls[row],
+            "exact" if judgement.exact[row] else "near" if near[row] else "template",
+            int(judgement.distance[row]),
+            float(judgement.similarity[row]),
+            float(judgement.containment[row]),
+        )
+        for row in rows.tolist()
+    ]
+    order = ("exact", "near", "template")
+    return sorted(
+        matches, key=lambda each: (order.index(each.kind), -each.similarity, each.distance, each.url)
+    )

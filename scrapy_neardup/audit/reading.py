@@ -1,0 +1,220 @@
+"""From the sources to the store: HTML through killable extracting processes, texts through a pool, both as a stream."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter, deque
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_neardup import extraction
+
+from .head import first_words, read_head
+from .signing import sign
+from .sources import Options, Page, Problem, find_sources, open_sources, read_source
+from .sources.index import all_documents, is_index, reading_index
+from .sources.limits import megabytes
+from .sources.values import Origin
+from .store import StoredPage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
+
+    from scrapy_neardup.index import Header
+
+    from .settings import Settings
+    from .sources import Record
+    from .store import Store
+
+#: Pages that wait for each extracting process.
+_WAITING = 8
+
+
+class Input(NamedTuple):
+    """A source of an audit."""
+
+    #: As it was given, or as the pattern that was given has found it.
+    name: str
+    #: Such as "json lines", "warc", "folder", "index".
+    kind: str
+
+
+def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: Settings) -> list[Input]:
+    """Return what *paths* name, in the order of their names. Raises `SourceUnavailable`."""
+    indexes = [path for path in paths if is_index(Path(path))]
+    others = [path for path in paths if not is_index(Path(path))]
+    # This checks what can be checked before anything is read.
+    open_sources(others, trust_pickle=settings.trust_pickle)
+    found = [Input(str(source.path), source.kind) for source in find_sources(others)]
+    return sorted({*found, *(Input(os.fspath(path), "index") for path in indexes)})
+
+
+def header_of(inputs: Sequence[Input]) -> Header | None:
+    """Return what the indexes among *inputs* were made with. Raises `IndexMismatch` if that differs."""
+    header: Header | None = None
+    for name, kind in inputs:
+        if kind == "index":
+            with reading_index(Path(name)) as (own, _):
+                if header is not None:
+                    header.require(own, name)
+                header = header or own
+    return header
+
+
+def fill(
+    store: Store, inputs: Sequence[Input], settings: Settings, advance: Callable[[Origin, int], None]
+) -> None:
+    """Store all pages of *inputs* that are not stored yet; *advance* is told how many have been met and where."""
+    reader = _Reader(store, settings, advance)
+    with closing(reader):
+        for pages in reader.signed(inputs):
+            store.add(pages)
+    store.finish()
+
+
+class _Reader:
+    def __init__(self, store: Store, settings: Settings, advance: Callable[[Origin, int], None]) -> None:
+        self._store = store
+        self._settings = settings
+        self._advance = advance
+        self._done = 0
+        self._stamps = _Stamps()
+        self._options = Options(settings.text_field, settings.url_field, settings.trust_pickle)
+        self._workers: extraction.Workers | None = None
+        self._extracting: deque[tuple[StoredPage, Page, Future[extraction.Extraction]]] = deque()
+        self._texts: deque[StoredPage] = deque()
+        self._skipped: Counter[tuple[str, str]] = Counter()
+
+    def close(self) -> None:
+        if self._workers is not None:
+            self._workers.close()
+
+    def signed(self, inputs: Sequence[Input]) -> Iterator[StoredPage]:
+        """Yield every new page once its signature is known."""
+        signatures = sign(
+            self._sort_out(inputs), self._settings.fingerprinter, processes=self._settings.processes
+        )
+        for signature in signatures:
+            page = self._texts.popleft()
+            page.signature = signature
+            yield page
+            while self._extracting and self._extracting[0][2].done():
+                yield self._extracted()
+        while self._extracting:
+            yield self._extracted()
+        for (root, reason), count in sorted(self._skipped.items()):
+            self._store.add_skipped(root, reason, count)
+
+    def _sort_out(self, inputs: Sequence[Input]) -> Iterator[str]:
+        """Yield the texts that are to be signed; send HTML elsewhere, and note what is no page."""
+        for name, kind in inputs:
+            if kind == "index":
+                self._copy_index(name)
+                continue
+            (source,) = find_sources([name])
+            for record in read_source(source, self._options):
+                page = self._noted(name, record)
+                if page is None:
+                    continue
+                stored, text = page
+                if text is not None:
+                    self._texts.append(stored)
+                    yield text
+
+    def _noted(self, root: str, record: Record) -> tuple[StoredPage, str | None] | None:
+        """Take care of all that is no new text."""
+        if isinstance(record, Problem):
+            self._store.add_problem(root, record.origin, record.reason)
+            return None
+        if not isinstance(record, Page):
+            self._skipped[root, record.reason] += 1
+            return None
+        self._done += 1
+        self._advance(record.origin, self._done)
+        size = len(record.text if record.text is not None else record.body or b"")
+        if size > self._settings.max_body_size:
+            self._store.add_problem(
+                root, record.origin, f"more than {megabytes(self._settings.max_body_size)}"
+            )
+            return None
+        stamp = self._stamps.of(record.origin)
+        if self._store.has(record.origin, stamp):
+            return None
+        page = StoredPage(root, record.origin, stamp, record.url, record.fetched, body_digest=record.digest)
+        if record.revisit_of is not None:
+            page.refers_digest, page.refers_url = record.revisit_of.digest, record.revisit_of.url
+            self._store.add(page)
+        elif record.body is not None:
+            self._extract(page, record)
+        else:
+            text = record.text or ""
+            page.title, page.text = first_words(text), text
+            return page, text
+        return None
+
+    def _extract(self, page: StoredPage, record: Page) -> None:
+        assert record.body is not None
+        settings = self._settings
+        if self._workers is None:
+            self._workers = extraction.Workers(
+                settings.fingerprinter,
+                settings.extractor,
+                processes=settings.processes,
+                timeout=settings.extract_timeout,
+                memory=settings.extract_memory,
+                keep_text=True,
+            )
+        job = self._workers.submit(extraction.Page(record.body, record.url, record.content_type))
+        page.declared, page.title = read_head(record.body, record.content_type, record.url)
+        self._extracting.append((page, record, job))
+        if len(self._extracting) > _WAITING * settings.processes:
+            self._store.add(self._extracted())
+
+    def _extracted(self) -> StoredPage:
+        page, _, job = self._extracting.popleft()
+        done = job.result()
+        page.reason, page.text, page.signature = done.reason, done.text, done.signature
+        return page
+
+    def _copy_index(self, name: str) -> None:
+        with reading_index(Path(name)) as (header, snapshot):
+            numbers, documents = all_documents(header, snapshot)
+        times = documents.records["time"].tolist()
+        for field in ("scope", "time", "template"):  # they are of no account in an audit
+            documents.records[field] = 0
+        rows = zip(numbers.tolist(), documents.urls, times, documents.keys.T, documents.records, strict=True)
+        for number, url, time, keys, record in rows:
+            origin = Origin(name, f"document {number}")
+            self._done += 1
+            self._advance(origin, self._done)
+            if not self._store.has(origin, header.uuid):
+                page = StoredPage(name, origin, header.uuid, url, time or None)
+                page.keys, page.record = keys.tobytes(), record.tobytes()
+                self._store.add(page)
+
+
+class _Stamps:
+    """Tells whether a file is still the same: by size and time of change."""
+
+    def __init__(self) -> None:
+        self._path = ""
+        self._stamp: str | None = None
+
+    def of(self, origin: Origin) -> str:
+        if origin.path != self._path:
+            self._path = origin.path
+            path = Path(origin.path)
+            self._stamp = None if path.is_dir() else _stamp(path)
+        if self._stamp is not None:
+            return self._stamp
+        return _stamp(Path(origin.path, origin.place, "response_body"))
+
+
+def _stamp(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        return f"{found.st_size} {found.st_mtime_ns}"
+    return ""

@@ -1,0 +1,130 @@
+"""What an audit can be told: how pages are signed, what makes them duplicates, which one is kept."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from scrapy_neardup.candidates import Rules, families, record, scheme_of
+from scrapy_neardup.detector import MIN_TOKENS, SCHEME
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.extraction import load_extractor
+from scrapy_neardup.fingerprint import Features, Fingerprinter, load_scheme
+from scrapy_neardup.fingerprint.verify import JACCARDS
+from scrapy_neardup.index import Header
+
+from .canonical import check_rules
+from .signing import processors
+
+if TYPE_CHECKING:
+    from scrapy_neardup.fingerprint import Scheme
+    from scrapy_neardup.settings import Config
+
+#: Raised whenever stored signatures would no longer be those that this version makes.
+VERSION = 1
+
+
+_FEATURES = Features()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to audit; the defaults are those of a crawl. Raises `ConfigurationError`.
+
+    *similarity* is asked of near-duplicates beside what the rules ask, 0 for nothing. *rules* and *hosts* choose
+    canonical pages, see `canonical.canonical_ranks`. *text_field*, *url_field* and *trust_pickle* say how sources
+    are read. *workers* is 0 for one a core. An *index* among the sources decides *scheme*, *features* and *seed*.
+    """
+
+    scheme: str = SCHEME
+    distance: int = 3
+    tables: int = 4
+    threshold: float = 0.5
+    verified: bool = True
+    similarity: float = 0.0
+    features: Features = _FEATURES
+    extractor: str = "trafilatura"
+    extract_timeout: float = 10
+    extract_memory: int = 1 << 30
+    max_body_size: int = 5 << 20
+    min_tokens: int = MIN_TOKENS
+    workers: int = 0
+    seed: int = 0
+    rules: tuple[str, ...] | None = None
+    hosts: tuple[str, ...] = ()
+    text_field: str | None = None
+    url_field: str | None = None
+    trust_pickle: bool = False
+    index: Header | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.similarity <= 1:
+            raise ConfigurationError(
+                f"A similarity of {self.similarity} is none: use a number between 0 and 1."
+            )
+        if self.rules is not None:
+            check_rules(self.rules)
+        _ = self.loaded_scheme
+
+    @cached_property
+    def loaded_scheme(self) -> Scheme:
+        """The scheme, with its options."""
+        if self.index is not None:
+            return scheme_of(self.index, distance=self.distance, threshold=self.threshold)
+        return load_scheme(self.scheme, tables=self.tables, distance=self.distance, threshold=self.threshold)
+
+    @cached_property
+    def header(self) -> Header:
+        """How documents are filed."""
+        if self.index is not None:
+            return self.index
+        scheme = self.loaded_scheme
+        parameters = {**scheme.parameters, "features": asdict(self.features)}
+        return Header(families(scheme), record(scheme), parameters, self.seed)
+
+    @property
+    def fingerprinter(self) -> Fingerprinter:
+        """Makes the signatures."""
+        features = Features(**self.header.parameters["features"])
+        return Fingerprinter(features, self.header.seed, self.loaded_scheme)
+
+    @property
+    def judging(self) -> Rules:
+        """What makes two pages near-duplicates."""
+        return Rules(self.loaded_scheme, self.verified)
+
+    @property
+    def processes(self) -> int:
+        """How many processes to use."""
+        return self.workers or processors()
+
+    @property
+    def least_similarity(self) -> float:
+        """The similarity that is asked of long texts, as a rule."""
+        asked = JACCARDS[1] if self.verified else 0.0
+        if self.loaded_scheme.name in ("minhash", "bottomk"):
+            asked = max(asked, self.threshold)
+        return max(self.similarity, asked)
+
+    def identity(self) -> dict[str, Any]:
+        """Return all that signatures depend on: stored ones of another identity are of no use."""
+        extractor = load_extractor(self.extractor).identity
+        record = [list(field) for field in self.header.record]
+        return {
+            "version": VERSION,
+            "extractor": extractor,
+            "timeout": self.extract_timeout,
+            "memory": self.extract_memory,
+            "size": self.max_body_size,
+            "seed": self.header.seed,
+            "fields": [self.text_field, self.url_field],
+            "record": record,
+            **{name: value for name, value in self.header.parameters.items() if name != "extractor"},
+        }
+
+
+def settings_of(config: Config, **others: Any) -> dict[str, Any]:
+    """Return the settings of a crawl, as far as an audit has them, and *others*."""
+    shared = {field.name for field in fields(Settings)} & {field.name for field in fields(config)}
+    return {name: getattr(config, name) for name in shared} | others

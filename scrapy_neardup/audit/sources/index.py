@@ -1,0 +1,86 @@
+"""An existing index as a source: its documents are signed already, and have no texts."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.candidates import DIGEST, URL, url_keys
+from scrapy_neardup.index import Documents, Stored
+from scrapy_neardup.index.directory import DATA, SIDECAR
+from scrapy_neardup.tables import NO_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.index import Header
+    from scrapy_neardup.index.snapshot import Snapshot
+
+
+def is_index(path: Path) -> bool:
+    """Whether *path* is the directory of an index."""
+    return (path / SIDECAR).is_file() or (path / DATA).is_file()
+
+
+@contextlib.contextmanager
+def reading_index(path: Path) -> Iterator[tuple[Header, Snapshot]]:
+    """Open the index in *path* beside its other users.
+
+    Raises `IndexUnavailable`, `IndexCorrupted`, and `IndexMismatch` for an index of bare fingerprints.
+    """
+    from scrapy_neardup.cli.documents import require_pages
+    from scrapy_neardup.cli.opening import opened
+    from scrapy_neardup.index.maintenance import reading
+
+    with opened(path) as (environment, header):
+        require_pages(header, "sketch", "tokens")
+        with reading(environment, header) as reader:
+            yield header, reader
+
+
+def all_documents(header: Header, reader: Snapshot) -> tuple[NDArray[np.int64], Documents]:
+    """Return the numbers of all documents, ascending, and the documents with their keys but for permuted ones.
+
+    Keys are nowhere but in the tables, so they are put together from these. Takes about 400 bytes a document.
+    """
+    from scrapy_neardup.cli.documents import live_documents
+
+    parts = list(live_documents(reader, lambda done, total: None))
+    numbers = np.concatenate([np.empty(0, np.int64), *(part for part, _ in parts)])
+    empty = Stored(np.empty(0, header.dtype), [])
+    stored = Stored.concatenate([empty, *(part for _, part in parts)])
+    keys = np.full((header.keys, len(numbers)), NO_KEY)
+    keys[header.rows[URL]] = url_keys(stored.urls, header.seed)
+    for family in (DIGEST, *range(URL + 1, len(header.families))):
+        rows = header.rows[family]
+        if header.families[family].equal:
+            keys[rows] = _keys(reader, family, numbers)
+        else:
+            keys[rows] = stored.records["fingerprint"]
+    for first, documents in reader.log(reader.state.folded, check=True):
+        among = np.flatnonzero((numbers >= first) & (numbers < first + len(documents.urls)))
+        keys[:, among] = documents.keys[:, numbers[among] - first]
+    return numbers, Documents(keys, stored.records, stored.urls)
+
+
+def _keys(reader: Snapshot, family: int, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return the keys of the documents *numbers* (int64[n]) in the tables of a family of equal keys: uint64[keys, n]."""
+    described, table = reader.header.families[family], reader.header.first_table[family]
+    keys = np.full((described.keys, len(numbers)), NO_KEY)
+    for run in reader.state.runs:
+        cut = run.cut(described)
+        entries = [reader.partition(run, cut, table, part).entries for part in range(1 << cut)]
+        documents = np.concatenate([each.documents for each in entries]).astype(np.int64)
+        filed = np.concatenate([each.keys for each in entries])
+        order = np.argsort(documents, kind="stable")
+        documents, filed = documents[order], filed[order]
+        starts = np.flatnonzero(np.append(True, documents[1:] != documents[:-1])[: len(documents)])
+        place = np.arange(len(documents)) - np.repeat(starts, np.diff(starts, append=len(documents)))
+        known = np.isin(documents, numbers)
+        keys[place[known], np.searchsorted(numbers, documents[known])] = filed[known]
+    return keys

@@ -1,0 +1,278 @@
+"""What is kept of the pages of an audit, in one SQLite file: an interrupted audit goes on, another threshold is quick."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_neardup.candidates import entries
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.index import Header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from scrapy_neardup.fingerprint import Signature
+
+    from .sources import Origin
+
+#: Name of the file in the directory of the results.
+FILE = "signatures.sqlite"
+#: Pages between two commits: as much is lost if the audit is killed.
+BATCH = 1000
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pages (
+  id INTEGER PRIMARY KEY, run INTEGER, root TEXT, source TEXT, place TEXT, stamp TEXT, url TEXT, fetched REAL,
+  declared TEXT, title TEXT, body_digest TEXT, refers_digest TEXT, refers_url TEXT, reason TEXT, wall INTEGER,
+  keys BLOB, record BLOB, text BLOB, UNIQUE (source, place));
+CREATE TABLE IF NOT EXISTS problems (root TEXT, source TEXT, place TEXT, reason TEXT);
+CREATE TABLE IF NOT EXISTS skipped (root TEXT, reason TEXT, count INTEGER, PRIMARY KEY (root, reason)) WITHOUT ROWID;
+"""
+
+
+@dataclass(slots=True)
+class StoredPage:
+    """A page by its signature, or by what it is a revisit of, or by the reason why it has neither."""
+
+    #: The source it was found in, as it was given; and the file and place, and their state then.
+    root: str
+    origin: Origin
+    stamp: str
+    url: str
+    fetched: float | None
+    declared: str = ""
+    title: str = ""
+    body_digest: str | None = None
+    refers_digest: str | None = None
+    refers_url: str | None = None
+    #: Why there is no main text; see `extraction.Reason`.
+    reason: str | None = None
+    signature: Signature | None = None
+    text: str | None = None
+    #: The signature as it is filed in an index: uint64[keys] and a record. Made of it if need be.
+    keys: bytes | None = None
+    record: bytes | None = None
+
+
+class Columns(NamedTuple):
+    """What `Store.load` reads of each page, in the order of the numbers."""
+
+    id: list[int]
+    url: list[str]
+    fetched: list[float | None]
+    declared: list[str]
+    title: list[str]
+    body_digest: list[str | None]
+    refers_digest: list[str | None]
+    refers_url: list[str | None]
+    reason: list[str | None]
+    wall: list[int]
+    keys: list[bytes | None]
+    record: list[bytes | None]
+
+
+class Store:
+    """The pages of an audit, in the file *path* or, with None, one that vanishes with the process.
+
+    Raises `ConfigurationError` if the file is in use or none of ours.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._waiting: list[StoredPage] = []
+        self._seen: list[tuple[int]] = []
+        self._header = Header(())
+        self.run = 0
+        with self._translated():
+            self._database = sqlite3.connect(
+                path or "", isolation_level=None, check_same_thread=False, timeout=1
+            )
+            self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=NORMAL")
+            self._database.executescript(_SCHEMA)
+
+    def meta(self, name: str) -> Any:
+        """Return a value, None if there is none."""
+        row = self._database.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def set_meta(self, name: str, value: Any) -> None:
+        """Keep a value that JSON can write."""
+        self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
+
+    def begin(self, identity: dict[str, Any], header: Header) -> str:
+        """Get ready for a run; returns "new", "resumed", or "anew": what was there was made otherwise, and is gone."""
+        identity = json.loads(json.dumps(identity))
+        before = self.meta("identity")
+        self._header = header
+        with self._translated():
+            self._database.execute("BEGIN IMMEDIATE")
+            for table in ("problems", "skipped") if before == identity else ("problems", "skipped", "pages"):
+                self._database.execute(f"DELETE FROM {table}")  # noqa: S608
+            # What a limit did depends on the machine and the moment: once more.
+            self._database.execute("DELETE FROM pages WHERE reason IN ('timeout', 'crash', 'memory')")
+            self.run = (self.meta("run") or 0) + 1
+            self.set_meta("run", self.run)
+            self.set_meta("identity", identity)
+            self.set_meta("complete", False)
+            self._database.execute("COMMIT")
+            self._database.execute("BEGIN IMMEDIATE")
+        return "new" if before is None else "resumed" if before == identity else "anew"
+
+    def __len__(self) -> int:
+        """Return how many pages are stored."""
+        return int(self._database.execute("SELECT count(*) FROM pages").fetchone()[0])
+
+    def has(self, origin: Origin, stamp: str) -> bool:
+        """Whether the page at *origin* is stored as it is now; if so, it belongs to this run."""
+        row = self._database.execute(
+            "SELECT id FROM pages WHERE source = ? AND place = ? AND stamp = ?",
+            (origin.path, origin.place, stamp),
+        ).fetchone()
+        if row is None:
+            return False
+        self._seen.append(row)
+        if len(self._seen) >= BATCH:
+            self.flush()
+        return True
+
+    def add(self, page: StoredPage) -> None:
+        """Store a page, with the next batch."""
+        self._waiting.append(page)
+        if len(self._waiting) >= BATCH:
+            self.flush()
+
+    def add_problem(self, root: str, origin: Origin, reason: str) -> None:
+        """Note what could not be read."""
+        self._database.execute(
+            "INSERT INTO problems VALUES (?, ?, ?, ?)",
+            (root, _text(origin.path), _text(origin.place), _text(reason)),
+        )
+
+    def add_skipped(self, root: str, reason: str, count: int) -> None:
+        """Note how many records of a source are no pages, and why."""
+        self._database.execute("INSERT OR REPLACE INTO skipped VALUES (?, ?, ?)", (root, reason, count))
+
+    def flush(self) -> None:
+        """Commit what was added."""
+        columns = "run, root, source, place, stamp, url, fetched, declared, title, body_digest, refers_digest, refers_url, reason, wall, keys, record, text"
+        marks = ", ".join("?" * len(columns.split(",")))
+        self._file([page for page in self._waiting if page.signature is not None])
+        with self._translated():
+            self._database.executemany(
+                f"INSERT OR REPLACE INTO pages ({columns}) VALUES ({marks})",  # noqa: S608
+                [self._row(page) for page in self._waiting],
+            )
+            self._database.executemany(f"UPDATE pages SET run = {self.run} WHERE id = ?", self._seen)  # noqa: S608
+            self._database.execute("COMMIT")
+            self._database.execute("BEGIN IMMEDIATE")
+        self._waiting.clear()
+        self._seen.clear()
+
+    def finish(self) -> None:
+        """End the run: what it has not met is no longer there."""
+        self.flush()
+        self._database.execute("DELETE FROM pages WHERE run <> ?", (self.run,))
+        self.set_meta("complete", True)
+        self._database.execute("COMMIT")
+
+    def load(self) -> Columns:
+        """Return all pages but for their texts."""
+        rows = self._database.execute(f"SELECT {', '.join(Columns._fields)} FROM pages ORDER BY id")  # noqa: S608
+        columns: tuple[list[Any], ...] = tuple([] for _ in Columns._fields)
+        for row in rows:
+            for column, value in zip(columns, row, strict=True):
+                column.append(value)
+        return Columns(*columns)
+
+    def text(self, page: int) -> str | None:
+        """Return the main text of the page with that id; None if it is not kept."""
+        row = self._database.execute("SELECT text FROM pages WHERE id = ?", (page,)).fetchone()
+        return (
+            None
+            if row is None or row[0] is None
+            else zlib.decompress(row[0]).decode("utf-8", "surrogatepass")
+        )
+
+    def counts(self, of: Sequence[str]) -> dict[str, int]:
+        """Return how many pages each of the sources *of* has."""
+        rows = self._database.execute("SELECT root, count(*) FROM pages GROUP BY root")
+        return dict.fromkeys(of, 0) | dict(rows)
+
+    def problems(self) -> Iterator[tuple[str, str, str]]:
+        """Yield file, place and reason of all that could not be read or extracted, in the order of these."""
+        yield from self._database.execute(
+            "SELECT source, place, reason FROM problems UNION ALL SELECT source, place, 'no main text: ' || reason"
+            " FROM pages WHERE reason IS NOT NULL AND reason <> 'no_text' ORDER BY 1, 2, 3"
+        )
+
+    def skipped(self) -> dict[str, int]:
+        """Return how many records were no pages, by reason."""
+        return dict(
+            self._database.execute("SELECT reason, sum(count) FROM skipped GROUP BY reason ORDER BY reason")
+        )
+
+    def close(self) -> None:
+        """Leave a single file behind."""
+        if self._database.in_transaction:
+            self._database.execute("COMMIT")
+        if self._path is not None:
+            self._database.execute("PRAGMA journal_mode=DELETE")
+        self._database.close()
+
+    def _file(self, pages: list[StoredPage]) -> None:
+        """Make keys and records of signatures."""
+        # The site of a page that was saved to a file is what the page says it is.
+        urls = [p.url if p.url.startswith(("http://", "https://")) else p.declared for p in pages]
+        signatures = [page.signature for page in pages if page.signature is not None]
+        if not signatures:
+            return
+        documents = entries(signatures, urls, self._header)
+        for page, keys, record in zip(pages, documents.keys.T, documents.records, strict=True):
+            page.keys, page.record = keys.tobytes(), record.tobytes()
+
+    def _row(self, page: StoredPage) -> tuple[Any, ...]:
+        packed = None if page.text is None else zlib.compress(page.text.encode("utf-8", "surrogatepass"), 1)
+        return (
+            self.run, page.root, page.origin.path, page.origin.place, page.stamp, _text(page.url), page.fetched,
+            _text(page.declared), _text(page.title), page.body_digest, page.refers_digest, page.refers_url,
+            page.reason, page.signature is not None and page.signature.wall, page.keys, page.record, packed,
+        )  # fmt: skip
+
+    def _translated(self) -> _Translated:
+        return _Translated(self._path)
+
+
+class _Translated:
+    """Turns errors of the database into one line."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+            raise ConfigurationError(
+                f"{self._path} is in use: wait for the other audit, or name another directory."
+            ) from error
+        if isinstance(error, sqlite3.OperationalError):
+            raise OSError(
+                f"{self._path} cannot be written ({error}): look at the disk and its permissions."
+            ) from error
+        if isinstance(error, sqlite3.DatabaseError):
+            raise ConfigurationError(
+                f"{self._path} is damaged ({error}): delete it to start anew."
+            ) from error
+
+
+def _text(text: str) -> str:
+    """Make sure that the text can be written as UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()

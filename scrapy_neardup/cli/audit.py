@@ -1,0 +1,200 @@
+"""``scrapy-neardup audit`` and ``rethreshold``: the duplicates of a finished crawl."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import print_json, print_line, print_table
+from .settings import configure, set_option
+from .watching import watching
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_neardup.audit import Audit
+    from scrapy_neardup.audit.results import Format
+
+#: Exit status if some records could not be read.
+INCOMPLETE = 3
+#: Rows of the tables in the terminal.
+_HOSTS, _CLUSTERS, _PROBLEMS = 10, 10, 5
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that both commands have."""
+    for option in reversed(
+        (
+            click.option(
+                "--distance",
+                type=click.IntRange(0, 7),
+                help="Bits in which fingerprints of candidates may differ.",
+            ),
+            click.option(
+                "--threshold",
+                type=click.FloatRange(0, 1),
+                help="Least similarity of near-duplicates, beside what the rules ask.",
+            ),
+            set_option,
+            click.option(
+                "--rules", metavar="NAMES", help="Rules for canonical pages, in order, with commas."
+            ),
+            click.option(
+                "--prefer-host",
+                "hosts",
+                multiple=True,
+                metavar="HOST",
+                help="Keep pages of this host. May be repeated.",
+            ),
+            click.option(
+                "--format",
+                "formats",
+                multiple=True,
+                type=click.Choice(["csv", "parquet"]),
+                help="Write the tables like this, too. May be repeated.",
+            ),
+            click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory for the results.",
+)
+@_options
+@click.option(
+    "--text-field",
+    metavar="NAME",
+    help="Field of feeds and tables with the text or HTML.  [default: guessed]",
+)
+@click.option("--url-field", metavar="NAME", help="Field with the URL.  [default: guessed]")
+@click.option(
+    "--trust-pickle",
+    is_flag=True,
+    help="Unpickle what an HTTP cache has pickled. It can run any code: only for your own.",
+)
+@click.pass_context
+def audit(
+    context: click.Context,
+    /,
+    sources: tuple[str, ...],
+    out: Path,
+    formats: tuple[Format, ...],
+    as_json: bool,
+    text_field: str | None,
+    url_field: str | None,
+    trust_pickle: bool,
+    **options: Any,
+) -> None:
+    """Find the duplicates of a finished crawl, and write a report.
+
+    SOURCES are feeds (.jl .jsonl .json .csv, also .gz .xz .bz2), Parquet, WARC and WACZ files, Scrapy's HTTP cache,
+    folders of HTML files and indexes; patterns such as 'archive/*.warc.gz' are expanded. What was read is kept in
+    the directory of the results: an audit that was interrupted goes on when run again. The exit status is 3 if some
+    records could not be read; they are in problems.jsonl.
+    """
+    from scrapy_neardup.audit import audit as run
+
+    settings = _settings(**options, text_field=text_field, url_field=url_field, trust_pickle=trust_pickle)
+    started = time.monotonic()
+    with (
+        watching(sources) as watch,
+        run(sources, out, formats=formats, watch=watch, **settings) as found,
+    ):
+        _print(found, out, time.monotonic() - started, as_json)
+    context.exit(INCOMPLETE if found.problems else 0)
+
+
+@click.command()
+@click.argument("report", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@_options
+@click.pass_context
+def rethreshold(
+    context: click.Context, /, report: Path, formats: tuple[Format, ...], as_json: bool, **options: Any
+) -> None:
+    """Judge an audit once more with another threshold.
+
+    REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted again.
+    """
+    from scrapy_neardup.audit import rethreshold as run
+
+    started = time.monotonic()
+    with watching(()) as watch, run(report, formats=formats, watch=watch, **_settings(**options)) as found:
+        _print(found, report, time.monotonic() - started, as_json)
+    context.exit(INCOMPLETE if found.problems else 0)
+
+
+def _settings(
+    assignments: tuple[str, ...],
+    distance: int | None,
+    threshold: float | None,
+    rules: str | None,
+    hosts: tuple[str, ...],
+    **others: Any,
+) -> dict[str, Any]:
+    from scrapy_neardup.audit.canonical import parse_rules
+    from scrapy_neardup.audit.settings import settings_of
+
+    if distance is not None:
+        assignments = (*assignments, f"NEARDUP_DISTANCE={distance}")
+    return settings_of(
+        configure(assignments),
+        similarity=threshold or 0.0,
+        rules=None if rules is None else parse_rules(rules),
+        hosts=hosts,
+        **others,
+    )
+
+
+def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
+    from scrapy_neardup.audit.summary import summarise
+
+    facts = summarise(found)
+    if as_json:
+        print_json(facts | {"seconds": round(seconds, 1)})
+        return
+    if found.started == "anew":
+        print_line("The settings are not those of the audit before: all pages were read anew.")
+    verdicts = facts["verdicts"]
+    print_table(
+        f"{out}: {seconds:.1f} seconds",
+        ["pages", *(name.replace("_", " ") for name in verdicts), "clusters", "problems"],
+        [
+            [
+                f"{count:,}"
+                for count in (facts["pages"], *verdicts.values(), facts["clusters"], facts["problems"])
+            ]
+        ],
+    )
+    shown = ("unique", "exact", "near", "template", "wall", "too_short")
+    print_table(
+        "Hosts with the most duplicates",
+        ["host", "pages", *(name.replace("_", " ") for name in shown)],
+        [
+            (row["host"] or "-", f"{row['pages']:,}", *(f"{row[name]:,}" for name in shown))
+            for row in facts["hosts"][:_HOSTS]
+        ],
+    )
+    if facts["largest_clusters"]:
+        print_table(
+            "Largest clusters",
+            ["pages", "canonical page"],
+            [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]],
+        )
+    if found.problems:
+        print_table(
+            f"Problems, {min(_PROBLEMS, len(found.problems))} of {len(found.problems):,}; all are in problems.jsonl",
+            ["file", "place", "reason"],
+            found.problems[:_PROBLEMS],
+        )
+    print_line(f"Open {out / 'report.html'} in a browser.")

@@ -1,0 +1,68 @@
+"""``scrapy-neardup compare``: two documents side by side."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import click
+
+from .output import print_json, print_line, print_pairs
+from .settings import configure, set_option
+
+#: Lines of the difference, and characters of a line, that are shown.
+_LINES, _WIDTH = 40, 300
+
+
+@click.command()
+@click.argument("one", type=click.Path(exists=True, dir_okay=False))
+@click.argument("other", type=click.Path(exists=True, dir_okay=False))
+@set_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def compare(one: str, other: str, assignments: tuple[str, ...], as_json: bool) -> None:
+    """Tell whether a document repeats another, and why.
+
+    ONE and OTHER are files with a text or with HTML, which goes through the extractor of the settings.
+    """
+    from scrapy_neardup.audit.documents import read_documents
+    from scrapy_neardup.audit.explaining import differences, explain
+    from scrapy_neardup.audit.settings import Settings, settings_of
+    from scrapy_neardup.errors import ConfigurationError
+
+    settings = Settings(**settings_of(configure(assignments)))
+    documents = list(islice(read_documents([one, other], settings), 3))
+    for document in documents:
+        if document.text is None:
+            raise ConfigurationError(
+                f"{document.name} cannot be compared ({document.reason}): name another file."
+            )
+    if len(documents) != 2:
+        raise ConfigurationError(
+            f"{one} and {other} hold {len(documents)} documents or more: name two files with one text or page each."
+        )
+    a, b = documents
+    found = explain(a, b, settings)
+    changes = list(differences(a.text or "", b.text or ""))
+    if as_json:
+        facts: dict[str, Any] = found._asdict()
+        print_json(
+            facts | {"similarity": round(found.similarity, 4), "containment": round(found.containment, 4)}
+        )
+        return
+    print_pairs(
+        f"{one} | {other}",
+        [
+            ("verdict", found.verdict.replace("_", " ")),
+            ("distance", f"{found.distance} of 64 bits"),
+            ("similarity", f"{found.similarity:.2f}"),
+            ("containment", f"{found.containment:.2f}"),
+            ("substituted numbers", f"{found.substituted:.0f} of {found.numbers:.0f}"),
+            ("tokens", " and ".join(f"{count:,}" for count in found.tokens)),
+        ],
+    )
+    for sentence in found.why:
+        print_line(sentence)
+    for line in changes[:_LINES]:
+        print_line(line[:_WIDTH])
+    if len(changes) > _LINES:
+        print_line(f"… {len(changes) - _LINES:,} more")

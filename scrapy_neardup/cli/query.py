@@ -1,0 +1,95 @@
+"""``scrapy-neardup query``: what an index has that documents repeat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import print_json, print_table
+from .settings import configure, set_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_neardup.audit.querying import Answer
+
+#: Exit status if some documents could not be read.
+_INCOMPLETE = 3
+
+
+@click.command()
+@click.argument("index", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("files", nargs=-1, required=True)
+@set_option
+@click.option(
+    "--most", type=click.IntRange(1), default=10, show_default=True, help="Matches shown of each document."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def query(
+    context: click.Context,
+    /,
+    index: Path,
+    files: tuple[str, ...],
+    assignments: tuple[str, ...],
+    most: int,
+    as_json: bool,
+) -> None:
+    """Find what documents repeat among those stored in an index.
+
+    INDEX is the directory of an index. FILES hold a text or HTML each, or are feeds with a document a line. Nothing
+    is stored. The exit status is 3 if some documents could not be read.
+    """
+    from dataclasses import replace
+
+    from scrapy_neardup.audit.documents import read_documents
+    from scrapy_neardup.audit.querying import extractor_of
+    from scrapy_neardup.audit.querying import query as look_up
+    from scrapy_neardup.audit.settings import Settings, settings_of
+
+    from .opening import require_index
+
+    require_index(index)
+    settings = Settings(**settings_of(configure(assignments)))
+    settings = replace(settings, extractor=extractor_of(index, settings.extractor))
+    answers = list(look_up(index, read_documents(files, settings), settings))
+    if as_json:
+        print_json([_facts(answer, most) for answer in answers])
+    else:
+        print_table(
+            f"Matches in {index}",
+            ["document", "verdict", "matches", "distance", "similarity", "containment", "URL"],
+            (row for answer in answers for row in _rows(answer, most)),
+        )
+    context.exit(_INCOMPLETE if any(answer.document.text is None for answer in answers) else 0)
+
+
+def _rows(answer: Answer, most: int) -> Iterator[tuple[str, ...]]:
+    name = answer.document.name
+    if not answer.matches:
+        yield name, answer.verdict.replace("_", " "), "", "", "", "", answer.document.reason or ""
+    for match in answer.matches[:most]:
+        yield (
+            name,
+            answer.verdict,
+            match.kind,
+            str(match.distance),
+            f"{match.similarity:.2f}",
+            f"{match.containment:.2f}",
+            match.url,
+        )
+
+
+def _facts(answer: Answer, most: int) -> dict[str, Any]:
+    return {
+        "document": answer.document.name,
+        "verdict": answer.verdict,
+        "reason": answer.document.reason,
+        "matches": [
+            match._asdict()
+            | {"similarity": round(match.similarity, 4), "containment": round(match.containment, 4)}
+            for match in answer.matches[:most]
+        ],
+    }

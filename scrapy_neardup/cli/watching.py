@@ -1,0 +1,119 @@
+"""The progress of an audit: pages, how many a second, and how long it will take."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from scrapy_neardup.audit.sources import Origin
+
+#: Seconds between two looks at how far it is.
+_PAUSE = 0.2
+
+
+@contextlib.contextmanager
+def watching(sources: Sequence[str]) -> Iterator[Callable[[str, int, Origin | None], None]]:
+    """Show a bar on a terminal; yields what an audit tells what it does, how much is done and where."""
+    if not sys.stderr.isatty():
+        yield lambda what, done, where: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[pages]:,} pages, {task.fields[rate]:,.0f} a second", markup=False),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    amount = _Amount(sources)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Reading", total=None, pages=0, rate=0)
+        started = last = time.monotonic()
+        doing, pages, rate = "Reading", 0, 0.0
+
+        def watch(what: str, done: int, where: Origin | None) -> None:
+            nonlocal last, doing, pages, rate
+            if where is not None:
+                amount.reached(where)
+                pages = done
+            now = time.monotonic()
+            if what == doing and now - last < _PAUSE:
+                return
+            last, doing = now, what
+            if where is not None:
+                rate = pages / max(now - started, 1e-9)
+                bar.update(
+                    task,
+                    description=what,
+                    pages=pages,
+                    rate=rate,
+                    completed=amount.done(),
+                    total=amount.total,
+                )
+            else:
+                bar.update(task, description=what, pages=pages, rate=rate, completed=0, total=None)
+
+        yield watch
+
+
+class _Amount:
+    """How many bytes of the sources there are, and how many have been read: by what the system tells of open files."""
+
+    def __init__(self, sources: Sequence[str]) -> None:
+        from scrapy_neardup.audit.sources import find_sources
+        from scrapy_neardup.audit.sources.index import is_index
+        from scrapy_neardup.errors import NearDupError
+
+        self._sizes: dict[str, int] = {}
+        self._folders: set[str] = set()
+        self._before = 0
+        self._path = ""
+        with contextlib.suppress(NearDupError, OSError):  # the audit says what is wrong
+            for source in find_sources([each for each in sources if not is_index(Path(each))]):
+                if source.path.is_dir():
+                    self._folders.add(str(source.path))
+                    for directory, _, names in os.walk(source.path):
+                        for name in names:
+                            path = os.path.join(directory, name)  # noqa: PTH118  # of many files
+                            with contextlib.suppress(OSError):
+                                self._sizes[path] = os.stat(path).st_size  # noqa: PTH116
+                else:
+                    self._sizes[str(source.path)] = source.path.stat().st_size
+        self.total = sum(self._sizes.values()) or None
+
+    def reached(self, where: Origin) -> None:
+        """Take note of the file or, in a cache, the directory that is being read."""
+        if where.path in self._folders:
+            self._before += sum(
+                self._sizes.pop(str(Path(where.path, where.place, name)), 0)
+                for name in ("meta", "pickled_meta", "request_body", "request_headers", "response_body", "response_headers")
+            )  # fmt: skip
+        elif where.path != self._path:
+            self._before += self._sizes.get(self._path, 0)
+            self._path = where.path
+
+    def done(self) -> int:
+        """Return how many bytes have been read."""
+        size = self._sizes.get(self._path, 0)
+        return self._before + (min(size, _position(self._path)) if size else 0)
+
+
+def _position(path: str) -> int:
+    """Return how far into the file *path* this process has read; 0 where the system does not tell."""
+    with contextlib.suppress(OSError, ValueError):
+        real = os.path.realpath(path)
+        for descriptor in os.listdir("/proc/self/fd"):  # noqa: PTH208
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/self/fd/{descriptor}") == real:  # noqa: PTH115
+                    return int(Path(f"/proc/self/fdinfo/{descriptor}").read_text().split()[1])
+    return 0
