@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .joins import ranges
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -103,7 +105,7 @@ def leader_clusters(
             joining = waiting[heads[leaders[waiting[heads]] < 0]]
             leaders[joining] = joining
             while len(joining):
-                near = neighbours[_ranges(starts[joining], degrees[joining])]
+                near = neighbours[ranges(starts[joining], degrees[joining])]
                 asking = np.repeat(leaders[joining], degrees[joining])
                 new = (leaders[near] < 0) & (refused[near] != asking)
                 near, first = np.unique(near[new], return_index=True)
@@ -130,10 +132,3 @@ def _adjacency(
     order = np.argsort(sources, kind="stable")
     degrees = np.bincount(sources, minlength=count)
     return np.concatenate((b, a))[order], np.cumsum(degrees) - degrees, degrees
-
-
-def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Concatenate the ranges that start and are as long as given."""
-    before = np.cumsum(lengths) - lengths
-    ranges: NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
-    return ranges
