@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.audit.comparison import judge_with
+from scrapy_neardup.audit.comparison import find_all, judge_with
 from scrapy_neardup.audit.corpus import Text, read_texts
 from scrapy_neardup.audit.evaluation import LabelledPairs, rows_of
 from scrapy_neardup.cli.settings import configure
