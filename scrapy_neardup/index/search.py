@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from .snapshot import Snapshot
 
-#: Probes that are looked up one by one: NumPy takes as long for one as for some hundreds.
+#: Probes that are looked up one by one, and compared at once.
 FEW = 256
+#: Probes of one table for each of its partitions from which NumPy looks them up faster, partition by partition.
+DENSE = 8
 
 
 def search_runs(
@@ -34,10 +36,12 @@ def search_runs(
     tables = reader.header.families[family].tables
     if tables.blocks > 1:
         most = 0
-    if len(keys) * sum(len(flips) for flips in tables.flips(distance)) <= FEW:
-        found = _search_few(reader, family, keys.tolist(), distance, most)
-    else:
+    flips = tables.flips(distance)
+    partitions = max((1 << cut for _, cut in reader.cuts[family]), default=1)
+    if len(keys) > 1 and len(keys) * len(flips[0]) > DENSE * partitions:
         found = _search_many(reader, family, keys, distance, most)
+    else:
+        found = _search_few(reader, family, keys.tolist(), distance, most)
     for matches in found:
         if len(reader.dead):
             alive = ~is_member(matches.document, reader.dead)
@@ -49,12 +53,21 @@ def search_runs(
 def _search_few(
     reader: Snapshot, family: int, keys: list[int], distance: int, most: int
 ) -> Iterator[Matches]:
-    """Bisect for the range of each probe, then compare what is in all of them at once."""
+    """Bisect for the range of each probe, then compare what is in some hundreds of them at once."""
+    step = max(1, FEW // sum(map(len, reader.header.families[family].tables.flips(distance))))
+    for start in range(0, len(keys), step):
+        yield from _search_some(reader, family, keys[start : start + step], start, distance, most)
+
+
+def _search_some(
+    reader: Snapshot, family: int, keys: list[int], number: int, distance: int, most: int
+) -> Iterator[Matches]:
+    """Search for *keys*, the first of which is *number*."""
     tables = reader.header.families[family].tables
     first, cuts = reader.header.first_table[family], reader.cuts[family]
     flips, prefix_bits = tables.flips(distance), tables.prefix_bits
     ranges = []
-    for position, key in enumerate(keys):
+    for position, key in enumerate(keys, number):
         for table, permuted in enumerate(tables.permute(key)):
             suffix = (1 << (64 - prefix_bits[table])) - 1
             for flip in flips[table]:

@@ -15,6 +15,7 @@ from scrapy_neardup.index import (
     maintenance,
     partition,
     runs,
+    search,
     storage,
     writer,
 )
@@ -34,6 +35,7 @@ SIZES = (
     (runs, {"STEP": 256, "BLOCK": 8}),
     (blocks, {"CHUNK": 3}),
     (partition, {"PLACE": 2}),
+    (search, {"FEW": 8, "DENSE": 1}),
     (storage, {"PARTITION": 8, "MAX_PARTITION_BITS": 4}),
     (columns, {"COMPARISONS": 64, "UNSORTED": 8}),
     (sorted_tables, {"CANDIDATES": 16}),
