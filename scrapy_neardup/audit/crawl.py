@@ -69,8 +69,10 @@ def load_crawl(store: Store, settings: Settings) -> Crawl:
     fetched = [columns.fetched[row] for row in rows]
     times = np.array([np.nan if time is None else time for time in fetched], np.float64)
     titles = [columns.title[source] for source in sources]
+    declared = [columns.declared[source] for source in sources]
     order = np.lexsort(
         (
+            _places(declared),
             _places(titles),
             times,
             documents.records["fingerprint"],
@@ -85,7 +87,7 @@ def load_crawl(store: Store, settings: Settings) -> Crawl:
         ids=np.array([columns.id[source] for source in sources], np.int64)[order],
         urls=documents.urls,
         titles=[titles[row] for row in ordered],
-        declared=[columns.declared[sources[row]] for row in ordered],
+        declared=[declared[row] for row in ordered],
         fetched=times[order],
         documents=documents,
         wall=np.array([columns.wall[sources[row]] for row in ordered], bool),

@@ -116,9 +116,9 @@ def _evidence(facts: Explanation, records: Any, settings: Settings) -> Iterator[
 def differences(one: str, other: str) -> Iterator[str]:
     """Yield what is in *one* alone (- …) and in *other* alone (+ …) in their order, by words, whatever their case."""
     a, b = ([*_WORD.finditer(text)] for text in (one, other))
-    words = ([match[0].casefold() for match in matches] for matches in (a, b))
+    words, others = ([match[0].casefold() for match in matches] for matches in (a, b))
     # Long texts are compared less thoroughly: the time grows with the square.
-    matcher = difflib.SequenceMatcher(None, *words, autojunk=len(a) + len(b) > _THOROUGH)
+    matcher = difflib.SequenceMatcher(None, words, others, autojunk=len(a) + len(b) > _THOROUGH)
     for kind, start, stop, other_start, other_stop in matcher.get_opcodes():
         if kind != "equal":
             yield from _lines("-", one, a[start:stop])

@@ -15,7 +15,6 @@ from .head import first_words, read_head
 from .signing import sign
 from .sources import Options, Page, Problem, find_sources, open_sources, read_source
 from .sources.index import all_documents, is_index, reading_index
-from .sources.limits import megabytes
 from .sources.values import Origin
 from .store import StoredPage
 
@@ -136,9 +135,7 @@ class _Reader:
         self._advance(record.origin, self._done)
         size = len(record.text if record.text is not None else record.body or b"")
         if size > self._settings.max_body_size:
-            self._store.add_problem(
-                root, record.origin, f"more than {megabytes(self._settings.max_body_size)}"
-            )
+            self._store.add_problem(root, record.origin, f"more than {self._settings.max_body_size:,} bytes")
             return None
         stamp = self._stamps.of(record.origin)
         if self._store.has(record.origin, stamp):

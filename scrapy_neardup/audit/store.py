@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 #: Name of the file in the directory of the results.
 FILE = "signatures.sqlite"
-#: Pages between two commits: as much is lost if the audit is killed.
-BATCH = 1000
+#: Pages and seconds between two commits: as much is lost if the audit is killed.
+BATCH, PAUSE = 1000, 1.0
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pages (
@@ -87,6 +88,7 @@ class Store:
         self._waiting: list[StoredPage] = []
         self._seen: list[tuple[int]] = []
         self._header = Header(())
+        self._committed = time.monotonic()
         self.run = 0
         with self._translated():
             self._database = sqlite3.connect(
@@ -145,7 +147,7 @@ class Store:
     def add(self, page: StoredPage) -> None:
         """Store a page, with the next batch."""
         self._waiting.append(page)
-        if len(self._waiting) >= BATCH:
+        if len(self._waiting) >= BATCH or time.monotonic() > self._committed + PAUSE:
             self.flush()
 
     def add_problem(self, root: str, origin: Origin, reason: str) -> None:
@@ -172,6 +174,7 @@ class Store:
             self._database.executemany(f"UPDATE pages SET run = {self.run} WHERE id = ?", self._seen)  # noqa: S608
             self._database.execute("COMMIT")
             self._database.execute("BEGIN IMMEDIATE")
+        self._committed = time.monotonic()
         self._waiting.clear()
         self._seen.clear()
 
@@ -219,7 +222,9 @@ class Store:
         )
 
     def close(self) -> None:
-        """Leave a single file behind."""
+        """Keep what was added; leave a single file behind."""
+        if self._waiting or self._seen:
+            self.flush()
         if self._database.in_transaction:
             self._database.execute("COMMIT")
         if self._path is not None:

@@ -1,0 +1,320 @@
+"""An audit finds what comparing each page with each would, whatever the order, and goes on where it was killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from scrapy_neardup import ConfigurationError, Detector
+from scrapy_neardup.audit import audit, rethreshold
+from scrapy_neardup.audit.crawl import load_crawl
+from scrapy_neardup.audit.evaluation import Judge
+from scrapy_neardup.audit.results import FILES
+from scrapy_neardup.audit.settings import Settings
+from scrapy_neardup.audit.store import FILE, Store
+
+from .corpora import crawl, feed, text
+from .sources.archives import http, record, write_warc
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def verdicts(found: Any) -> dict[str, str]:
+    return dict(zip(found.pages["url"].tolist(), found.pages["verdict"].tolist(), strict=True))
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {name: (directory / name).read_bytes() for name in FILES if (directory / name).exists()}
+
+
+@pytest.mark.parametrize("scheme", ["simhash+anchors", "simhash", "minhash", "bottomk", "supershingles"])
+def test_finds_what_comparing_each_with_each_finds(tmp_path: Path, scheme: str) -> None:
+    with audit(feed(tmp_path / "a.jl", crawl()), tmp_path / "out", scheme=scheme) as found:
+        pass
+    store = Store(tmp_path / "out" / FILE)
+    settings = Settings(scheme=scheme)
+    pages = load_crawl(store, settings)
+    store.close()
+    judge = Judge(pages.documents, pages.long & ~pages.wall, settings.judging)
+    a, b = np.triu_indices(len(pages), 1)
+    judgement = judge.judge(a, b)
+    near, template = (
+        {*zip(a[m].tolist(), b[m].tolist(), strict=True)} for m in (judgement.near, judgement.template)
+    )
+    pairs = found.pairs
+    kinds = {(first, second): kind for first, second, kind, *_ in pairs.tolist()}
+    assert {pair for pair, kind in kinds.items() if kind in ("near", "exact")} <= near
+    assert {pair for pair, kind in kinds.items() if kind == "template"} <= template
+    # Of equal texts the first stands for the others, so what is missing has an equal text in it.
+    digests = pages.documents.records["digest"]
+    firsts = {digest: row for row, digest in reversed([*enumerate(digests.tolist())])}
+    for one, other in near - {*kinds}:
+        assert firsts[digests[one]] != one or firsts[digests[other]] != other
+    if scheme == "simhash+anchors":
+        copied = {number for number in range(30) if number % 2 == 0 or number % 3 == 0 or number % 5 == 0}
+        assert len(found.clusters) == len(copied | {1})
+
+
+def test_every_kind_of_page(tmp_path: Path) -> None:
+    with audit(feed(tmp_path / "a.jl", crawl())) as found:
+        said = verdicts(found)
+    assert said["https://a.example/0"] == "unique"
+    assert said["https://b.example/copy/0"] == "exact"
+    assert said["https://c.example/near?id=0"] == "near"
+    assert {said[f"https://t.example/{n}"] for n in range(8)} == {"template"}
+    assert said["https://a.example/login0"] == said["https://a.example/login1"] == "wall"
+    assert said["https://a.example/short"] == "too_short"
+    assert said["https://a.example/1#top"] == "revisit"
+    pages = found.pages
+    members = pages["canonical"] != np.arange(len(pages))
+    assert (pages["distance"][members] < 65).all()
+    assert np.isnan(pages["similarity"][~members]).all()
+    assert found.clusters["size"].sum() == (pages["cluster"] >= 0).sum()
+
+
+def test_same_files_whatever_the_order_and_the_workers(tmp_path: Path) -> None:
+    pages = crawl(260)  # enough for more than one process
+    half = len(pages) // 2
+    results = []
+    for number, workers in enumerate((1, 2, 3)):
+        random.Random(number).shuffle(pages)
+        # The files are named in another order, too.
+        names = [tmp_path / "one.jl", tmp_path / "two.jl"][:: -1 if number else 1]
+        feed(tmp_path / "one.jl", pages[:half])
+        feed(tmp_path / "two.jl", pages[half:])
+        with audit(names, tmp_path / str(number), workers=workers, formats=["csv", "parquet"]):
+            results.append(contents(tmp_path / str(number)))
+    assert len(results[0]) == len(FILES)
+    assert results[0] == results[1] == results[2]
+
+
+def test_a_thousand_equal_pages_are_one_cluster(tmp_path: Path) -> None:
+    story = text("again")
+    rows = [{"url": f"https://{n % 7}.example/{n}", "text": story} for n in range(1000)]
+    with audit(feed(tmp_path / "a.jl", rows)) as found:
+        assert found.clusters.tolist() == [(0, 1000, 999, 0, 0)]
+        assert len(found.pairs) == 999
+        assert found.pages["url"][0] == "https://0.example/0"
+
+
+def test_a_chain_of_small_steps_is_not_one_cluster(tmp_path: Path) -> None:
+    words = text("chain", 400).split()
+    rows = []
+    for step in range(100):
+        rows.append({"url": f"https://a.example/{step:03}", "text": " ".join(words)})
+        words[step * 4 : step * 4 + 4] = text(("step", step), 4).split()
+    with audit(feed(tmp_path / "a.jl", rows)) as found:
+        near = found.pairs["kind"] == "near"
+        steps = {*zip(found.pairs["first"][near].tolist(), found.pairs["second"][near].tolist(), strict=True)}
+        assert len(steps & {(n, n + 1) for n in range(99)}) > 80
+        assert len(found.clusters) > 3
+        members = found.pages["cluster"] >= 0
+        assert np.nanmin(found.pages["similarity"][members]) > 0.6
+
+
+def test_short_texts_on_many_sites_are_walls(tmp_path: Path) -> None:
+    note = text("wall on many sites", 60)
+    rows = [{"url": f"https://site{n}.example/", "text": note} for n in range(8)]
+    rows += [{"url": f"https://few{n}.example/", "text": text("few", 60)} for n in range(3)]
+    with audit(feed(tmp_path / "a.jl", rows)) as found:
+        said = verdicts(found)
+    assert {said[f"https://site{n}.example/"] for n in range(8)} == {"wall"}
+    assert [said[f"https://few{n}.example/"] for n in range(3)] == ["unique", "exact", "exact"]
+
+
+def html(content: str) -> bytes:
+    paragraphs = "".join(f"<p>{part}.</p>" for part in (content[:900], content[900:]))
+    return f"<html><head><title>A &lt;b&gt; story</title></head><body><article>{paragraphs}".encode()
+
+
+def test_web_archives_and_their_revisits(tmp_path: Path) -> None:
+    story = html(text("archived"))
+    records = [
+        record("response", "http://a.example/", http(story), WARC_Payload_Digest="sha1:A"),
+        record("revisit", "http://a.example/", b"", WARC_Payload_Digest="sha1:A"),
+        record("revisit", "http://b.example/", b"", WARC_Refers_To_Target_URI="http://a.example/"),
+        record("revisit", "http://c.example/", b"", WARC_Payload_Digest="sha1:elsewhere"),
+    ]
+    write_warc(tmp_path / "a.warc.gz", records)
+    with audit(tmp_path / "a.warc.gz", extractor="plain") as found:
+        assert found.pages[["url", "verdict"]].tolist() == [
+            ("http://a.example/", "unique"),
+            ("http://a.example/", "revisit"),
+            ("http://b.example/", "exact"),
+        ]
+        assert found.pages["title"].tolist() == ["A <b> story"] * 3
+        assert found.skipped == {"revisit_of_another_crawl": 1}
+        assert found.problems == ()
+        assert text("archived")[:100] in (found.text(0) or "")
+
+
+def test_canonical_pages_by_rules(tmp_path: Path) -> None:
+    story = text("rules")
+    rows = [{"url": f"http://{host}.example/", "text": story} for host in "abc"]
+    path = feed(tmp_path / "a.jl", rows)
+    with audit(path, hosts=("c.example",)) as found:
+        assert found.pages["url"][found.clusters["canonical"]].tolist() == ["http://c.example/"]
+
+
+def test_what_cannot_be_read_is_listed(tmp_path: Path) -> None:
+    path = feed(tmp_path / "a.jl", crawl())
+    with path.open("a") as file:
+        file.write('{"url": "https://a.example/broken", "text": "no end\n')
+        file.write(json.dumps({"url": "https://a.example/large", "text": "x" * 3000}) + "\n")
+        file.write(json.dumps({"url": "https://a.example/after", "text": text("after")}) + "\n")
+    with audit(path, max_body_size=2900 * 3) as found:
+        assert [reason[:17] for _, _, reason in found.problems] == ["not a JSON object"]
+    with audit(path, max_body_size=10) as found:
+        assert len(found.pages) == 0
+        assert {reason for _, _, reason in found.problems if "JSON" not in reason} == {"more than 10 bytes"}
+
+
+def test_only_what_is_new_is_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from scrapy_neardup.audit import reading
+
+    signed: list[str] = []
+
+    def counted(texts: Any, *rest: Any, **more: Any) -> Any:
+        kept = list(texts)
+        signed.extend(kept)
+        return sign(kept, *rest, **more)
+
+    sign = reading.sign
+    monkeypatch.setattr(reading, "sign", counted)
+    path = feed(tmp_path / "a.jl", crawl())
+    with audit(path, tmp_path / "out") as found:
+        assert found.started == "new"
+    before, count = contents(tmp_path / "out"), len(signed)
+    with audit(path, tmp_path / "out") as found:
+        assert found.started == "resumed"
+    assert len(signed) == count == len(found.pages)
+    assert contents(tmp_path / "out") == before
+    feed(tmp_path / "b.jl", [{"url": "https://z.example/", "text": text("new")}])
+    with audit([path, tmp_path / "b.jl"], tmp_path / "out") as found:
+        assert verdicts(found)["https://z.example/"] == "unique"
+    assert len(signed) == count + 1
+    with audit(
+        path, tmp_path / "out", features=Settings(scheme="simhash").features, scheme="simhash"
+    ) as found:
+        assert found.started == "anew"
+    assert len(signed) == 2 * count + 1
+    assert "https://z.example/" not in verdicts(found)
+
+
+SLOW = """
+import os, time
+from scrapy_neardup.extraction.plain import Plain
+
+def extract(html, url):
+    time.sleep(0.05)
+    with open(os.environ["LOG"], "a") as file:
+        file.write(f"{url}\\n")
+    return Plain()(html, url)
+"""
+
+
+def test_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    for number in range(120):
+        story = text(number // 2, 120)
+        (pages / f"{number}.html").write_bytes(html(story))
+    log = tmp_path / "log"
+    script = (
+        "import sys; from scrapy_neardup.audit import audit\n"
+        "audit(sys.argv[1], sys.argv[2], extractor='slow:extract', workers=1)\n"
+    )
+    environment = {"PYTHONPATH": str(tmp_path), "LOG": str(log), "PATH": ""}
+    command = [sys.executable, "-c", script, str(pages), str(tmp_path / "out")]
+    with subprocess.Popen(command, env=environment) as process:
+        deadline = time.monotonic() + 60
+        while (not log.exists() or log.read_text().count("\n") < 50) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    time.sleep(0.2)  # for the extracting process to notice
+    done = log.read_text().count("\n")
+    assert 50 <= done < 60  # equal bodies are extracted once
+    with pytest.raises(ConfigurationError, match="interrupted"):
+        rethreshold(tmp_path / "out", extractor="plain")
+    subprocess.run(command, env=environment, check=True, timeout=60)
+    again = log.read_text().count("\n") - done
+    assert again < 60 - done + 30  # what was done in the last second is lost
+    results = contents(tmp_path / "out")
+    monkeypatch.syspath_prepend(tmp_path)
+    subprocess.run([*command[:-1], str(tmp_path / "whole")], env=environment, check=True, timeout=60)
+    assert contents(tmp_path / "whole") == results
+
+
+def test_another_threshold_needs_no_sources(tmp_path: Path) -> None:
+    path = feed(tmp_path / "a.jl", crawl())
+    with audit(path, tmp_path / "out") as found:
+        loose = verdicts(found)
+    before = contents(tmp_path / "out")
+    path.unlink()
+    with rethreshold(tmp_path / "out", similarity=0.97) as found:
+        strict = verdicts(found)
+    changed = {url for url in loose if loose[url] != strict[url]}
+    assert changed
+    assert {loose[url] for url in changed} == {"near"}
+    assert {strict[url] for url in changed} == {"unique"}
+    assert (found.pairs["similarity"][found.pairs["kind"] == "near"] >= np.float32(0.97)).all()
+    with rethreshold(tmp_path / "out"):
+        assert contents(tmp_path / "out") == before
+    with pytest.raises(ConfigurationError, match=r"other settings.*scheme"):
+        rethreshold(tmp_path / "out", scheme="minhash")
+    with pytest.raises(ConfigurationError, match="no audit"):
+        rethreshold(tmp_path)
+
+
+def test_an_index_is_a_source(tmp_path: Path) -> None:
+    rows = [row for row in crawl() if row["url"].split("/")[2] != "b.example"]
+    with Detector.open(tmp_path / "index") as detector:
+        for row in rows:
+            if detector.check(row["text"], row["url"]).kind not in ("too_short", "wall"):
+                signature = detector.signature(row["text"])
+                detector.add(signature, row["url"])
+        half = detector.gauges()["documents"]
+        detector.index.compact()  # type: ignore[attr-defined]
+        for row in crawl(40)[-60:]:
+            detector.add(text(row["url"]), row["url"].replace("://", "://later."))
+        documents = detector.gauges()["documents"]
+    assert documents > half
+    copies = [{"url": f"https://z.example/{n}", "text": text(n)} for n in range(5)]
+    with audit([tmp_path / "index", feed(tmp_path / "a.jl", copies)]) as found:
+        assert len(found.pages) == documents + 5
+        said = verdicts(found)
+        assert {said[f"https://z.example/{n}"] for n in range(5)} == {"exact"}
+        assert found.text(0) is None
+        assert [each.kind for each, _ in found.inputs] == ["json lines", "index"]
+
+
+def test_two_audits_at_once_and_other_files_in_the_way(tmp_path: Path) -> None:
+    path = feed(tmp_path / "a.jl", crawl())
+    with audit(path, tmp_path / "out"), pytest.raises(ConfigurationError, match="in use"):
+        audit(path, tmp_path / "out")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "report.html").write_text("mine")
+    with pytest.raises(ConfigurationError, match="no audit's"):
+        audit(path, tmp_path / "mine")
+    assert (tmp_path / "mine" / "report.html").read_text() == "mine"
+    (tmp_path / "out" / FILE).write_bytes(b"no database at all" * 1000)
+    with pytest.raises(ConfigurationError, match="damaged"):
+        audit(path, tmp_path / "out")
+
+
+def test_nothing_to_audit(tmp_path: Path) -> None:
+    (tmp_path / "empty.jl").write_text("")
+    with audit(tmp_path / "empty.jl", tmp_path / "out", formats=["csv", "parquet"]) as found:
+        assert len(found.pages) == len(found.clusters) == len(found.pairs) == 0
+    assert sqlite3.connect(tmp_path / "out" / FILE).execute("SELECT count(*) FROM pages").fetchone() == (0,)

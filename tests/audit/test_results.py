@@ -1,0 +1,173 @@
+"""The files of the results say the same thing, and what a hostile crawl puts into them does nothing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from scrapy_neardup import ConfigurationError
+from scrapy_neardup.audit import audit, results
+from scrapy_neardup.audit.tabular import write_csv
+
+from .corpora import crawl, edited, feed, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = [
+    "=1+1",
+    "+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(1)",
+    "\t=1+1",
+    " =1+1",
+    "\uff1d1+1",
+    "\ufeff=1",
+    "\r\n=1",
+]
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("results")
+    rows = crawl()
+    rows.append({"url": "https://a.example/\u2028line\ud800", "text": text("strange")})
+    rows += [{"url": f"{url}x", "text": text("hostile") + f" {n}"} for n, url in enumerate(HOSTILE)]
+    with audit(feed(directory / "a.jl", rows), directory / "out", formats=["csv", "parquet"]):
+        return directory / "out"
+
+
+def test_pages(out: Path) -> None:
+    pages = lines(out / "pages.jsonl")
+    assert list(pages[0]) == [
+        "url", "verdict", "cluster", "canonical", "distance", "similarity", "tokens", "fetched", "title",
+    ]  # fmt: skip
+    by_url = {page["url"]: page for page in pages}
+    copy = by_url["https://b.example/copy/0"]
+    assert (copy["verdict"], copy["canonical"], copy["distance"], copy["similarity"]) == (
+        "exact", "https://a.example/0", 0, 1.0,
+    )  # fmt: skip
+    own = by_url["https://a.example/0"]
+    assert (own["verdict"], own["canonical"], own["similarity"]) == ("unique", own["url"], None)
+    alone = by_url["https://a.example/7"]
+    assert (alone["cluster"], alone["canonical"]) == (None, None)
+
+
+def test_clusters_and_pairs_fit_the_pages(out: Path) -> None:
+    pages = {page["url"]: page for page in lines(out / "pages.jsonl")}
+    clusters = lines(out / "clusters.jsonl")
+    sizes = [cluster["size"] for cluster in clusters]
+    assert sizes == sorted(sizes, reverse=True)
+    for number, cluster in enumerate(clusters):
+        assert cluster["cluster"] == number
+        assert cluster["members"][0] == cluster["canonical"]
+        assert len(cluster["members"]) == cluster["size"]
+        assert {pages[url]["cluster"] for url in cluster["members"]} == {number}
+        assert cluster["size"] == 1 + cluster["exact"] + cluster["near"] + cluster["revisit"]
+    for pair in lines(out / "pairs.jsonl"):
+        if pair["kind"] == "exact":
+            assert pages[pair["url1"]]["cluster"] == pages[pair["url2"]]["cluster"]
+
+
+def test_summary(out: Path) -> None:
+    summary = json.loads((out / "summary.json").read_text())
+    pages = lines(out / "pages.jsonl")
+    assert summary["pages"] == len(pages) == sum(summary["verdicts"].values())
+    assert summary["clusters"] == len(lines(out / "clusters.jsonl"))
+    hosts = {row["host"]: row for row in summary["hosts"]}
+    assert hosts["b.example"]["exact"] == 15
+    assert hosts["b.example"]["pages"] == 15
+    assert summary["problems"] == 0
+
+
+def test_urls_to_drop(tmp_path: Path) -> None:
+    story = text("drop")
+    rows = [
+        {"url": "https://a.example/1", "text": story + " and more of it"},
+        {"url": "https://a.example/2", "text": story + " and more of it"},
+        # Fetched again, it was another page: it stays.
+        {"url": "https://a.example/2", "text": text("other")},
+        {"url": "https://a.example/3", "text": edited(story, 3)},
+        {"url": "https://a.example/3#part", "text": edited(story, 3)},
+        {"url": "ftp://a.example/4", "text": story},
+        {"url": "https://a.example/5\nhttps://victim.example/", "text": story},
+        {"url": "https://a.example/6 7", "text": story},
+        {"text": story},
+    ]
+    with audit(feed(tmp_path / "a.jl", rows), tmp_path / "out") as found:
+        assert len(found.clusters) == 1
+    assert (tmp_path / "out" / "drop.txt").read_text() == "https://a.example/3\n"
+
+
+def test_dropped_urls_are_never_those_of_pages_that_stay(out: Path) -> None:
+    dropped = (out / "drop.txt").read_text(encoding="utf-8").split()
+    assert "https://b.example/copy/0" in dropped
+    stay = {page["url"] for page in lines(out / "pages.jsonl") if page["verdict"] not in ("exact", "near")}
+    assert not stay & {*dropped}
+    assert dropped == sorted({*dropped})
+
+
+def test_cells_are_no_formulas(out: Path) -> None:
+    file = io.StringIO()
+    rows = [dict.fromkeys(("url", "title", "verdict", "canonical"), cell) for cell in HOSTILE]
+    write_csv(
+        file,
+        "pages",
+        [
+            {**row, "cluster": -1, "distance": 3, "similarity": -0.5, "tokens": 1, "fetched": None}
+            for row in rows
+        ],
+    )
+    file.seek(0)
+    table = list(csv.DictReader(file))
+    assert [row["title"] for row in table] == [f"'{cell}" for cell in HOSTILE]
+    assert {row["cluster"] for row in table} == {"-1"}
+    with (out / "pages.csv").open(encoding="utf-8", newline="") as written:
+        for row in csv.reader(written):
+            assert not any(cell.strip(" \u00a0\ufeff")[:1] in [*"=+@\t\r\n\uff1d"] for cell in row if cell)
+
+
+def test_tables_in_other_formats_are_the_same(out: Path) -> None:
+    for name in results.TABLES:
+        rows = lines(out / f"{name}.jsonl")
+        with (out / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            assert len(list(csv.reader(file))) == len(rows) + 1
+        table = pq.read_table(out / f"{name}.parquet")
+        assert table.num_rows == len(rows)
+        assert table.column_names == list(rows[0])
+    urls = pq.read_table(out / "pages.parquet")["url"].to_pylist()
+    assert urls == [page["url"] for page in lines(out / "pages.jsonl")]
+
+
+def test_files_of_other_formats_do_not_stay_behind(tmp_path: Path) -> None:
+    path = feed(tmp_path / "a.jl", crawl())
+    for formats, expected in ((["csv"], True), ([], False)):
+        with audit(path, tmp_path / "out", formats=formats):
+            assert (tmp_path / "out" / "pages.csv").exists() is expected
+    with pytest.raises(ConfigurationError, match="no format 'xls'"):
+        audit(path, tmp_path / "out", formats=["xls"])
+
+
+def test_a_full_disk_leaves_the_older_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = feed(tmp_path / "a.jl", crawl())
+    with audit(path, tmp_path / "out"):
+        before = (tmp_path / "out" / "pages.jsonl").read_bytes()
+
+    def full(found: Any) -> Any:
+        yield {"url": "half"}
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(results, "pages_of", full)
+    with pytest.raises(OSError, match="No space"):
+        audit(path, tmp_path / "out")
+    assert (tmp_path / "out" / "pages.jsonl").read_bytes() == before
+    assert not list((tmp_path / "out").glob("*.part"))

@@ -1,0 +1,199 @@
+"""`audit`, `rethreshold`, `compare` and `query` on the command line: what they print, their status, hostile input."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from scrapy_neardup import Detector
+from scrapy_neardup.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def text(seed: object, words: int = 200) -> str:
+    rng = random.Random(repr(seed))
+    return " ".join("".join(rng.choices(_LETTERS, k=7)) for _ in range(words))
+
+
+def run(*arguments: object) -> Result:
+    result = CliRunner().invoke(main, [*map(str, arguments)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+@pytest.fixture
+def feed(tmp_path: Path) -> Path:
+    rows = [{"url": f"https://host{n % 2}.example/{n}", "text": text(n // 2)} for n in range(10)]
+    rows.append({"url": "https://evil.example/\x1b[31m[bold]\u202e", "text": text(0)})
+    path = tmp_path / "feed.jl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_audit(feed: Path, tmp_path: Path) -> None:
+    result = run("audit", feed, "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    first, second = (line.split("\t") for line in result.output.splitlines()[:2])
+    assert dict(zip(first, second, strict=True)) == {
+        "pages": "11", "unique": "5", "exact": "6", "near": "0", "template": "0", "wall": "0", "too short": "0",
+        "revisit": "0", "clusters": "5", "problems": "0",
+    }  # fmt: skip
+    assert "3\thttps://host0.example/0" in result.output
+    assert "\x1b" not in result.output
+    assert "\u202e" not in result.output
+    assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
+
+
+def test_problems_have_a_status_of_their_own(feed: Path, tmp_path: Path) -> None:
+    with feed.open("a") as file:
+        file.write("\x1b[31mbroken\n")
+    result = run("audit", feed, "--out", tmp_path / "out")
+    assert result.exit_code == 3
+    assert "line 12" in result.output
+    assert "\x1b" not in result.output
+    assert json.loads((tmp_path / "out" / "problems.jsonl").read_text())["place"] == "line 12"
+    assert run("rethreshold", tmp_path / "out").exit_code == 3
+
+
+def test_json_and_options(feed: Path, tmp_path: Path) -> None:
+    arguments = (
+        "--json",
+        "--set",
+        "SCHEME=minhash",
+        "--rules",
+        "hosts,shortest",
+        "--prefer-host",
+        "host1.example",
+    )
+    result = run("audit", feed, "--out", tmp_path / "out", "--format", "csv", *arguments)
+    assert result.exit_code == 0
+    facts = json.loads(result.output)
+    assert facts["pages"] == 11
+    assert facts["settings"]["scheme"] == "minhash"
+    assert {row["canonical"].split("/")[2] for row in facts["largest_clusters"]} == {"host1.example"}
+    assert (tmp_path / "out" / "clusters.csv").exists()
+
+
+def test_rethreshold(feed: Path, tmp_path: Path) -> None:
+    words = text(0).split()
+    with feed.open("a") as file:
+        row = {
+            "url": "https://host2.example/",
+            "text": " ".join([*words[:100], "another", *words[102:]]),
+        }
+        file.write(json.dumps(row) + "\n")
+    assert json.loads(run("audit", feed, "--out", tmp_path / "out", "--json").output)["verdicts"]["near"] == 1
+    feed.unlink()
+    result = run("rethreshold", tmp_path / "out", "--threshold", "0.99", "--distance", 2, "--json")
+    facts = json.loads(result.output)
+    assert (facts["verdicts"]["near"], facts["verdicts"]["exact"]) == (0, 6)
+    assert (facts["settings"]["distance"], facts["settings"]["threshold"]) == (2, 0.99)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("audit", "nothing.jl", "--out", "out"), "nothing.jl does not exist"),
+        (("audit", "feed.jl", "--out", "out", "--rules", "best"), "no rule 'best'"),
+        (("audit", "feed.jl", "--out", "out", "--set", "DISTANC=3"), "did you mean NEARDUP_DISTANCE"),
+        (("audit", "feed.jl", "--out", "feed.jl"), "is a file"),
+        (("rethreshold", "."), "no audit"),
+        (("compare", "feed.jl", "feed.jl"), "documents"),
+        (("query", ".", "feed.jl"), "no index"),
+    ],
+)
+def test_trouble_is_one_line(
+    feed: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(feed.parent)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def documents(tmp_path: Path, *texts: str) -> list[Path]:
+    paths = [tmp_path / f"{number}.txt" for number in range(len(texts))]
+    for path, content in zip(paths, texts, strict=True):
+        path.write_text(content)
+    return paths
+
+
+def compared(*paths: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(run("compare", *paths, "--json").output)
+    return facts
+
+
+def test_compare(tmp_path: Path) -> None:
+    story = text("story")
+    words = story.split()
+    words[100] = "replaced"
+    numbers = story.split()
+    numbers[50], numbers[51] = "1234", "99"
+    others = story.split()
+    others[50], others[51] = "5678", "77"
+    a, b, c, d, e, f, g = documents(
+        tmp_path,
+        story,
+        " ".join(words),
+        story.upper(),
+        text("other"),
+        " ".join(numbers),
+        " ".join(others),
+        "short",
+    )
+    assert compared(a, b)["verdict"] == "near"
+    assert compared(a, c)["verdict"] == "exact"
+    assert compared(a, d)["verdict"] == "different"
+    assert compared(e, f)["verdict"] == "template"
+    assert 1.5 < compared(e, f)["substituted"] < 2.5
+    assert compared(a, g)["verdict"] == "too_short"
+    output = run("compare", a, b).output
+    assert "verdict\tnear" in output
+    assert f"- {story.split()[100]}\n+ replaced\n" in output
+    assert "similarity is 0.9" in output
+
+
+def test_compare_html_with_text(tmp_path: Path) -> None:
+    story = text("page")
+    (tmp_path / "page.html").write_text(f"<html><body><nav>Home</nav><article><p>{story}</p></article>")
+    (text_file,) = documents(tmp_path, story)
+    assert compared(tmp_path / "page.html", text_file)["verdict"] == "exact"
+
+
+def test_query(tmp_path: Path) -> None:
+    with Detector.open(tmp_path / "index") as detector:
+        for number in range(5):
+            detector.add(text(number), url=f"https://a.example/{number}")
+    words = text(1).split()
+    copy, edited, new, short = documents(
+        tmp_path, text(0), " ".join([*words[:90], "something", "else", *words[92:]]), text("new"), "short"
+    )
+    (tmp_path / "picture.bin").write_bytes(bytes(range(256)) * 20)
+    rows = [{"url": "https://b.example/", "text": text(2)}, {"url": "https://a.example/3", "text": text(3)}]
+    (tmp_path / "feed.jl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    files = (copy, edited, new, short, tmp_path / "feed.jl", tmp_path / "picture.bin")
+    result = run("query", tmp_path / "index", *files, "--json")
+    assert result.exit_code == 3
+    answers = json.loads(result.output)
+    assert [(answer["verdict"], [match["url"] for match in answer["matches"]]) for answer in answers] == [
+        ("exact", ["https://a.example/0"]),
+        ("near", ["https://a.example/1"]),
+        ("unique", []),
+        ("too_short", []),
+        ("exact", ["https://a.example/2"]),
+        ("exact", ["https://a.example/3"]),
+        ("unreadable", []),
+    ]
+    assert 0.9 < answers[1]["matches"][0]["similarity"] < 1
+    again = run("query", tmp_path / "index", new)
+    assert again.exit_code == 0
+    assert "unique" in again.output  # nothing was stored
