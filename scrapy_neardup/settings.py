@@ -5,9 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import logging
-import math
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,6 +19,7 @@ from scrapy.utils.project import data_path
 from .detector import MIN_TOKENS, SCHEME
 from .errors import ConfigurationError
 from .fingerprint import SCHEMES, Features
+from .settingvalues import boolean, choice, integer, path, seconds, share, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +55,6 @@ SETTINGS: dict[str, Any] = {
     "NEARDUP_REPORT": None,
     "NEARDUP_DEBUG": False,
 }
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,27 +113,27 @@ class Config:
             )
         report = get("NEARDUP_REPORT")
         return cls(
-            enabled=_boolean("NEARDUP_ENABLED", get("NEARDUP_ENABLED")),
-            policy=cast("Policy", _choice("NEARDUP_POLICY", get("NEARDUP_POLICY"), POLICIES)),
-            scheme=_choice("NEARDUP_SCHEME", get("NEARDUP_SCHEME"), tuple(SCHEMES)),
-            distance=_integer("NEARDUP_DISTANCE", get("NEARDUP_DISTANCE"), 0, 7),
-            tables=int(_choice("NEARDUP_TABLES", str(get("NEARDUP_TABLES")), ("4", "10", "20"))),
-            threshold=_share("NEARDUP_THRESHOLD", get("NEARDUP_THRESHOLD")),
-            verified=_boolean("NEARDUP_VERIFY", get("NEARDUP_VERIFY")),
+            enabled=boolean("NEARDUP_ENABLED", get("NEARDUP_ENABLED")),
+            policy=cast("Policy", choice("NEARDUP_POLICY", get("NEARDUP_POLICY"), POLICIES)),
+            scheme=choice("NEARDUP_SCHEME", get("NEARDUP_SCHEME"), tuple(SCHEMES)),
+            distance=integer("NEARDUP_DISTANCE", get("NEARDUP_DISTANCE"), 0, 7),
+            tables=int(choice("NEARDUP_TABLES", str(get("NEARDUP_TABLES")), ("4", "10", "20"))),
+            threshold=share("NEARDUP_THRESHOLD", get("NEARDUP_THRESHOLD")),
+            verified=boolean("NEARDUP_VERIFY", get("NEARDUP_VERIFY")),
             features=_features(get("NEARDUP_FEATURES")),
             dir=_directory(get("NEARDUP_DIR"), settings),
-            reset=_boolean("NEARDUP_RESET", get("NEARDUP_RESET")),
+            reset=boolean("NEARDUP_RESET", get("NEARDUP_RESET")),
             scope=_scope(get("NEARDUP_SCOPE")),
-            window=None if window is None else _seconds("NEARDUP_WINDOW", window, "days"),
+            window=None if window is None else seconds("NEARDUP_WINDOW", window, "days"),
             extractor=extractor,
-            workers=_cpus() if workers is None else _integer("NEARDUP_WORKERS", workers, 1, 1024),
-            extract_timeout=_seconds("NEARDUP_EXTRACT_TIMEOUT", get("NEARDUP_EXTRACT_TIMEOUT"), "seconds"),
-            extract_memory=_size("NEARDUP_EXTRACT_MEMORY", get("NEARDUP_EXTRACT_MEMORY")),
-            max_body_size=_size("NEARDUP_MAX_BODY_SIZE", get("NEARDUP_MAX_BODY_SIZE")),
-            min_tokens=_integer("NEARDUP_MIN_TOKENS", get("NEARDUP_MIN_TOKENS"), 0, 1_000_000),
+            workers=_cpus() if workers is None else integer("NEARDUP_WORKERS", workers, 1, 1024),
+            extract_timeout=seconds("NEARDUP_EXTRACT_TIMEOUT", get("NEARDUP_EXTRACT_TIMEOUT"), "seconds"),
+            extract_memory=size("NEARDUP_EXTRACT_MEMORY", get("NEARDUP_EXTRACT_MEMORY")),
+            max_body_size=size("NEARDUP_MAX_BODY_SIZE", get("NEARDUP_MAX_BODY_SIZE")),
+            min_tokens=integer("NEARDUP_MIN_TOKENS", get("NEARDUP_MIN_TOKENS"), 0, 1_000_000),
             item_fields=_item_fields(get("NEARDUP_ITEM_FIELDS")),
-            report=None if report is None else _path("NEARDUP_REPORT", report).absolute(),
-            debug=_boolean("NEARDUP_DEBUG", get("NEARDUP_DEBUG")),
+            report=None if report is None else path("NEARDUP_REPORT", report).absolute(),
+            debug=boolean("NEARDUP_DEBUG", get("NEARDUP_DEBUG")),
         )
 
     def fields_of(self, item: object) -> tuple[str, ...]:
@@ -151,41 +149,6 @@ def unknown(name: str) -> str:
     near = difflib.get_close_matches(name.removeprefix("NEARDUP_"), names, n=1, cutoff=0.5)
     hint = f"did you mean NEARDUP_{near[0]}?" if near else f"the settings are {', '.join(SETTINGS)}."
     return f"There is no setting {name}, so it has no effect: {hint}"
-
-
-def _choice(name: str, value: object, choices: tuple[str, ...]) -> str:
-    if not isinstance(value, str) or value not in choices:
-        raise ConfigurationError(f"{name} is {value!r}: set it to {' or '.join(map(repr, choices))}.")
-    return value
-
-
-def _boolean(name: str, value: object) -> bool:
-    text = str(value).strip().lower()
-    if text in ("true", "1"):
-        return True
-    if text in ("false", "0"):
-        return False
-    raise ConfigurationError(f"{name} is {value!r}: set it to True or False.")
-
-
-def _integer(name: str, value: object, low: int, high: int) -> int:
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = low - 1
-    if not low <= number <= high:
-        raise ConfigurationError(f"{name} is {value!r}: set it to a whole number from {low} to {high}.")
-    return number
-
-
-def _share(name: str, value: object) -> float:
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = math.nan
-    if not 0 < number < 1:
-        raise ConfigurationError(f"{name} is {value!r}: set it to a similarity between 0 and 1.")
-    return number
 
 
 def _features(value: object) -> Features:
@@ -209,33 +172,9 @@ def _features(value: object) -> Features:
         raise ConfigurationError(f"NEARDUP_FEATURES: {error}") from None
 
 
-def _seconds(name: str, value: object, unit: str) -> float:
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise ConfigurationError(f"{name} is {value!r}: set it to a number of {unit} above 0.")
-    return number
-
-
-def _size(name: str, value: object) -> int:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
-    size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
-    if size < 1:
-        raise ConfigurationError(f"{name} is {value!r}: set it to a number of bytes such as 5000000 or '5M'.")
-    return size
-
-
-def _path(name: str, value: object) -> Path:
-    if not isinstance(value, (str, os.PathLike)):
-        raise ConfigurationError(f"{name} is {value!r}: set it to a path.")
-    return Path(value)
-
-
 def _directory(value: object, settings: BaseSettings) -> Path | None:
     if value is not None:
-        return Path(data_path(str(_path("NEARDUP_DIR", value))))
+        return Path(data_path(str(path("NEARDUP_DIR", value))))
     job = job_dir(settings)
     return Path(job, "neardup") if job else None
 
