@@ -1,136 +1,97 @@
-"""Print the tables by which the defaults of the fingerprint and of its verification are chosen.
+"""Print the tables by which the defaults of the fingerprint, of the candidates and of their verification are chosen.
 
-    python benchmarks/defaults.py [--data DIR] [--cache DIR] [--processes N]
+    python benchmarks/defaults.py [--data DIR]
 
-DIR holds labelled pairs (derived_syndication, senate_press, minhash_tutorial, ota_recrawl_html); it defaults to
-$NEARDUP_DATA, else ../shared/data. The main text of each page is extracted once and kept in the cache folder.
+DIR has the labelled pairs that benchmarks/quality.py reads; it defaults to $NEARDUP_DATA, else ../shared/data. All is
+measured with one seed of the hashes.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
-import json
-import multiprocessing
 import os
 import random
-import tempfile
 from collections import defaultdict
-from dataclasses import dataclass, replace
-from importlib.metadata import version
-from itertools import product
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import trafilatura
-from rich.console import Console
-from rich.progress import track
+from quality import SETS, load
 
-from scrapy_neardup.fingerprint import Features, Fingerprinter, Weight, hamming, similarity, verify
+from scrapy_neardup.audit.corpus import Text
+from scrapy_neardup.audit.evaluation import Judge, judge_texts, shared_keys
+from scrapy_neardup.candidates import Rules
+from scrapy_neardup.detector import MIN_TOKENS
+from scrapy_neardup.fingerprint import Features, hamming, load_scheme, verify
+from scrapy_neardup.fingerprint.anchors import anchors
+from scrapy_neardup.fingerprint.hashing import TokenHashes
+from scrapy_neardup.fingerprint.normalise import normalise
+from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
+from scrapy_neardup.fingerprint.sketch import similarity
+from scrapy_neardup.fingerprint.terms import Terms
+from scrapy_neardup.fingerprint.tokens import tokenise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-DISTANCES = (3, 5, 7)
-BANDS = ((0, 50), (50, 100), (100, 200), (200, 500), (500, 1 << 30))
-UNRELATED = 0.3  # Jaccard below which two press releases of different senators are no kin
-STDERR = Console(stderr=True)
+FEATURES = Features()
+RULES = Rules(load_scheme("simhash+anchors"))
+UNRELATED = 0.2  # Jaccard below which two press releases of different senators are no kin
+LENGTHS = ((0, 40), (40, 100), (100, 200), (200, 500), (500, 1 << 30))
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    group: str  # data set, label and kind
-    positive: bool
-    a: str
-    b: str
+class Data(NamedTuple):
+    """Documents of all sets, and their pairs as rows, in named groups."""
+
+    texts: list[Text]
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    groups: dict[str, list[int]]
+    #: Rows of the press releases, and who wrote each.
+    press: NDArray[np.int64]
+    authors: NDArray[np.str_]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One value per pair, of the real modules; and what candidates cost."""
+def read(data: Path) -> Data:
+    texts: list[Text] = []
+    rows: dict[str, int] = {}
+    pairs: list[tuple[int, int]] = []
+    groups: dict[str, list[int]] = defaultdict(list)
 
-    exact: NDArray[np.bool_]
-    distance: NDArray[np.uint8]
-    jaccard: NDArray[np.float32]
-    containment: NDArray[np.float32]
-    tokens: NDArray[np.int64]  # of a
-    stored_tokens: NDArray[np.int64]  # of b
-    unrelated: dict[int, float]  # pairs of unrelated texts within a distance, per million pairs
-    block_mates: float  # texts that share one of four 16-bit blocks with a given one, per million texts
+    def add(text: Text) -> int:
+        if text.id not in rows:
+            rows[text.id] = len(texts)
+            texts.append(text)
+        return rows[text.id]
 
-
-# -- data ----------------------------------------------------------------------------------------------------------
-
-
-def records(path: Path) -> Iterator[dict[str, str]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
-
-
-def rows(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file, delimiter="\t")
-
-
-def extract(page: tuple[str, str]) -> tuple[str, str]:
-    name, html = page
-    return name, trafilatura.extract(html, favor_precision=True, include_comments=False) or ""
-
-
-def extracted(path: Path, cache: Path, processes: int) -> dict[str, str]:
-    cached = cache / f"{path.parent.name}-trafilatura-{version('trafilatura')}.json.gz"
-    if not cached.exists():
-        pages = [(page["id"], page["html"]) for page in records(path)]
-        with multiprocessing.Pool(processes) as pool:
-            done = pool.imap_unordered(extract, pages, chunksize=4)
-            texts = dict(track(done, f"extracting {path.parent.name}", len(pages), console=STDERR))
-        cache.mkdir(parents=True, exist_ok=True)
-        with gzip.open(cached, "wt", encoding="utf-8") as file:
-            json.dump(texts, file)
-    with gzip.open(cached, "rt", encoding="utf-8") as file:
-        kept: dict[str, str] = json.load(file)
-    return kept
-
-
-def load(data: Path, cache: Path, processes: int) -> tuple[dict[str, str], list[Pair]]:
-    """All texts by id, and the pairs to score."""
-    texts: dict[str, str] = {}
-    pairs: list[Pair] = []
-
-    derived = data / "derived_syndication"
-    texts |= extracted(derived / "pages.jsonl.gz", cache, processes)
-    pairs += [
-        Pair(f"derived {row['label']} {row['kind']}", row["label"] in "23", row["id1"], row["id2"])
-        for row in rows(derived / "pairs.tsv")
-        if row["label"] in {"0", "2", "3"}
-    ]
-    senate = data / "senate_press"
-    texts |= {doc["id"]: doc["text"] for doc in records(senate / "docs.jsonl.gz")}
-    pairs += [
-        Pair(f"senate {row['label']} {row['kind']}", row["label"] != "0", row["id1"], row["id2"])
-        for row in rows(senate / "pairs.tsv")
-    ]
-    tutorial = data / "minhash_tutorial"
-    texts |= {doc["id"]: doc["text"] for doc in records(tutorial / "docs_1000.jsonl.gz")}
-    pairs += [
-        Pair("tutorial 3 edits", True, row["id1"], row["id2"]) for row in rows(tutorial / "pairs_1000.tsv")
-    ]
-    recrawls = data / "ota_recrawl_html"
-    texts |= extracted(recrawls / "pages.jsonl.gz", cache, processes)
-    pairs += [
-        Pair(f"recrawl {row['label']}", True, row["id1"], row["id2"])
-        for row in rows(recrawls / "pairs.tsv")
-        if row["label"] in {"2", "3"}
-    ]
-    for a, b in generated():
-        names = tuple(f"generated/{len(texts) + i}" for i in range(2))
-        texts |= dict(zip(names, (a, b), strict=True))
-        pairs.append(Pair(f"generated 0 {a.split()[0].lower()}", False, *names))
-    return texts, pairs
+    for each in SETS:
+        if not (data / each.name).exists() or each.name == "wiki_versions":
+            continue
+        loaded = load(each, data / each.name)
+        by_id = {text.id: text for text in loaded.texts["trafilatura"]}
+        short = each.name.split("_")[0]
+        for id1, id2, label, kind in zip(*loaded.pairs, strict=True):
+            if label not in ("3", "2", "0"):
+                continue
+            group = f"{short} {label}"
+            if short == "senate" and label == "0":
+                group += " new values" if "values" in kind else " other date"
+            one, two = (by_id[name]._replace(id=f"{each.name}/{name}") for name in (id1, id2))
+            groups[group].append(len(pairs))
+            pairs.append((add(one), add(two)))
+    for number, (one, two) in enumerate(generated()):
+        groups["generated 0"].append(len(pairs))
+        pairs.append(
+            (add(Text(f"generated/{number}/1", one, "")), add(Text(f"generated/{number}/2", two, "")))
+        )
+    press = [row for row, text in enumerate(texts) if text.id.startswith("senate_press/")]
+    authors = [texts[row].id.split("/")[1] for row in press]
+    a, b = np.array(pairs, np.int64).T
+    return Data(texts, a, b, dict(groups), np.array(press), np.array(authors))
 
 
 def generated(count: int = 100, seed: int = 1) -> Iterator[tuple[str, str]]:
@@ -181,82 +142,6 @@ def market(dice: random.Random) -> str:
     )
 
 
-# -- measuring -----------------------------------------------------------------------------------------------------
-
-_shared: tuple[dict[str, str], list[Pair]]
-
-
-def share(texts: dict[str, str], pairs: list[Pair]) -> None:
-    global _shared  # once per worker process, instead of with every task
-    _shared = texts, pairs
-
-
-def measure(features: Features) -> tuple[Features, Measured]:
-    texts, pairs = _shared
-    fingerprinter = Fingerprinter(features)
-    names = sorted({name for pair in pairs for name in (pair.a, pair.b)})
-    number = {name: i for i, name in enumerate(names)}
-    signatures = [fingerprinter.signature(texts[name]) for name in names]
-    fingerprints = np.array([s.fingerprint for s in signatures], np.uint64)
-    sketches = np.array([np.frombuffer(s.sketch, np.uint8) for s in signatures])
-    shingles = np.array([s.shingles for s in signatures])
-    tokens = np.array([s.tokens for s in signatures])
-    a = np.array([number[pair.a] for pair in pairs])
-    b = np.array([number[pair.b] for pair in pairs])
-    similar = [
-        similarity(signatures[i].sketch, signatures[i].shingles, sketches[j : j + 1], shingles[j : j + 1])
-        for i, j in zip(a, b, strict=True)
-    ]
-    press = np.array([i for name, i in number.items() if name.count("/") == 1 and name[0].isupper()])
-    authors = np.array([names[i].split("/")[0] for i in press])
-    return features, Measured(
-        exact=np.array([signatures[i].digest == signatures[j].digest for i, j in zip(a, b, strict=True)]),
-        distance=hamming(fingerprints[a], fingerprints[b]),
-        jaccard=np.array([jaccard[0] for jaccard, _ in similar]),
-        containment=np.array([containment[0] for _, containment in similar]),
-        tokens=tokens[a],
-        stored_tokens=tokens[b],
-        unrelated=unrelated(fingerprints[press], sketches[press], shingles[press], authors),
-        block_mates=block_mates(fingerprints[press]),
-    )
-
-
-def block_mates(fingerprints: NDArray[np.uint64]) -> float:
-    mates = 0
-    for block in range(4):
-        _, counts = np.unique(fingerprints >> np.uint64(16 * block) & np.uint64(0xFFFF), return_counts=True)
-        mates += int((counts * (counts - 1)).sum())
-    return mates / (len(fingerprints) * (len(fingerprints) - 1)) * 1e6
-
-
-def unrelated(
-    fingerprints: NDArray[np.uint64],
-    sketches: NDArray[np.uint8],
-    shingles: NDArray[np.int64],
-    authors: NDArray[np.str_],
-) -> dict[int, float]:
-    found = dict.fromkeys(DISTANCES, 0)
-    total = 0
-    for i in range(len(fingerprints)):
-        others = np.flatnonzero(authors[i + 1 :] != authors[i]) + i + 1
-        total += len(others)
-        distance = hamming(fingerprints[others], fingerprints[i])
-        near = others[distance <= max(DISTANCES)]
-        jaccard, _ = similarity(sketches[i].tobytes(), int(shingles[i]), sketches[near], shingles[near])
-        kept = distance[distance <= max(DISTANCES)][jaccard < UNRELATED]
-        for k in DISTANCES:
-            found[k] += int(np.count_nonzero(kept <= k))
-    return {k: count / total * 1e6 for k, count in found.items()}
-
-
-def measured(
-    texts: dict[str, str], pairs: list[Pair], grid: list[Features], processes: int
-) -> dict[Features, Measured]:
-    with multiprocessing.Pool(processes, share, (texts, pairs)) as pool:
-        done = dict(track(pool.imap_unordered(measure, grid), "fingerprinting", len(grid), console=STDERR))
-    return {features: done[features] for features in grid}
-
-
 # -- tables --------------------------------------------------------------------------------------------------------
 
 
@@ -264,102 +149,161 @@ def table(title: str, head: Iterable[str], lines: Iterable[Iterable[str]]) -> No
     head = list(head)
     print(f"\n### {title}\n")
     for cells in (head, ["---"] * len(head), *lines):
-        print("| " + " | ".join(cells) + " |")
+        print("| " + " | ".join(cells) + " |", flush=True)
 
 
-def rate(found: NDArray[np.bool_], members: list[int]) -> str:
-    return f"{found[members].mean():.3f}".lstrip("0") if members else "–"
+def rates(found: NDArray[np.bool_], data: Data) -> list[str]:
+    return [share(found[rows]) for rows in data.groups.values()]
 
 
-def by(pairs: list[Pair], key: Callable[[Pair], str]) -> dict[str, list[int]]:
-    groups: dict[str, list[int]] = defaultdict(list)
-    for i, pair in enumerate(pairs):
-        groups[key(pair)].append(i)
-    return dict(groups)
+def share(found: NDArray[np.bool_]) -> str:
+    return f"{found.mean():.3f}".removeprefix("0") if len(found) else "–"
 
 
-def column(pair: Pair) -> str:
-    words = pair.group.split(" ")
-    return pair.group if words[0] == "senate" and not pair.positive else " ".join(words[:2])
+def judged(data: Data, features: Features = FEATURES, rules: Rules = RULES) -> Judge:
+    return judge_texts(data.texts, rules, features=features, min_tokens=MIN_TOKENS)
 
 
-def describe(f: Features) -> list[str]:
-    return [f.weight, str(f.shingle), str(f.min_paragraph), str(f.number_weight)]
-
-
-PARAMETERS = ["weight", "shingle", "paragraphs ≥", "number weight"]
-
-
-def candidate_table(pairs: list[Pair], results: dict[Features, Measured]) -> None:
-    groups = by(pairs, column)
-    for k in DISTANCES:
-        table(
-            f"Candidates: exact or within {k} bits",
-            [*PARAMETERS[:3], *groups, "unrelated per million", "block mates per million"],
-            (
-                describe(f)[:3]
-                + [rate(m.exact | (m.distance <= k), group) for group in groups.values()]
-                + [f"{m.unrelated[k]:.1f}", f"{m.block_mates:.0f}"]
-                for f, m in results.items()
-            ),
+def unrelated(data: Data, judge: Judge) -> NDArray[np.int64]:
+    """Pairs of press releases of different senators that have next to nothing in common, as rows: int64[2, n]."""
+    records = judge.documents.records[data.press]
+    parts = []
+    for row in range(len(records) - 1):
+        others = np.flatnonzero(data.authors[row + 1 :] != data.authors[row]) + row + 1
+        jaccard, _ = similarity(
+            records["sketch"][row],
+            records["shingles"][row],
+            records["sketch"][others],
+            records["shingles"][others],
         )
+        kept = others[jaccard < UNRELATED]
+        parts.append(np.stack((np.full(len(kept), row), kept)))
+    return data.press[np.concatenate(parts, axis=1)]
 
 
-def verified_table(pairs: list[Pair], results: dict[Features, Measured]) -> None:
-    groups = by(pairs, column)
-    for k in DISTANCES:
-        table(
-            f"Judged duplicate: exact, or within {k} bits and verified",
-            [*PARAMETERS, *groups],
-            (
-                describe(f) + [rate(judged(m, k), group) for group in groups.values()]
-                for f, m in results.items()
-            ),
-        )
+def per_million(found: NDArray[np.bool_]) -> str:
+    return f"{found.mean() * 1e6:.1f}"
 
 
-def judged(m: Measured, k: int) -> NDArray[np.bool_]:
-    rule = verify(m.distance, m.jaccard, m.containment, m.tokens, m.stored_tokens)
-    return m.exact | ((m.distance <= k) & rule)
-
-
-def rule_table(pairs: list[Pair], m: Measured) -> None:
-    groups = by(pairs, lambda pair: pair.group)
-    j, c = m.jaccard, m.containment
-    rules = {f"J ≥ {t}": j >= t for t in (0.5, 0.6, 0.7, 0.8, 0.9)}
-    rules |= {"J ≥ .6 or C ≥ .9": (j >= 0.6) | (c >= 0.9), "J ≥ .5 or C ≥ .8": (j >= 0.5) | (c >= 0.8)}
-    rules["verify"] = verify(m.distance, j, c, m.tokens, m.stored_tokens)
-    rules["any"] = np.ones(len(pairs), np.bool_)
-    for k in (*DISTANCES, 64):
-        table(
-            f"Rules: exact, or within {k} bits and ..."
-            if k < 64
-            else "Rules: exact, or at any distance and ...",
-            ["pairs", "n", *rules],
-            (
-                [name, str(len(members))]
-                + [rate(m.exact | ((m.distance <= k) & rule), members) for rule in rules.values()]
-                for name, members in groups.items()
-            ),
-        )
-
-
-def band_table(pairs: list[Pair], m: Measured) -> None:
-    """By the length of the shorter text, in tokens: the same rules, all positives and all negatives."""
-    shorter = np.minimum(m.tokens, m.stored_tokens)
-    good = np.array([pair.positive for pair in pairs])
+def candidate_table(data: Data, strangers: NDArray[np.int64]) -> None:
+    grid = [replace(FEATURES, weight=w, shingle=n) for w in ("set", "sqrt", "log", "tf") for n in (1, 2, 3)]
+    grid += [replace(FEATURES, min_paragraph=letters) for letters in (0, 100)]
+    grid += [replace(FEATURES, units="characters", shingle=n) for n in (4, 8)]
     lines = []
-    for low, high in BANDS:
+    for features in grid:
+        judge = judged(data, features, Rules(load_scheme("simhash"), verified=False))
+        marks = judge.documents.records["fingerprint"]
+        one, other = marks[strangers]
+        blocks = [(one ^ other) >> np.uint64(16 * block) & np.uint64(0xFFFF) == 0 for block in range(4)]
+        cells = [features.weight, f"{features.shingle} {features.units}", str(features.min_paragraph)]
+        cells += rates(judge.judge(data.a, data.b).near, data)
+        lines.append([*cells, per_million(hamming(one, other) <= 3), per_million(np.sum(blocks, axis=0))])  # type: ignore[arg-type]
+    head = ["weight", "shingle", "paragraphs ≥", *data.groups, "unrelated per million", "of one block"]
+    table("Exact or within 3 bits", head, lines)
+
+
+def source_table(data: Data, strangers: NDArray[np.int64], judge: Judge) -> None:
+    """What makes candidates: the fingerprint, anchors, both."""
+    hashes = TokenHashes(0)
+    terms = []
+    for text in data.texts:
+        tokens = tokenise(long_paragraphs(normalise(text.text), FEATURES.min_paragraph))
+        terms.append(Terms(tokens, hashes.many(tokens.words)))
+    judgement = judge.judge(data.a, data.b)
+    fit = judge.fit[data.a] & judge.fit[data.b]
+    marks = judge.documents.records["fingerprint"]
+    strange = hamming(*marks[strangers])
+    found = {f"SimHash ≤ {k}": (judgement.distance <= k, strange <= k) for k in (3, 5, 7)}
+    for count, size in (
+        (1, (8, 12)),
+        (2, (8, 12)),
+        (4, (8, 12)),
+        (6, (8, 12)),
+        (8, (8, 12)),
+        (4, (5, 8)),
+        (4, (12, 18)),
+    ):
+        keys = np.array([anchors(each.shingles(*size), count) for each in terms]).T
+        pair = shared_keys(keys, data.a, data.b) > 0, shared_keys(keys, *strangers) > 0
+        found[f"{count} anchors of {size[0]} words"] = pair
+        if size == (8, 12) and count in (4, 6):
+            name = f"SimHash ≤ 3 or {count} anchors of {size[0]} words"
+            found[name] = tuple(x | y for x, y in zip(found["SimHash ≤ 3"], pair, strict=True))  # type: ignore[assignment]
+    table(
+        "Candidates (exact copies among them)",
+        ["source", *data.groups, "unrelated per million"],
+        (
+            [name, *rates((judgement.exact | pairs) & fit, data), per_million(strangers_found)]
+            for name, (pairs, strangers_found) in found.items()
+        ),
+    )
+
+
+@contextmanager
+def constants(**values: Any) -> Iterator[None]:
+    """Judge with other constants of the rule."""
+    before = {name: getattr(verify, name) for name in values}
+    for name, value in values.items():
+        setattr(verify, name, value)
+    yield
+    for name, value in before.items():
+        setattr(verify, name, value)
+
+
+NEVER = (2.0, 2.0)
+NO_NUMBERS = {"ROUNDING": np.inf, "ELSEWHERE_NUMBERS": 0}
+RULES_TRIED: dict[str, dict[str, Any]] = {
+    "the rule": {},
+    "numbers ignored": NO_NUMBERS,
+    "one line for all lengths": {"JACCARDS": (verify.JACCARDS[1],) * 2, "ELSEWHERE_REBATE": 0},
+    "J only, no containment": {"CONTAINED": NEVER, "MOSTLY_CONTAINED": NEVER, "ELSEWHERE_CONTAINED": NEVER},
+    "nothing easier on other sites": {"ELSEWHERE": 2.0, "ELSEWHERE_REBATE": 0, "ELSEWHERE_CONTAINED": NEVER},
+}
+
+
+def rule_table(data: Data, judge: Judge) -> None:
+    lines = []
+    for name, values in RULES_TRIED.items():
+        with constants(**values):
+            lines.append([name, *rates(judge.judge(data.a, data.b).near, data)])
+    unknown = judge.documents.records.copy()
+    unknown["site"] = 0
+    blind = replace(judge, documents=judge.documents._replace(records=unknown))
+    lines.append(["sites unknown", *rates(blind.judge(data.a, data.b).near, data)])
+    for size in (3, 8):
+        other = judged(data, replace(FEATURES, sketch_shingle=size))
+        lines.append([f"sketch of {size} words", *rates(other.judge(data.a, data.b).near, data)])
+    open_judge = replace(judge, rules=Rules(judge.rules.scheme, verified=False))
+    candidates = open_judge.judge(data.a, data.b)
+    lines += [
+        [f"J ≥ {least}", *rates(candidates.near & (candidates.similarity >= least), data)]
+        for least in (0.5, 0.6, 0.7, 0.8, 0.9)
+    ]
+    lines.append(["any candidate", *rates(candidates.near, data)])
+    table("Judged duplicate: candidates by default, and ...", ["rule", *data.groups], lines)
+
+
+def length_table(data: Data, judge: Judge) -> None:
+    """By the length of the shorter text, in tokens."""
+    tokens = judge.documents.records["tokens"]
+    shorter = np.minimum(tokens[data.a], tokens[data.b])
+    found = judge.judge(data.a, data.b)
+    copies = np.zeros(len(data.a), bool)
+    for group, rows in data.groups.items():
+        copies[rows] = not group.partition(" ")[2].startswith("0")
+    lines = []
+    for low, high in LENGTHS:
         band = (shorter >= low) & (shorter < high)
         cells = [f"{low}–{high - 1}" if high < 1 << 30 else f"≥ {low}"]
-        for members in (np.flatnonzero(band & good).tolist(), np.flatnonzero(band & ~good).tolist()):
-            cells.append(str(len(members)))
-            for k in DISTANCES:
-                cells.append(rate(m.exact | (m.distance <= k), members))
-                cells.append(rate(judged(m, k), members))
+        for members in (band & copies, band & ~copies):
+            cells += [
+                str(np.count_nonzero(members)),
+                share(found.near[members]),
+                share(found.template[members]),
+            ]
         lines.append(cells)
-    columns = [f"{what} {k}" for k in DISTANCES for what in ("≤", "verified ≤")]
-    table("By length", ["tokens", "copies", *columns, "different", *columns], lines)
+    head = ["tokens", "copies", "near", "template", "others", "near", "template"]
+    table("By length", head, lines)
 
 
 def main() -> None:
@@ -367,25 +311,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("NEARDUP_DATA", "../shared/data")))
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "neardup-defaults")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
-    texts, pairs = load(options.data, options.cache, options.processes)
-    default = Features()
-    grid = [
-        replace(default, weight=weight, shingle=shingle, min_paragraph=paragraph)
-        for weight, shingle, paragraph in product(get_args(Weight), (1, 2, 3), (0, 60, 100))
-    ]
-    numbers = [replace(default, number_weight=weight) for weight in (1, 3, 5, 8)]
-    results = measured(texts, pairs, list(dict.fromkeys([*grid, *numbers, default])), options.processes)
-    print(f"Defaults: {default}")
-    candidate_table(pairs, {features: results[features] for features in grid})
-    same_shingle = [features for features in grid if features.shingle == default.shingle]
-    verified_table(
-        pairs, {features: results[features] for features in dict.fromkeys([*same_shingle, *numbers])}
-    )
-    rule_table(pairs, results[default])
-    band_table(pairs, results[default])
+    data = read(parser.parse_args().data)
+    print(f"Defaults: {FEATURES}, {RULES.scheme.name}")
+    print(", ".join(f"{name}: {len(rows)}" for name, rows in data.groups.items()))
+    judge = judged(data)
+    strangers = unrelated(data, judge)
+    print(f"{strangers.shape[1]} pairs of unrelated press releases")
+    rule_table(data, judge)
+    length_table(data, judge)
+    source_table(data, strangers, judge)
+    candidate_table(data, strangers)
 
 
 if __name__ == "__main__":

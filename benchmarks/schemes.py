@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.audit.clusters import UnionFind, components, leader_clusters
-from scrapy_neardup.fingerprint import bottomk, hamming
+from scrapy_neardup.candidates import RECORD
+from scrapy_neardup.fingerprint import SCHEMES, Fingerprinter, bottomk, hamming, load_scheme
+from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.bands import SUPER_SHINGLES, Bands, choose_bands
 from scrapy_neardup.fingerprint.hashing import TokenHashes, shingle
 from scrapy_neardup.fingerprint.jaccard import character_jaccard, count_jaccard, text_jaccard, word_shingles
@@ -115,13 +117,14 @@ def errors(runs: int = 500) -> None:
             by_bands = agreement(family.signature(small), family.signature(other)[None])[0]
             estimates["minhash of bottom-k"].append(by_bands)
             (own, n), (stored, m) = sketch(a), sketch(b)
-            one = similarity(own, n, np.frombuffer(stored, np.uint8)[None], np.array([m]))[0][0]
-            estimates["one-permutation, 8 bit"].append(one)
+            sketches = [np.frombuffer(each, np.uint8) for each in (own, stored)]
+            one = similarity(sketches[0], np.array(n), sketches[1], np.array(m))[0]
+            estimates["sketch of 768 bits"].append(float(one))
         theory = (exact * (1 - exact) / 128) ** 0.5
         rows.append([exact, theory, *(f"{np.mean(e):.3f} ± {np.std(e):.3f}" for e in estimates.values())])
     table(
-        "Estimates of Jaccard from 128 values, 500 pairs: mean ± deviation",
-        ["J", "theory ±", *estimates],
+        "Estimates of Jaccard from 128 values, and from the sketch of 768 bits; 500 pairs: mean ± deviation",
+        ["J", "theory of 128 ±", *estimates],
         rows,
     )
 
@@ -135,7 +138,8 @@ def times() -> None:
         }
         work["the same 128 modulo 2⁶¹ - 1"] = partial(modulo_mersenne, values)
         work["bottom_k(128)"] = partial(bottomk.bottom_k, values, 128)
-        work["one-permutation sketch"] = partial(sketch, values)
+        work["sketch of 768 bits"] = partial(sketch, values)
+        work["4 anchors"] = partial(anchors, values, 4)
         signature = MinHash(128).signature(values)[None]
         work["Bands(10, 10).keys of one"] = partial(Bands(10, 10).keys, signature)
         rows.append([count, *(f"{best_time(each, 5) * 1e3:.3f}" for each in work.values())])
@@ -157,6 +161,26 @@ def modulo_mersenne(hashes: NDArray[np.uint64], count: int = 128) -> NDArray[np.
         total = (total & mersenne) + (total >> np.uint64(61))
         np.minimum(minima, np.where(total >= mersenne, total - mersenne, total).min(axis=1), out=minima)
     return minima
+
+
+def costs() -> None:
+    """What each scheme takes of a made-up page of 600 words, whose words are as frequent as in English."""
+    dice = np.random.default_rng(3)
+    letters = str.maketrans("0123456789", "aeioubdklm")
+    words = [f"w{number}".translate(letters) for number in np.minimum(dice.zipf(1.2, 600), 20_000)]
+    paragraphs = [" ".join(words[start : start + 60]) + "." for start in range(0, 600, 60)]
+    text = "\n".join(paragraphs)
+    rows = []
+    for name in SCHEMES:
+        scheme = load_scheme(name)
+        fingerprinter = Fingerprinter(scheme=scheme)
+        fingerprinter.signature(text)
+        taken = best_time(partial(fingerprinter.signature, text), 200)
+        stored = np.dtype([*map(tuple, RECORD), *scheme.record]).itemsize
+        tables = sum(len(family.tables) * family.keys for family in scheme.families)
+        rows.append([name, f"{taken * 1e3:.2f}", tables, tables * 12, stored])
+    head = ["scheme", "ms", "table entries", "bytes of these", "bytes of the record"]
+    table("Signature of a page of 600 words, and what is stored of it", head, rows)
 
 
 # -- texts ---------------------------------------------------------------------------------------------------------
@@ -302,6 +326,7 @@ def main() -> None:
     curves()
     errors()
     times()
+    costs()
     if data.exists():
         press_releases(data)
     chinese()
