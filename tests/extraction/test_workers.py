@@ -107,6 +107,18 @@ def test_signature_is_that_of_the_extracted_text(pool: Callable[..., Workers]) -
     assert 0 < result.seconds < 10
 
 
+def test_text_comes_with_it_if_asked_for() -> None:
+    html = article(ENGLISH)
+    for keep in (True, False):
+        workers = Workers(Fingerprinter(), "plain", processes=1, timeout=10, memory=256 * MB, keep_text=keep)
+        results = [workers.submit(page(html)).result(60) for _ in range(2)]  # the second from memory
+        workers.close()
+        assert [result.text for result in results] == [
+            load_extractor("plain")(html, None) if keep else None
+        ] * 2
+        assert results[0].signature == results[1].signature
+
+
 @pytest.mark.parametrize(
     "case", [case for case in CASES if len(case.body) < 2_000_000], ids=lambda case: case.name
 )

@@ -1,0 +1,66 @@
+"""Walls and pages of templates reach their callbacks and keep their items under every policy, and are counted."""
+
+from __future__ import annotations
+
+import pytest
+
+ONE_AT_A_TIME = {"CONCURRENT_REQUESTS": 1}
+WALL = (
+    "Before you go on, please prove that you are human. We have noticed unusual traffic from your network. Tick the box "
+    "and solve the captcha below to return to the page that you asked for, and accept our apologies for the trouble."
+)
+
+
+def filled(words: str, value: int) -> str:
+    """The same text with other numbers at nine places."""
+    parts = words.split()
+    for place in range(20, 280, 30):
+        parts.insert(place, str(value * place))
+    return " ".join(parts)
+
+
+@pytest.mark.parametrize("policy", ["tag", "drop_items", "drop_page"])
+async def test_walls_and_templates_keep_their_items(site, crawl, pages, text, page, policy):
+    words = text(3, 300)
+    bodies = {
+        "/article": text(1),
+        "/copy": text(1),
+        "/wall/1": WALL,
+        "/wall/2": WALL,
+        "/report/1": filled(words, 7),
+        "/report/2": filled(words, 11),
+        "/report/3": filled(words, 13),
+        "/report/2/copy": filled(words, 11),
+    }
+    site.pages.update({path: page(body) for path, body in bodies.items()})
+    settings = {**ONE_AT_A_TIME, "NEARDUP_POLICY": policy}
+    result = await crawl(pages, settings, urls=[site.url + path for path in bodies])
+    counts = {
+        name: result[name]
+        for name in ("checked", "unique", "duplicate/exact", "duplicate/near", "wall", "template")
+    }
+    assert counts == {
+        "checked": 8, "unique": 2, "duplicate/exact": 2, "duplicate/near": 0, "wall": 2, "template": 2,
+    }  # fmt: skip
+    assert result["confirmed"] == 4  # templates are stored, walls are not
+    assert not result.errors
+    kept = {item["url"].removeprefix(site.url) for item in result.items}
+    assert kept == (set(bodies) if policy == "tag" else set(bodies) - {"/copy", "/report/2/copy"})
+    assert set(result.spider.matches) == (
+        set() if policy == "drop_page" else {f"{site.url}/copy", f"{site.url}/report/2/copy"}
+    )
+
+
+async def test_templates_and_walls_of_a_kept_index(site, crawl, pages, text, page, tmp_path):
+    """The next crawl revisits what was stored, and still takes no page of a template for a copy."""
+    words = text(3, 300)
+    for number in range(4):
+        site.pages[f"/{number}"] = page(filled(words, 100 + 7 * number))
+    site.pages["/wall"] = page(WALL)
+    urls = [f"{site.url}/{number}" for number in range(3)] + [f"{site.url}/wall"]
+    settings = {**ONE_AT_A_TIME, "NEARDUP_DIR": str(tmp_path / "index")}
+    first = await crawl(pages, settings, urls=urls)
+    assert (first["unique"], first["template"], first["wall"]) == (1, 2, 1)
+    again = await crawl(pages, settings, urls=[*urls, f"{site.url}/3"])
+    assert (again["revisit"], again["template"], again["wall"], again["duplicate"]) == (3, 1, 1, 0)
+    assert len(again.items) == 5
