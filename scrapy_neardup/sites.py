@@ -22,8 +22,8 @@ UNKNOWN = 0
 def site_keys(urls: Iterable[str]) -> NDArray[np.uint32]:
     """Hash the site of each URL: uint32[n], `UNKNOWN` if it has no host.
 
-    A site is what someone has registered under a public suffix (news.example.co.uk: example.co.uk), and failing
-    that a host and port.
+    A site is what someone has registered under a public suffix (news.example.co.uk: example.co.uk); where no suffix
+    is known, as on an intranet, the last two names of the host; else, as for an address, host and port.
     """
     return np.array([_site_key(_host(url)) for url in urls], np.uint32)
 
@@ -39,8 +39,11 @@ def _host(url: str) -> str:
 def _site_key(host: str) -> int:
     if not host:
         return UNKNOWN
-    registered = _suffixes()(host).top_domain_under_public_suffix or host
-    return max(1, mmh3.hash(registered.encode("utf-8", "surrogatepass"), signed=False))
+    parts = _suffixes()(host)
+    site = parts.top_domain_under_public_suffix
+    if not site and not parts.suffix and parts.subdomain:
+        site = f"{parts.subdomain.rpartition('.')[2]}.{parts.domain}"
+    return max(1, mmh3.hash((site or host).encode("utf-8", "surrogatepass"), signed=False))
 
 
 @cache

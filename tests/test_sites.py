@@ -39,6 +39,7 @@ def site(url: str) -> int:
         ("http://localhost:8000/a", "http://localhost:8000/b"),
         ("http://[::1]:80/a", "http://[::1]:80/b"),
         ("http://intranet/a", "http://intranet/b"),
+        ("http://news.firm.corp/", "http://wiki.firm.corp:8080/"),
         ("http://co.uk/a", "http://co.uk/b"),
     ],
 )
@@ -56,6 +57,7 @@ def test_of_one_site(url: str, other: str) -> None:
         ("http://127.0.0.1/", "http://127.0.0.2/"),
         ("http://10.0.0.1/", "http://10.1.0.1/"),
         ("http://localhost:8000/", "http://localhost:8001/"),
+        ("http://one.corp/", "http://two.corp/"),
         ("http://[::1]/", "http://[::2]/"),
         ("https://example.com/example.org", "https://example.org/example.com"),
         ("https://example.com@evil.example/", "https://example.com/"),
