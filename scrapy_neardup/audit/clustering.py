@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -56,6 +56,8 @@ PAIRS = np.dtype(
         ("containment", "f4"),
     ]
 )
+#: So many pages that a page resembles but for their numbers make it one of a template.
+SIBLINGS = 3
 #: How much less similar than is asked the pairs may be that are kept to be looked at.
 MARGIN = 0.2
 
@@ -69,23 +71,30 @@ class Clustered(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Stricter(Judge):
-    """Asks for more similarity than the rules do."""
+class _Judge(Judge):
+    """Asks for more than the rules do: for *least* similarity, and of pages of a *template* (bool[n]) for equality."""
 
-    least: float = 0.0
+    template: NDArray[np.bool_]
+    least: float
 
     def judge(self, a: Rows, b: Rows) -> Judgement:
         judgement = super().judge(a, b)
-        return judgement._replace(near=judgement.near & (judgement.similarity >= np.float32(self.least)))
+        near = judgement.near & (judgement.similarity >= np.float32(self.least))
+        siblings = near & ~judgement.exact & self.template[a] & self.template[b]
+        return judgement._replace(near=near & ~siblings, template=judgement.template | siblings)
 
 
 def cluster(crawl: Crawl, settings: Settings, advance: Callable[[int], None]) -> Clustered:
     """Compare all pages and group the duplicates around their canonical pages.
 
+    Pages of a template, as in a crawl, repeat nothing but equal texts.
     A cluster of short texts on many sites is a wall, as in a crawl (`scrapy_neardup.spread`): its pages are in none.
     """
-    judge = _Stricter(crawl.documents, crawl.long & ~crawl.wall, settings.judging, settings.similarity)
+    nothing = np.zeros(len(crawl), bool)
+    judge = _Judge(crawl.documents, crawl.long & ~crawl.wall, settings.judging, nothing, settings.similarity)
     compared = compare_all(judge, Groups.of(judge), least=settings.least_similarity - MARGIN, advance=advance)
+    judge = replace(judge, template=_of_templates(len(crawl), compared))
+    compared = compared._replace(judgement=judge.judge(compared.a, compared.b))
     near = compared.judgement.near
     ranks = canonical_ranks(
         Pages(crawl.urls, crawl.declared, crawl.tokens, crawl.fetched, crawl.documents.keys[DIGEST]),
@@ -100,6 +109,16 @@ def cluster(crawl: Crawl, settings: Settings, advance: Callable[[int], None]) ->
     pages = _pages(crawl, judge, compared, leaders, ranks, spread)
     clusters = _number(pages)
     return Clustered(pages, clusters, _pairs(compared))
+
+
+def _of_templates(count: int, compared: Compared) -> NDArray[np.bool_]:
+    """Tell which pages are of a template: alike several others but for their numbers; bool[n].
+
+    Some of those are alike even in numbers, by chance: that makes them no copies.
+    """
+    template = compared.judgement.template
+    siblings = np.bincount(np.concatenate((compared.a[template], compared.b[template])), minlength=count)
+    return siblings >= SIBLINGS
 
 
 def _pages(

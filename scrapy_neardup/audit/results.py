@@ -17,8 +17,9 @@ import numpy as np
 from scrapy_neardup.candidates import filed_url
 from scrapy_neardup.errors import ConfigurationError
 
+from .report.urls import split_url
 from .reporting import report_data
-from .summary import host_of, summarise
+from .summary import summarise
 from .tabular import write_csv, write_parquet
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def clusters_of(audit: Audit) -> Iterator[dict[str, Any]]:
             "exact": exact,
             "near": near,
             "revisit": revisits,
-            "hosts": len({host_of(url) for url in urls}),
+            "hosts": len({split_url(url).host for url in urls}),
             "members": urls,
         }
 

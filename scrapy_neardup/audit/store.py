@@ -90,6 +90,8 @@ class Store:
         self._header = Header(())
         self._committed = time.monotonic()
         self.run = 0
+        #: Nothing was stored when the run began.
+        self._empty = True
         with self._translated():
             self._database = sqlite3.connect(
                 path or "", isolation_level=None, check_same_thread=False, timeout=1
@@ -124,6 +126,7 @@ class Store:
             self.set_meta("identity", identity)
             self.set_meta("complete", False)
             self._database.execute("COMMIT")
+            self._empty = not len(self)
             self._database.execute("BEGIN IMMEDIATE")
         return "new" if before is None else "resumed" if before == identity else "anew"
 
@@ -133,6 +136,8 @@ class Store:
 
     def has(self, origin: Origin, stamp: str) -> bool:
         """Whether the page at *origin* is stored as it is now; if so, it belongs to this run."""
+        if self._empty:
+            return False
         row = self._database.execute(
             "SELECT id FROM pages WHERE source = ? AND place = ? AND stamp = ?",
             (origin.path, origin.place, stamp),

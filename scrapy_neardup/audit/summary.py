@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import numpy as np
 
 from .report import VERDICTS
+from .report.urls import split_url
 
 if TYPE_CHECKING:
     from .auditing import Audit
@@ -57,7 +57,9 @@ def summarise(audit: Audit) -> dict[str, Any]:
 def hosts(audit: Audit) -> list[dict[str, Any]]:
     """Return how many pages of each verdict every host has, those with the most duplicates first."""
     names: dict[str, int] = {}
-    which = np.array([names.setdefault(host_of(url), len(names)) for url in audit.pages["url"]], np.int64)
+    which = np.array(
+        [names.setdefault(split_url(url).host, len(names)) for url in audit.pages["url"]], np.int64
+    )
     verdict = np.zeros(len(which), np.int64)
     for number, name in enumerate(VERDICTS):
         verdict[audit.pages["verdict"] == name] = number
@@ -68,14 +70,6 @@ def hosts(audit: Audit) -> list[dict[str, Any]]:
         for name, counts in zip(names, table, strict=True)
     ]
     return sorted(rows, key=lambda row: (-row["exact"] - row["near"], -row["pages"], row["host"]))
-
-
-def host_of(url: str) -> str:
-    """Return the host of *url*, "" if it has none."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:  # such as an unclosed bracket
-        return ""
 
 
 def _counts(verdicts: Any) -> dict[str, int]:
