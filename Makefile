@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # Folder with the labelled sets of docs/quality.md.
 NEARDUP_DATA ?= ../shared/data
 
-.PHONY: demo test browser quality lint types ci clean
+.PHONY: demo test browser quality bench lint types ci clean
 
 demo: $(VENV)/test
 	$(BIN)/python example_project/demo.py $(ARGS)
@@ -25,6 +25,10 @@ browser: $(VENV)/test
 
 quality: $(VENV)/test
 	$(BIN)/python benchmarks/quality.py --data $(NEARDUP_DATA) --write docs/quality.md $(ARGS)
+
+# ARGS=--quick, the default, takes under 3 minutes; ARGS=--full some 20. The machine has to be idle.
+bench: $(VENV)/bench
+	$(BIN)/python benchmarks/run.py --data $(NEARDUP_DATA) --write docs/performance.md $(ARGS)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .

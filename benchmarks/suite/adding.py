@@ -1,0 +1,190 @@
+"""Adding documents while crawling: how fast, what is written to disk, how long the crawl's thread is held."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup import Detector
+from scrapy_neardup.index.maintenance import FOLD, due_for_merge
+from scrapy_neardup.index.storage import Run
+
+from . import inputs
+from .indexes import crawl_index, written_bytes
+from .measuring import REPEATS, Finding, Goal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy_neardup.index import Documents, Index
+
+    from .measuring import Form
+
+GROUP = 1000
+#: Documents between two waits for the disk: far from the backlog at which the index forgets.
+WAIT = 20_000
+#: Bytes of a URL; compressed they are half of that, about.
+URL = 75
+
+
+class Added(NamedTuple):
+    """What adding took."""
+
+    seconds: float
+    cpu: float
+    #: Longest time that a call of each group of documents took: milliseconds.
+    longest: list[float]
+    written: int
+
+
+def measure(form: Form) -> Iterator[Finding]:
+    count = 4 * FOLD if form.quick else 12 * FOLD
+    for size in form.stored:
+        path = form.folder / "adding"
+        one_by_one, groups = [], []
+        for repeat in range(REPEATS):
+            one_by_one.append(fresh(form, path, size, count, repeat, by_group=False))
+            groups.append(fresh(form, path, size, count, repeat, by_group=True))
+        shutil.rmtree(path)
+        note = f"{count:,} documents, each reserved and confirmed, all on disk at the end; folding and merging under way"
+        yield Finding(
+            "adding while crawling",
+            size,
+            "documents/s",
+            rates(one_by_one, count),
+            goal=Goal(50_000),
+            note=note,
+        )
+        yield Finding(
+            "adding groups of 1000, each on disk before the next", size, "documents/s", rates(groups, count)
+        )
+        yield Finding(
+            "adding while crawling, CPU a document",
+            size,
+            "µs",
+            tuple(each.cpu / count * 1e6 for each in one_by_one),
+            growth=True,
+        )
+        held = tuple(float(np.percentile(each.longest, 99)) for each in one_by_one)
+        yield Finding(
+            "longest call of the crawl's thread in a group of 1000, 99th percentile",
+            size,
+            "ms",
+            held,
+            goal=Goal(50),
+        )
+        written = tuple(each.written / count for each in one_by_one)
+        yield Finding(
+            "bytes written a document while so many were added",
+            size,
+            "B",
+            written,
+            note="without merges of older runs that were not due",
+        )
+    yield from amplification(form)
+
+
+def rates(added: list[Added], count: int) -> tuple[float, ...]:
+    return tuple(count / each.seconds for each in added)
+
+
+def fresh(form: Form, path: Path, size: int, count: int, seed: int, *, by_group: bool) -> Added:
+    """Add to a copy of the index of *size* pages."""
+    shutil.rmtree(path, ignore_errors=True)
+    shutil.copytree(crawl_index(form, size), path)
+    with Detector.open(path) as detector:
+        documents = inputs.documents(detector.index.header, count, seed=10**9 + seed)
+        return add_groups(detector.index, documents) if by_group else add_each(detector.index, documents)
+
+
+def add_each(index: Index, documents: Documents) -> Added:
+    """Add as a crawl does."""
+    longest, holder, written = [], object(), written_bytes()
+    start, cpu = time.perf_counter(), time.process_time()
+    for first in range(0, len(documents.urls), GROUP):
+        most = 0
+        for row in range(first, min(first + GROUP, len(documents.urls))):
+            begin = time.perf_counter_ns()
+            number = index.reserve(
+                documents.keys[:, row], documents.records[row], documents.urls[row], holder
+            )
+            index.confirm(number)
+            most = max(most, time.perf_counter_ns() - begin)
+        longest.append(most / 1e6)
+        if (first + GROUP) % WAIT == 0:
+            index.flush()
+    return finish(index, longest, start, cpu, written)
+
+
+def add_groups(index: Index, documents: Documents) -> Added:
+    """Add a group at a time, in bulk."""
+    longest, written = [], written_bytes()
+    start, cpu = time.perf_counter(), time.process_time()
+    for first in range(0, len(documents.urls), GROUP):
+        begin = time.perf_counter_ns()
+        index.add(documents.take(slice(first, first + GROUP)))
+        longest.append((time.perf_counter_ns() - begin) / 1e6)
+    return finish(index, longest, start, cpu, written)
+
+
+def finish(index: Index, longest: list[float], start: float, cpu: float, written: int) -> Added:
+    index.flush()
+    if index.gauges()["forgotten"]:
+        raise SystemExit("The index has forgotten documents because the disk did not keep up.")
+    return Added(time.perf_counter() - start, time.process_time() - cpu, longest, written_bytes() - written)
+
+
+def amplification(form: Form) -> Iterator[Finding]:
+    """Fill an index from nothing, merges and all; from it compute what larger ones take."""
+    path, count = form.folder / "filling", (8 if form.quick else 64) * FOLD
+    with Detector.open(path) as detector:
+        header = detector.index.header
+        each = header.dtype.itemsize
+        tables = sum(len(family.tables) * family.keys for family in header.families)
+        written = 0
+        for seed in range(count // (2 * FOLD)):
+            written += add_each(
+                detector.index, inputs.documents(header, 2 * FOLD, seed=2 * 10**9 + seed)
+            ).written
+    shutil.rmtree(path)
+    expected = logical_bytes(count, tables, each, header.keys)
+    factor = written / count / expected
+    yield Finding(
+        "bytes written a document from nothing to so many, merges included",
+        count,
+        "B",
+        (written / count,),
+        goal=Goal(2048),
+    )
+    for size in (10**6, 10**7, 10**8, 10**9):
+        bytes_ = logical_bytes(size, tables, each, header.keys) * factor
+        goal = Goal(2048) if size <= 10**7 else None
+        note = f"the rule of merging played through, times {factor:.2f}: what LMDB adds, as measured at {count:,}"
+        yield Finding(
+            "bytes written a document from nothing to so many, merges included",
+            size,
+            "B",
+            (bytes_,),
+            goal=goal,
+            note=note,
+            computed=True,
+        )
+
+
+def logical_bytes(count: int, tables: int, record: int, keys: int) -> float:
+    """Return the bytes that a document causes to be written, on average, until there are *count*."""
+    runs: list[Run] = []
+    entries = 0
+    for start in range(0, count, FOLD):
+        runs.append(Run(len(runs), start, start + FOLD, FOLD, 0))
+        entries += FOLD
+        while len(due := due_for_merge(runs)) > 1:
+            merged = Run(len(runs), due[0].start, due[-1].stop, sum(each.documents for each in due), 0)
+            runs[len(runs) - len(due) :] = [merged]
+            entries += merged.documents
+    log, stored = 8 * keys + record + URL, record + URL // 2
+    return float(log + stored + 12 * tables * entries / runs[-1].stop)

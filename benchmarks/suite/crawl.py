@@ -1,0 +1,150 @@
+"""Crawl the pages of `site` once, and print what it took as JSON: python -m suite.crawl BASE WAY PAGES VARIANTS INDEX.
+
+WAY is "bare" (Scrapy alone), "inline" (trafilatura called in the callback), or an extractor of the plugin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import psutil
+import scrapy
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerProcess
+
+from scrapy_neardup.extraction.loading import load_extractor
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+#: Pages at the beginning that are not counted: workers start, modules are imported.
+WARM = 48
+#: Seconds between two looks at the event loop; pages between two looks at the memory.
+TICK, SAMPLE = 0.005, 250
+MAX_SECONDS = 900
+
+
+class PagesSpider(scrapy.Spider):
+    name = "pages"
+
+    def __init__(self, base: str, way: str, pages: int, variants: int) -> None:
+        super().__init__()
+        self.urls = [f"{base}/{variant}/{number}" for variant in range(variants) for number in range(pages)]
+        self.extract = load_extractor("trafilatura") if way == "inline" else None
+        self.seen = 0
+        self.started = self.ended = (0.0, 0.0)
+        self.late: list[float] = []
+        self.memory: list[tuple[int, float]] = []
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.probe, signals.spider_opened)
+        return spider
+
+    async def probe(self) -> None:
+        self.probing = asyncio.ensure_future(self._probe())
+
+    async def _probe(self) -> None:
+        """Note by how much a short sleep is too long, once the crawl is under way."""
+        while True:
+            start = time.perf_counter()
+            await asyncio.sleep(TICK)
+            if WARM <= self.seen < len(self.urls):
+                self.late.append(time.perf_counter() - start - TICK)
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.urls:
+            yield scrapy.Request(url, self.parse, errback=self.failed)
+
+    def parse(self, response: Response) -> Iterator[dict[str, Any]]:
+        item = {"url": response.url, "title": response.css("title::text").get(), "size": len(response.body)}
+        if self.extract is not None:
+            item["text"] = self.extract(response.text, response.url)
+        self.count()
+        yield item
+
+    def failed(self, failure: Any) -> None:
+        raise SystemExit(f"A page could not be crawled: {failure.value!r}")
+
+    def count(self) -> None:
+        self.seen += 1
+        if self.seen == WARM:
+            self.started = (time.perf_counter(), cpu())
+        elif self.seen == len(self.urls):
+            self.ended = (time.perf_counter(), cpu())
+            self.probing.cancel()
+        if self.seen % SAMPLE == 0:
+            self.memory.append((self.seen, own_memory()))
+
+
+def cpu() -> float:
+    """Return seconds of this process and its workers."""
+    total = 0.0
+    process = psutil.Process()
+    for each in (process, *process.children(recursive=True)):
+        times = each.cpu_times()
+        total += times.user + times.system
+    return total
+
+
+def own_memory() -> float:
+    """Return the MB that this process alone has: not what is mapped from the index."""
+    for line in Path("/proc/self/status").read_text("ascii").splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) / 1024
+    raise OSError("There is no RssAnon in /proc/self/status.")
+
+
+def main() -> None:
+    base, way, pages, variants, index = sys.argv[1:]
+    settings: dict[str, Any] = {
+        "CONCURRENT_REQUESTS": 16,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+        "DOWNLOAD_DELAY": 0,
+        "ROBOTSTXT_OBEY": False,
+        "CLOSESPIDER_TIMEOUT": MAX_SECONDS,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "ERROR",
+    }
+    if way not in ("bare", "inline"):
+        settings |= {
+            "ADDONS": {"scrapy_neardup.Addon": 700},
+            "NEARDUP_EXTRACTOR": way,
+            "NEARDUP_DIR": index,
+            "NEARDUP_POLICY": "tag",  # each page has to be counted
+        }
+    process = AsyncCrawlerProcess(settings)
+    crawler = process.create_crawler(PagesSpider)
+    process.crawl(crawler, base=base, way=way, pages=int(pages), variants=int(variants))
+    process.start()
+    spider, stats = crawler.spider, crawler.stats.get_stats()
+    if spider.seen != len(spider.urls):
+        sys.exit(f"Only {spider.seen} of {len(spider.urls)} pages were crawled.")
+    counted = spider.seen - WARM
+    seconds, used = (end - start for start, end in zip(spider.started, spider.ended, strict=True))
+    answer = {
+        "rate": counted / seconds,
+        "cpu": used / counted,
+        "stall": float(np.percentile(spider.late, 99)) * 1000 if spider.late else 0.0,
+        "memory": spider.memory,
+        "judged": stats.get("neardup/checked", 0),
+        "unique": stats.get("neardup/unique", 0),
+    }
+    print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.flush()
+    os._exit(0)

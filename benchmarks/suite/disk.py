@@ -1,0 +1,79 @@
+"""What an index takes on disk, and how long opening it takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import lmdb
+import numpy as np
+
+from scrapy_neardup import Detector, FingerprintIndex
+from scrapy_neardup.index.environment import DATABASES
+
+from .indexes import crawl_index, fingerprint_index, size_on_disk
+from .measuring import Finding, Goal, interleave, timed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from .measuring import Form
+
+REDIS = "datasketch over Redis (published)"
+
+
+def measure(form: Form) -> Iterator[Finding]:
+    for size in form.sizes:
+        path = fingerprint_index(form, size)
+        tables = databases(path)["runs"] / size
+        yield Finding(
+            "bytes a document, four tables alone",
+            size,
+            "B",
+            (tables,),
+            goal=Goal(64),
+            note="pages in use; one run",
+        )
+        yield from opening(form, path, size, "fingerprints", lambda path=path: FingerprintIndex.open(path))
+    for size in form.stored:
+        path = crawl_index(form, size)
+        used, inside = sum(databases(path).values()) / size, databases(path)
+        parts = ", ".join(f"{name} {bytes_ / size:.0f}" for name, bytes_ in inside.items() if bytes_ > size)
+        note = f"default scheme: {parts}; the file with free pages {size_on_disk(path) / size:.0f}"
+        yield Finding(
+            "bytes a document, all that a crawl keeps", size, "B", (used,), REDIS, (2000.0,), Goal(320), note
+        )
+        yield from opening(form, path, size, "pages", lambda path=path: Detector.open(path))
+
+
+def opening(
+    form: Form, path: Path, size: int, what: str, open_: Callable[[], Detector | FingerprintIndex]
+) -> Iterator[Finding]:
+    def once() -> float:
+        opened: list[Detector | FingerprintIndex] = []
+        seconds = timed(lambda: opened.append(open_()))
+        opened[0].close()
+        return seconds * 1000
+
+    once()  # imports
+    goal = (
+        Goal(50)
+        if (what == "fingerprints" and size >= 10**7) or (what == "pages" and size >= 10**6)
+        else None
+    )
+    runs = max(5, form.repeats)
+    yield Finding(f"opening an index of {what}", size, "ms", interleave(runs, {"": once})[""], goal=goal)
+
+
+def databases(path: Path) -> dict[str, int]:
+    """Return the bytes that each database of an index takes."""
+    with lmdb.open(str(path), readonly=True, lock=False, max_dbs=len(DATABASES)) as environment:
+        page = environment.stat()["psize"]
+        sizes = {}
+        with environment.begin() as transaction:
+            for name in DATABASES:
+                stat = transaction.stat(environment.open_db(name.encode(), transaction, create=False))
+                sizes[name] = page * int(
+                    np.sum([stat[kind] for kind in ("branch_pages", "leaf_pages", "overflow_pages")])
+                )
+        return sizes

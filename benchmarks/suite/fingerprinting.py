@@ -1,0 +1,103 @@
+"""Fingerprints of real main texts, against the libraries that make some."""
+
+from __future__ import annotations
+
+from itertools import cycle, islice
+from typing import TYPE_CHECKING
+
+from scrapy_neardup import Features, Fingerprinter
+from scrapy_neardup.fingerprint.hashing import TokenHashes
+from scrapy_neardup.fingerprint.normalise import normalise
+from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
+from scrapy_neardup.fingerprint.simhash import fingerprint
+from scrapy_neardup.fingerprint.sketch import sketch
+from scrapy_neardup.fingerprint.terms import Terms
+from scrapy_neardup.fingerprint.tokens import tokenise
+
+from . import inputs
+from .measuring import Finding, Goal, interleave, timed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy_neardup.fingerprint.tokens import Tokens
+
+    from .measuring import Form
+
+SHINGLE = 5
+
+
+def measure(form: Form) -> Iterator[Finding]:
+    import datasketch
+    import gaoya
+    import rensa
+    import simhash
+
+    texts = list(islice(cycle(inputs.texts(form.data)), 200 if form.quick else 1000))
+    features, hashes = Features(), TokenHashes(1)
+    fingerprinter = Fingerprinter(features, 1)
+    words = [tokenise(long_paragraphs(normalise(text), features.min_paragraph)) for text in texts]
+    shingles = [joined(each) for each in words]
+    encoded = [[shingle.encode() for shingle in each] for each in shingles]
+
+    def our_simhash(text: str) -> None:
+        tokens = tokenise(long_paragraphs(normalise(text), features.min_paragraph))
+        fingerprint(Terms(tokens, hashes.many(tokens.words)).votes(features.shingle), features.weight)
+
+    def by_rensa(shingles: list[str]) -> None:
+        minhash = rensa.RMinHash(num_perm=128, seed=1)
+        minhash.update(shingles)
+        minhash.digest()
+
+    def by_gaoya() -> None:
+        index = gaoya.simhash.SimHashStringIndex(64, 4, 3, "char", True, (4, 4))
+        for number, text in enumerate(texts):
+            index.insert_document(number, text)
+
+    def each(work: Callable[..., object], *arguments: list) -> Callable[[], float]:
+        def run() -> float:
+            return timed(lambda: [work(*row) for row in zip(*arguments, strict=True)]) / len(texts) * 1e6
+
+        return run
+
+    tasks: dict[str, Callable[[], float]] = {
+        "SimHash": each(our_simhash, texts),
+        "signature": each(fingerprinter.signature, texts),
+        "sketch": each(
+            lambda tokens: sketch(Terms(tokens, hashes.many(tokens.words)).shingles(SHINGLE)), words
+        ),
+        "simhash": each(lambda text: simhash.Simhash(text).value, texts),
+        "datasketch": each(lambda rows: datasketch.MinHash(128).update_batch(rows), encoded),
+        "rensa": each(by_rensa, shingles),
+        "rensa from words": each(lambda tokens: by_rensa(joined(tokens)), words),
+        "gaoya": lambda: timed(by_gaoya) / len(texts) * 1e6,
+    }
+    for name in ("SimHash", "signature"):
+        tasks[name]()  # hashes of tokens are remembered
+    found = interleave(form.repeats, tasks)
+    mean = round(sum(len(each.words) for each in words) / len(words))
+    note = f"mean of {len(texts)} texts, {mean} words"
+    whole = "SimHash, sketch, digest, numbers and anchors"
+    for work, ours, peer, goal, more in (
+        ("SimHash of a text", "SimHash", "simhash", 40, "its defaults: character 4-grams"),
+        (f"{whole} of a text", "signature", "simhash", 20, "its defaults: character 4-grams"),
+        ("SimHash of a text", "SimHash", "gaoya", None, "its character 4-grams, filed in its index, too"),
+        (f"{whole} of a text", "signature", "datasketch", None, "MinHash(128) alone, shingles ready"),
+        ("sketch of word 5-shingles", "sketch", "rensa from words", 1, "both from words; RMinHash(128)"),
+        ("sketch of word 5-shingles", "sketch", "rensa", None, "ours from words, its shingles ready"),
+        (
+            "sketch of word 5-shingles",
+            "sketch",
+            "datasketch",
+            None,
+            "ours from words, its shingles ready; MinHash(128)",
+        ),
+    ):
+        bound = Goal(goal, ratio=True) if goal else None
+        yield Finding(work, 0, "µs", found[ours], peer, found[peer], bound, f"{more}; {note}")
+
+
+def joined(tokens: Tokens) -> list[str]:
+    """Return the shingles as strings, as peers want them."""
+    words = tokens.words
+    return [" ".join(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1))]

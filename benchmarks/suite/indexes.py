@@ -1,0 +1,69 @@
+"""Indexes that several rows share: made once for each size, in the folder of the run."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy_neardup import Detector, FingerprintIndex
+
+from . import inputs
+
+if TYPE_CHECKING:
+    from .measuring import Form
+
+#: Documents made at a time.
+CHUNK = 1 << 20
+
+
+def fingerprint_index(form: Form, count: int) -> Path:
+    """Return the folder of an index of `inputs.fingerprints`, with four tables, in one run."""
+    path = form.folder / f"fingerprints-{count}"
+    if not path.exists():
+        with FingerprintIndex.open(path) as index:
+            index.add(inputs.fingerprints(count))
+            index._index.compact()  # type: ignore[attr-defined]
+    return path
+
+
+def crawl_index(form: Form, count: int) -> Path:
+    """Return the folder of an index as a crawl has it after *count* pages, with default settings."""
+    path = form.folder / f"pages-{count}"
+    if not path.exists():
+        with Detector.open(path) as detector:
+            for start in range(0, count, CHUNK):
+                some = inputs.documents(detector.index.header, min(CHUNK, count - start), seed=start + 1)
+                detector.index.add(some)
+    return path
+
+
+def size_on_disk(path: Path) -> int:
+    """Return the bytes that the files of an index take."""
+    return sum(each.stat().st_blocks * 512 for each in path.iterdir())
+
+
+def drop_from_cache(path: Path) -> None:
+    """Have the system forget what it holds of files that nobody has open."""
+    for each in path.iterdir():
+        file = os.open(each, os.O_RDONLY)
+        try:
+            os.fsync(file)
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(file)
+
+
+def page_faults() -> int:
+    """Return how often this process had to wait for a page from the disk."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+
+
+def written_bytes() -> int:
+    """Return the bytes that this process has caused to be written to disk."""
+    for line in Path("/proc/self/io").read_text("ascii").splitlines():
+        name, _, value = line.partition(": ")
+        if name == "write_bytes":
+            return int(value)
+    raise OSError("There is no write_bytes in /proc/self/io.")

@@ -1,0 +1,71 @@
+"""All pairs of fingerprints within 3 bits, against FAISS and brute force, both extrapolated from samples."""
+
+from __future__ import annotations
+
+import resource
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.audit.joins import near_pairs
+
+from .measuring import Finding, Goal, interleave, timed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from .measuring import Form
+
+#: Seconds, by fingerprints.
+GOALS = {10**6: 1.0, 10**7: 15.0}
+#: The published time of seomoz's find_all for a million, in C++ on one core of a laptop of 2015: seconds.
+MOZ = {10**6: 1.595}
+SAMPLE = 20_000
+
+
+def measure(form: Form) -> Iterator[Finding]:
+    for size in form.sizes:
+        yield from join(form, size)
+
+
+def join(form: Form, size: int) -> Iterator[Finding]:
+    import faiss
+    from allpairs import check_sample, fingerprints
+
+    stored = fingerprints(size)
+    probes = stored[: max(2, 10**8 // size)]
+    codes = stored.view(np.uint8).reshape(-1, 8)
+    sample = codes[: SAMPLE if size < 10**7 else SAMPLE // 10]
+    peer = faiss.IndexBinaryMultiHash(64, 4, 16)
+    faiss.omp_set_num_threads(1)
+
+    def scan() -> list[NDArray[np.int64]]:
+        return [np.flatnonzero(np.bitwise_count(stored ^ each) <= 3) for each in probes]
+
+    def ours() -> float:
+        return timed(lambda: sum(map(len, near_pairs(stored))))
+
+    ours()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    tasks: dict[str, Callable[[], float]] = {"ours": ours}
+    tasks["brute"] = lambda: timed(scan) / len(probes) * size / 2  # each pair once
+    if size <= 10**7:
+        peer.add(codes)
+        tasks["faiss"] = lambda: timed(lambda: peer.range_search(sample, 4)) / len(sample) * size
+    if size <= 10**6:
+        check_sample(stored, scan(), 3)
+    found = interleave(form.repeats if size < 10**8 else 1, tasks)
+    goal = Goal(GOALS[size]) if size in GOALS else None
+    note = f"two threads; {size:,} fingerprints: peak of memory {peak:.2f} GB, input and imports included"
+    work, against = (
+        "all pairs within 3 bits",
+        ("FAISS, extrapolated", found["faiss"]) if "faiss" in found else ("", ()),
+    )
+    yield Finding(work, size, "s", found["ours"], *against, goal, note, growth=True)
+    yield Finding(work, size, "s", found["ours"], "brute force, extrapolated", found["brute"])
+    if size in MOZ:
+        yield Finding(
+            work, size, "s", found["ours"], "moz find_all, published", (MOZ[size],) * len(found["ours"])
+        )

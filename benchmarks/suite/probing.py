@@ -1,0 +1,161 @@
+"""One probe of an index on disk: within 3 bits, warm and cold; within 7 bits from the same four tables."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup import FingerprintIndex
+
+from . import inputs
+from .indexes import drop_from_cache, fingerprint_index, page_faults
+from .measuring import Finding, Goal, interleave
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from .measuring import Form
+
+#: Microseconds of the median probe, by fingerprints stored.
+WITHIN_3 = {10**6: 60, 10**7: 100, 10**8: 250}
+WITHIN_7 = {10**6: 300, 10**7: 1500}
+COLD = 200
+
+
+def measure(form: Form) -> Iterator[Finding]:
+    for size in form.sizes:
+        path, stored = fingerprint_index(form, size), inputs.fingerprints(size)
+        with FingerprintIndex.open(path) as index:
+            yield from warm(form, index, stored, 3, 2000, WITHIN_3.get(size))
+            yield from warm(form, index, stored, 7, 500, WITHIN_7.get(size))
+        yield from cold(form, path, size)
+    size = max(size for size in form.sizes if size <= 10**6)
+    stored = inputs.uneven_fingerprints(form.data, size)
+    with FingerprintIndex.open(form.folder / "uneven") as index:
+        index.add(stored)
+        yield from warm(form, index, stored, 3, 2000, None, " of bits as uneven as those of real texts")
+
+
+def warm(
+    form: Form,
+    index: FingerprintIndex,
+    stored: NDArray[np.uint64],
+    distance: int,
+    count: int,
+    goal: float | None,
+    which: str = "",
+) -> Iterator[Finding]:
+    """Probe again and again, in turn with brute force."""
+    size = len(stored)
+    few = max(5, min(200, 10**8 // size))
+    wanted = inputs.queries(stored, count, distance, seed=size)
+    check(index, stored, wanted[: min(few, 20)], distance)
+    each_probe(index, wanted, distance)  # from the disk
+    probes = interleave_probes(form, index, stored, wanted, distance, few)
+    work = f"one probe within {distance} bits{which}, warm"
+    median, last = (tuple(float(np.percentile(each, q)) for each in probes["ours"]) for q in (50, 99))
+    scan = tuple(float(np.median(each)) for each in probes["brute"])
+    bound = Goal(goal) if goal else None
+    yield Finding(f"{work}, median", size, "µs", median, "NumPy brute force", scan, bound, growth=not which)
+    yield Finding(f"{work}, 99th percentile", size, "µs", last)
+
+
+def interleave_probes(
+    form: Form,
+    index: FingerprintIndex,
+    stored: NDArray[np.uint64],
+    wanted: NDArray[np.uint64],
+    distance: int,
+    few: int,
+) -> dict[str, list[list[float]]]:
+    """Time each probe, ours and by brute force in turn: microseconds."""
+    kept: dict[str, list[list[float]]] = {"ours": [], "brute": []}
+
+    def keep(name: str, work: Callable[[], list[float]]) -> float:
+        kept[name].append(work())
+        return 0.0
+
+    interleave(
+        form.repeats,
+        {
+            "ours": lambda: keep("ours", lambda: each_probe(index, wanted, distance)),
+            "brute": lambda: keep("brute", lambda: each_scan(stored, wanted[:few], distance)),
+        },
+    )
+    return kept
+
+
+def each_probe(index: FingerprintIndex, wanted: NDArray[np.uint64], distance: int) -> list[float]:
+    """Return microseconds of each."""
+    spent = []
+    for each in wanted:
+        start = time.perf_counter_ns()
+        index.search(each, distance)
+        spent.append((time.perf_counter_ns() - start) / 1000)
+    return spent
+
+
+def each_scan(stored: NDArray[np.uint64], wanted: NDArray[np.uint64], distance: int) -> list[float]:
+    """Compare with all in slices that stay in the processor's cache; microseconds of each."""
+    spent = []
+    for each in wanted:
+        start = time.perf_counter_ns()
+        for low in range(0, len(stored), 1 << 15):
+            (np.bitwise_count(stored[low : low + (1 << 15)] ^ each) <= distance).nonzero()
+        spent.append((time.perf_counter_ns() - start) / 1000)
+    return spent
+
+
+def check(
+    index: FingerprintIndex, stored: NDArray[np.uint64], wanted: NDArray[np.uint64], distance: int
+) -> None:
+    """Raise unless the index finds what brute force does."""
+    for each in wanted:
+        (expected,) = (np.bitwise_count(stored ^ each) <= distance).nonzero()
+        if index.search(each, distance).document.tolist() != expected.tolist():
+            raise SystemExit(f"The index and brute force differ for {int(each):016x} within {distance} bits.")
+
+
+def cold(form: Form, path: Path, size: int) -> Iterator[Finding]:
+    """Probe from fresh processes, after the system was told to forget the file."""
+    medians, slowest, faults = [], [], 0
+    for repeat in range(form.repeats):
+        drop_from_cache(path)
+        command = [
+            sys.executable,
+            "-c",
+            "from suite.probing import probe_cold; probe_cold()",
+            str(path),
+            str(size),
+            str(repeat),
+        ]
+        answer = subprocess.run(
+            command, cwd=Path(__file__).parents[1], check=True, capture_output=True, text=True, timeout=300
+        )
+        median, last, waited = map(float, answer.stdout.split())
+        medians.append(median)
+        slowest.append(last)
+        faults += int(waited)
+    note = f"first {COLD} probes of a fresh process, file dropped from the page cache; {faults / form.repeats / COLD:.1f} waits for the disk a probe"
+    if not faults:
+        note = f"first {COLD} probes of a fresh process; the system kept the file in memory all the same"
+    yield Finding("one probe within 3 bits, cold, median", size, "µs", tuple(medians), note=note)
+    yield Finding("one probe within 3 bits, cold, 99th percentile", size, "µs", tuple(slowest))
+
+
+def probe_cold() -> None:
+    """Print the microseconds of the median and the slowest percentile of probes, and the waits for the disk."""
+    path, size, repeat = sys.argv[1:]
+    # Not near stored ones, whose list would have to be made first; what is read is the same.
+    wanted = np.random.default_rng(int(size) + int(repeat)).integers(0, 2**64, COLD, np.uint64)
+    with FingerprintIndex.open(path) as index:
+        before = page_faults()
+        spent = each_probe(index, wanted, 3)
+        print(np.median(spent), np.percentile(spent, 99), page_faults() - before)

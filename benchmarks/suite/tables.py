@@ -1,0 +1,122 @@
+"""Findings as a table in the terminal and in Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from .growth import MOST, growths
+from .measuring import REPEATS, SPREAD, quartiles, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .measuring import Finding
+
+HEADER = ("work", "documents", "goal", "ours", "peer", "times better", "")
+STYLES = {"met": "green", "missed": "red", "unclear": "yellow", "": ""}
+
+
+def figure(values: Sequence[float], unit: str) -> str:
+    """Return the median with its spread; only the range if it is too wide to be quoted."""
+    if not values:
+        return ""
+    if len(set(values)) > 1 and spread(values) > SPREAD:
+        return f"unstable: {number(min(values))}–{number(max(values))} {short(unit)}"
+    if len(values) < REPEATS or len(set(values)) == 1:
+        return f"{number(quartiles(values)[1])} {short(unit)}"
+    return f"{number(quartiles(values)[1])} {unit} ±{spread(values) / 2:.0%}"
+
+
+def number(value: float) -> str:
+    """Return three significant digits."""
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:.3g} M"
+    if abs(value) >= 1000:
+        return f"{float(f'{value:.3g}'):,.0f}"
+    return f"{value:.3g}"
+
+
+def size(count: int) -> str:
+    if count >= 10**9:
+        return f"{count / 10**9:g} B"
+    return f"{count / 10**6:.3g} M" if count >= 10**6 else f"{count:,}" if count else ""
+
+
+def short(unit: str) -> str:
+    """Leave out of what it is a rate; the work says it."""
+    return unit[unit.index("/") :] if unit.endswith("/s") else unit
+
+
+def goal(each: Finding) -> str:
+    if each.goal is None:
+        return ""
+    if each.goal.ratio:
+        return f"≥ {each.goal.bound:g} ×"
+    bound = f"{each.goal.bound:g}" if each.goal.bound < 10**4 else number(each.goal.bound)
+    return f"{'≥' if each.more_is_better else '≤'} {bound} {short(each.unit)}"
+
+
+def row(each: Finding) -> tuple[str, ...]:
+    ours = figure(each.ours, each.unit)
+    outcome = each.outcome + (" (computed)" if each.computed else "")
+    peer = f"{each.peer}: {figure(each.theirs, each.unit)}" if each.peer else ""
+    return each.work, size(each.size), goal(each), ours, peer, figure(each.ratios, "×"), outcome.strip()
+
+
+def console(title: str, findings: Sequence[Finding]) -> Table:
+    table = Table(title=title, title_justify="left", expand=True)
+    for name, ratio in zip(HEADER, (32, 8, 9, 17, 30, 12, 9), strict=True):
+        table.add_column(name, ratio=ratio)
+    for each in findings:
+        table.add_row(*row(each), style=STYLES[each.outcome])
+    return table
+
+
+def markdown(title: str, findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield the lines of a section."""
+    yield f"### {title}\n"
+    yield f"| {' | '.join(HEADER[:-1])} | outcome |"
+    yield "|---" * len(HEADER) + "|"
+    notes: list[str] = []
+    for each in findings:
+        work, *rest = row(each)
+        if each.note and each.note not in notes:
+            notes.append(each.note)
+        mark = f" ({notes.index(each.note) + 1})" if each.note else ""
+        yield f"| {' | '.join([work + mark, *rest])} |"
+    yield ""
+    for place, note in enumerate(notes, 1):
+        yield f"{place}. {note}"
+    yield ""
+
+
+def growth_console(findings: Sequence[Finding]) -> Table:
+    table = Table(title="Growth", title_justify="left", expand=True)
+    for name in ("work", "cost of", "documents", "exponent", ""):
+        table.add_column(name)
+    for cells in growth_rows(findings):
+        table.add_row(*cells, style=STYLES[cells[-1]])
+    return table
+
+
+def growth_markdown(findings: Sequence[Finding]) -> Iterator[str]:
+    yield "### Growth\n"
+    yield "| work | cost of | documents | exponent of n | outcome |"
+    yield "|---|---|---|---|---|"
+    for cells in growth_rows(findings):
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def growth_rows(findings: Sequence[Finding]) -> Iterator[tuple[str, ...]]:
+    for each in growths(findings):
+        outcome = "met" if each.exponent <= MOST else "missed"
+        yield (
+            each.work,
+            each.of,
+            " to ".join(map(size, (each.sizes[0], each.sizes[-1]))),
+            f"{each.exponent:.2f}",
+            outcome,
+        )
