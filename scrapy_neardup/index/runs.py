@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from .snapshot import Snapshot
     from .storage import State
 
-#: Bytes written by one transaction: others wait for it.
+#: Bytes written or freed by one transaction: others wait for it, and LMDB writes the list of what one has freed again
+#: with each that uses some of it.
 STEP = 1 << 22
 #: Documents of one block, which for LMDB has about the size of a partition.
 BLOCK = 1 << 11
@@ -173,7 +174,7 @@ def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
             for _ in _orphans(cursor, live):
                 freed += len(cursor.value())
                 cursor.delete()
-                if freed > 16 * STEP:
+                if freed > STEP:
                     return True
         with transaction.cursor(environment.databases["documents"]) as cursor:
             while cursor.set_range(folded):
