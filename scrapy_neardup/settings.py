@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import json
 import logging
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -19,6 +18,7 @@ from scrapy.utils.project import data_path
 from .detector import MIN_TOKENS, SCHEME
 from .errors import ConfigurationError
 from .fingerprint import SCHEMES, Features
+from .processors import processors
 from .settingvalues import boolean, choice, integer, path, seconds, share, size
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Config:
             scope=_scope(get("NEARDUP_SCOPE")),
             window=None if window is None else seconds("NEARDUP_WINDOW", window, "days"),
             extractor=extractor,
-            workers=_cpus() if workers is None else integer("NEARDUP_WORKERS", workers, 1, 1024),
+            workers=processors() if workers is None else integer("NEARDUP_WORKERS", workers, 1, 1024),
             extract_timeout=seconds("NEARDUP_EXTRACT_TIMEOUT", get("NEARDUP_EXTRACT_TIMEOUT"), "seconds"),
             extract_memory=size("NEARDUP_EXTRACT_MEMORY", get("NEARDUP_EXTRACT_MEMORY")),
             max_body_size=size("NEARDUP_MAX_BODY_SIZE", get("NEARDUP_MAX_BODY_SIZE")),
@@ -233,9 +233,3 @@ def _item_fields(value: object) -> dict[type, tuple[str, ...]]:
             raise fail
         fields[item_class] = tuple(name.strip() for name in names)
     return fields
-
-
-def _cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import Page, Workers, load_extractor
+from scrapy_neardup.processors import processors
 
 from .canonicallink import canonical_url
-from .signing import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

@@ -13,9 +13,9 @@ from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.fingerprint import Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.verify import JACCARDS
 from scrapy_neardup.index import Header
+from scrapy_neardup.processors import processors
 
 from .canonical import check_rules
-from .signing import processors
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Scheme

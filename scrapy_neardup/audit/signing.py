@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
+
+from scrapy_neardup.processors import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -20,13 +21,6 @@ CHUNK = 64
 ALONE = 512
 
 _fingerprinter: Fingerprinter
-
-
-def processors() -> int:
-    """Return on how many cores this process may run."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def sign(texts: Iterable[str], fingerprinter: Fingerprinter, *, processes: int = 0) -> Iterator[Signature]:
