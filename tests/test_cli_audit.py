@@ -80,6 +80,11 @@ def test_json_and_options(feed: Path, tmp_path: Path) -> None:
     assert facts["settings"]["scheme"] == "minhash"
     assert {row["canonical"].split("/")[2] for row in facts["largest_clusters"]} == {"host1.example"}
     assert (tmp_path / "out" / "clusters.csv").exists()
+    again = json.loads(run("rethreshold", tmp_path / "out", "--json").output)
+    assert again | {"seconds": 0} == facts | {"seconds": 0}
+    assert (tmp_path / "out" / "clusters.csv").exists()
+    other = json.loads(run("rethreshold", tmp_path / "out", "--json", "--set", "MIN_TOKENS=500").output)
+    assert (other["verdicts"]["too_short"], other["settings"]["scheme"]) == (11, "minhash")
 
 
 def test_rethreshold(feed: Path, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def audit(
         started = store.begin(identity, options.header)
         fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
         store.set_meta("inputs", inputs)
-        store.set_meta("header", options.index and options.index.to_json().decode())
+        store.set_meta("settings", options.to_json())
         return _judge(store, options, inputs, started, out, formats, watch)
     except BaseException:
         store.close()
@@ -126,21 +126,21 @@ def rethreshold(
     watch: Watch = _nobody,
     **settings: Any,
 ) -> Audit:
-    """Judge once more what an audit has kept in *out*, with other *settings*; nothing is read or extracted again.
+    """Judge once more what an audit has kept in *out*; nothing is read or extracted again.
 
+    *settings* are those of `Settings` that are to differ from the audit's. Tables in *formats*, or in those that are
+    there, are written anew.
     Raises `ConfigurationError` if there is nothing, or if with these settings pages have other signatures.
     """
-    from scrapy_neardup.index import Header
-
     results.require(formats)
     if not Path(out, FILE).is_file():
         raise ConfigurationError(f"There is no audit in {out}: name the directory that one has written.")
+    formats = formats or results.formats_in(Path(out))
     store = _open_store(out)
     try:
         if not store.meta("complete"):
             raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
-        header = store.meta("header")
-        options = Settings(**settings, index=Header.from_json(header.encode()) if header else None)
+        options = Settings.from_json(store.meta("settings"), **settings)
         differing = [
             name for name, value in options.identity().items()
             if store.meta("identity").get(name) != value and name not in ("timeout", "memory", "size", "fields")

@@ -80,7 +80,7 @@ class _Judge(Judge):
     def judge(self, a: Rows, b: Rows) -> Judgement:
         judgement = super().judge(a, b)
         near = judgement.near & (judgement.similarity >= np.float32(self.least))
-        siblings = near & ~judgement.exact & self.template[a] & self.template[b]
+        siblings = near & ~judgement.exact & (self.template[a] | self.template[b])
         return judgement._replace(near=near & ~siblings, template=judgement.template | siblings)
 
 

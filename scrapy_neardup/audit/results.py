@@ -47,6 +47,12 @@ def require(formats: Sequence[str]) -> None:
             raise ConfigurationError("Parquet needs pyarrow: run `pip install 'scrapy-neardup[parquet]'`.")
 
 
+def formats_in(out: Path) -> list[Format]:
+    """Return the formats that the tables in *out* are written in."""
+    known: tuple[Format, ...] = ("csv", "parquet")
+    return [name for name in known if (out / f"pages.{name}").exists()]
+
+
 def write(out: Path, audit: Audit, formats: Sequence[Format]) -> None:
     """Write all files of the results; those of formats that are not asked for are removed. Raises OSError."""
     from .report import write_report

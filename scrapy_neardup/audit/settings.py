@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 VERSION = 1
 
 
+#: Fields that have another name among the settings of a crawl.
+CONFIGURED = {"verify": "verified"}
 _FEATURES = Features()
 
 
@@ -106,6 +108,24 @@ class Settings:
         if self.loaded_scheme.name in ("minhash", "bottomk"):
             asked = max(asked, self.threshold)
         return max(self.similarity, asked)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all settings as values that JSON can write."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        index = None if self.index is None else self.index.to_json().decode()
+        return values | {"features": asdict(self.features), "index": index}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any], **others: Any) -> Settings:
+        """Return the settings that `to_json` wrote, with *others* in their place."""
+        index = values["index"]
+        restored = {
+            "features": Features(**values["features"]),
+            "index": None if index is None else Header.from_json(index.encode()),
+            "rules": None if values["rules"] is None else tuple(values["rules"]),
+            "hosts": tuple(values["hosts"]),
+        }
+        return cls(**{**values, **restored, **others})
 
     def identity(self) -> dict[str, Any]:
         """Return all that signatures depend on: stored ones of another identity are of no use."""

@@ -105,7 +105,9 @@ def audit(
     """
     from scrapy_neardup.audit import audit as run
 
-    settings = _settings(**options, text_field=text_field, url_field=url_field, trust_pickle=trust_pickle)
+    settings = _settings(**options) | {
+        "text_field": text_field, "url_field": url_field, "trust_pickle": trust_pickle,
+    }  # fmt: skip
     started = time.monotonic()
     with (
         watching(sources) as watch,
@@ -124,12 +126,14 @@ def rethreshold(
 ) -> None:
     """Judge an audit once more with another threshold.
 
-    REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted again.
+    REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted again,
+    and settings that are not given stay those of the audit.
     """
     from scrapy_neardup.audit import rethreshold as run
 
     started = time.monotonic()
-    with watching(()) as watch, run(report, formats=formats, watch=watch, **_settings(**options)) as found:
+    settings = _given(options["assignments"], _settings(**options), options["distance"])
+    with watching(()) as watch, run(report, formats=formats, watch=watch, **settings) as found:
         _print(found, report, time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
 
@@ -140,20 +144,34 @@ def _settings(
     threshold: float | None,
     rules: str | None,
     hosts: tuple[str, ...],
-    **others: Any,
 ) -> dict[str, Any]:
+    """Return the settings of an audit, and which of them were given."""
     from scrapy_neardup.audit.canonical import parse_rules
     from scrapy_neardup.audit.settings import settings_of
 
+    given: dict[str, Any] = {}
     if distance is not None:
         assignments = (*assignments, f"NEARDUP_DISTANCE={distance}")
-    return settings_of(
-        configure(assignments),
-        similarity=threshold or 0.0,
-        rules=None if rules is None else parse_rules(rules),
-        hosts=hosts,
-        **others,
-    )
+    if threshold is not None:
+        given["similarity"] = threshold
+    if rules is not None:
+        given["rules"] = parse_rules(rules)
+    if hosts:
+        given["hosts"] = hosts
+    return settings_of(configure(assignments)) | given
+
+
+def _given(assignments: tuple[str, ...], settings: dict[str, Any], distance: int | None) -> dict[str, Any]:
+    """Return those *settings* that the command line names: the others stay what they were in the audit."""
+    from scrapy_neardup.audit.settings import CONFIGURED
+
+    named = {each.partition("=")[0].strip().upper().removeprefix("NEARDUP_").lower() for each in assignments}
+    named |= {"distance"} if distance is not None else set()
+    fields = {CONFIGURED.get(name, name) for name in named}
+    return {
+        name: value for name, value in settings.items()
+        if name in fields or name in ("similarity", "rules", "hosts")
+    }  # fmt: skip
 
 
 def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
