@@ -16,7 +16,7 @@ from . import results
 from .clustering import cluster
 from .crawl import load_crawl
 from .reading import Input, fill, find_inputs, header_of
-from .settings import Settings
+from .settings import VERSION, Settings
 from .store import FILE, Store
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ def rethreshold(
     try:
         if not store.meta("complete"):
             raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
+        if store.meta("identity")["version"] != VERSION:
+            raise ConfigurationError(f"The audit in {out} was written by another version: run it again.")
         options = Settings.from_json(store.meta("settings"), **settings)
         differing = [
             name for name, value in options.identity().items()

@@ -1,7 +1,8 @@
 """All pairs of documents that repeat each other: found by what a crawl would look up, judged as it would judge.
 
-Equal documents are compared once. Of a group of more than `MOST` that share a key, which a template makes, only the
-first is compared with the others: so the work grows with the documents, not with their square.
+Equal documents are compared once. Of more than `MOST` that share a key, and more than `SAME` different texts with the
+same fingerprint, which a template makes, only the first is compared with the others: so the work hardly grows with the
+square of the documents.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-#: Documents with the same key, or the same fingerprint, that are all compared with each other.
-MOST = 64
-#: Pairs of pairs expanded at a time, and those that were not alike enough that are kept.
+#: Documents with the same key that are all compared with each other, and with the same fingerprint.
+MOST, SAME = 64, 8
+#: Pairs of a page with others of its template that are kept, about; further ones say nothing new.
+SIBLINGS = 8
+#: Pairs expanded at a time; pairs kept in all that were not alike enough.
 _CHUNK, _REJECTED = 1 << 18, 1 << 18
 
 
@@ -66,30 +69,36 @@ def compare_all(
     """Return all pairs of fit documents that are duplicates or pages of one template.
 
     Of g documents with equal texts, these are g - 1 pairs with the first, which alone is compared with others (one
-    for each site). Pairs that are neither, but similar by *least* at least, are returned too: the most similar
+    for each site); of the pairs of a template they are some of each page. Pairs that are neither, but similar by *least* at least, are returned too: the most similar
     ones. *advance* is told how many pairs have been compared. Memory: some 100 MB, and what is returned.
     """
     rows = np.flatnonzero(judge.fit)
     copies = rows[groups.same_text[rows] != rows]
     parts = [_judged(judge, groups.same_text[copies], copies)]
+    siblings = np.zeros(len(judge.fit), np.int64)
     total = 0
     for a, b in _candidates(judge, rows[groups.alike[rows] == rows]):
-        compared = _judged(judge, np.minimum(a, b), np.maximum(a, b))
-        judgement = compared.judgement
-        wanted = judgement.near | judgement.template | (judgement.similarity >= least)
-        parts.append(compared.take(np.flatnonzero(wanted & ~judgement.exact)))
+        found = _judged(judge, np.minimum(a, b), np.maximum(a, b))
+        judgement = found.judgement
+        new = judgement.template & ((siblings[a] < SIBLINGS) | (siblings[b] < SIBLINGS))
+        alike = ~judgement.template & (judgement.near | (judgement.similarity >= least))
+        parts.append(found.take(np.flatnonzero((new | alike) & ~judgement.exact)))
+        for page in (a[new], b[new]):
+            siblings += np.bincount(page, minlength=len(siblings))
         total += len(a)
         advance(total)
-    found = Compared(
-        np.concatenate([part.a for part in parts]),
-        np.concatenate([part.b for part in parts]),
-        Judgement(*(np.concatenate(columns) for columns in zip(*(p.judgement for p in parts), strict=True))),
-    )
-    _, once = np.unique(found.a * len(judge.fit) + found.b, return_index=True)
-    return _without_most_rejected(found.take(once))
+        if sum(len(part.a) for part in parts[1:]) > 8 * _REJECTED:
+            parts = [_merged(parts, len(judge.fit))]
+    return _merged(parts, len(judge.fit))
 
 
-def _without_most_rejected(found: Compared) -> Compared:
+def _merged(parts: list[Compared], count: int) -> Compared:
+    """Put parts together, sorted, each pair once, without those rejected ones that are the least similar."""
+    columns: Any = (np.concatenate(each) for each in zip(*(part.judgement for part in parts), strict=True))
+    a, b = (np.concatenate(each) for each in zip(*((part.a, part.b) for part in parts), strict=True))
+    found = Compared(a, b, Judgement(*columns))
+    _, once = np.unique(a * count + b, return_index=True)
+    found = found.take(once)
     judgement = found.judgement
     rejected = np.flatnonzero(~judgement.near & ~judgement.template)
     kept = np.ones(len(found.a), bool)
@@ -106,7 +115,7 @@ def _candidates(judge: Judge, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
     scheme, documents = judge.rules.scheme, judge.documents
     if scheme.simhash:
         fingerprints = documents.records["fingerprint"][rows]
-        for pairs, _ in equal_keys(fingerprints, np.arange(len(rows)), MOST):
+        for pairs, _ in equal_keys(fingerprints, np.arange(len(rows)), SAME):
             yield rows[pairs[:, 0]], rows[pairs[:, 1]]
         if scheme.distance:
             for a, b in _near(fingerprints, scheme.distance):
@@ -123,15 +132,15 @@ def _near(fingerprints: NDArray[np.uint64], distance: int) -> Iterator[tuple[Row
     values, group, sizes = np.unique(fingerprints, return_inverse=True, return_counts=True)
     members = np.argsort(group, kind="stable")
     starts = np.cumsum(sizes) - sizes
-    compared = np.where(sizes > MOST, 1, sizes)
     for pairs in near_pairs(values, distance):
         a, b = pairs.T
-        counts = compared[a] * compared[b]
+        counts = sizes[a] * sizes[b]
+        counts[counts > SAME * SAME] = 1  # the first of each
         cuts = np.searchsorted(np.cumsum(counts), np.arange(_CHUNK, counts.sum(), _CHUNK))
         for part in np.split(np.arange(len(a)), cuts):
             which = np.repeat(part, counts[part])
             place = ranges(np.zeros(len(part), np.int64), counts[part])
-            row, column = np.divmod(place, compared[b[which]])
+            row, column = np.divmod(place, sizes[b[which]])
             yield members[starts[a[which]] + row], members[starts[b[which]] + column]
 
 

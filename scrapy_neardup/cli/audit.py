@@ -109,10 +109,9 @@ def audit(
         "text_field": text_field, "url_field": url_field, "trust_pickle": trust_pickle,
     }  # fmt: skip
     started = time.monotonic()
-    with (
-        watching(sources) as watch,
-        run(sources, out, formats=formats, watch=watch, **settings) as found,
-    ):
+    with watching(sources) as watch:
+        found = run(sources, out, formats=formats, watch=watch, **settings)
+    with found:
         _print(found, out, time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
 
@@ -133,7 +132,9 @@ def rethreshold(
 
     started = time.monotonic()
     settings = _given(options["assignments"], _settings(**options), options["distance"])
-    with watching(()) as watch, run(report, formats=formats, watch=watch, **settings) as found:
+    with watching(()) as watch:
+        found = run(report, formats=formats, watch=watch, **settings)
+    with found:
         _print(found, report, time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
 

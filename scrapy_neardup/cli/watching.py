@@ -30,38 +30,29 @@ def watching(sources: Sequence[str]) -> Iterator[Callable[[str, int, Origin | No
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[pages]:,} pages, {task.fields[rate]:,.0f} a second", markup=False),
+        TextColumn("{task.fields[pace]}", markup=False),
         TimeElapsedColumn(),
         TextColumn("left:"),
         TimeRemainingColumn(),
     )
     amount = _Amount(sources)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Reading", total=None, pages=0, rate=0)
         started = last = time.monotonic()
-        doing, pages, rate = "Reading", 0, 0.0
+        doing = "Reading"
+        task = bar.add_task(doing, total=None, pace="")
 
         def watch(what: str, done: int, where: Origin | None) -> None:
-            nonlocal last, doing, pages, rate
+            nonlocal last, doing, task
             if where is not None:
                 amount.reached(where)
-                pages = done
             now = time.monotonic()
-            if what == doing and now - last < _PAUSE:
-                return
-            last, doing = now, what
-            if where is not None:
-                rate = pages / max(now - started, 1e-9)
-                bar.update(
-                    task,
-                    description=what,
-                    pages=pages,
-                    rate=rate,
-                    completed=amount.done(),
-                    total=amount.total,
-                )
-            else:
-                bar.update(task, description=what, pages=pages, rate=rate, completed=0, total=None)
+            if what != doing:
+                bar.remove_task(task)
+                task, doing = bar.add_task(what, total=None, pace=""), what
+            elif where is not None and now - last >= _PAUSE:
+                last = now
+                pace = f"{done:,} pages, {done / (now - started):,.0f} a second"
+                bar.update(task, pace=pace, completed=amount.done(), total=amount.total)
 
         yield watch
 

@@ -1,0 +1,110 @@
+"""All pairs are those that judging each with each finds, as far as equal texts and large groups are compared at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.audit.comparison import find_all
+from scrapy_neardup.audit.corpus import Text
+from scrapy_neardup.audit.evaluation import Judge, judge_texts
+from scrapy_neardup.audit.pairs import SIBLINGS, Groups, compare_all
+from scrapy_neardup.candidates import Rules
+from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
+
+from .corpora import edited, template, text
+
+
+def corpus() -> list[Text]:
+    """Return texts of two sites and of none, each with copies of several degrees, in a mixed order."""
+    texts = []
+    for number in range(40):
+        story = text(number, 120 + 7 * number)
+        for degree in (0, 0, 1, 3, 8, 20, 40):
+            site = ("", "https://a.example/", "https://b.example/")[(number + degree) % 3]
+            texts.append(Text("", edited(story, degree, degree) if degree else story, site))
+    texts += [Text("", template(0, number), "https://a.example/") for number in range(12)]
+    order = np.random.default_rng(3).permutation(len(texts)).tolist()
+    return [texts[row]._replace(id=str(row)) for row in order]
+
+
+def judge_of(texts: list[Text], scheme: str, distance: int = 3) -> Judge:
+    rules = Rules(load_scheme(scheme, distance=distance))
+    return judge_texts(texts, rules, features=Features(), min_tokens=40)
+
+
+def each_with_each(judge: Judge) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    """Return the pairs of near-duplicates, and those of one template."""
+    a, b = np.triu_indices(len(judge.fit), 1)
+    found = judge.judge(a, b)
+    near, other = ({*zip(a[m].tolist(), b[m].tolist(), strict=True)} for m in (found.near, found.template))
+    return near, other
+
+
+@pytest.mark.parametrize(
+    ("scheme", "distance"), [*((name, 3) for name in SCHEMES), ("simhash", 7), ("simhash", 0)]
+)
+def test_all_pairs(scheme: str, distance: int) -> None:
+    judge = judge_of(corpus(), scheme, distance)
+    groups = Groups.of(judge)
+    found = compare_all(judge, groups)
+    near, other = each_with_each(judge)
+    alike, same = groups.alike.tolist(), groups.same_text.tolist()
+    kinds = zip(found.a.tolist(), found.b.tolist(), found.judgement.near.tolist(), strict=True)
+    # Equal texts are pairs with the first of them; the others come once for each site.
+    single = {
+        (a, b)
+        for a, b in near
+        if same[a] == same[b] == a or (same[a] != same[b] and (alike[a], alike[b]) == (a, b))
+    }
+    assert {(a, b) for a, b, is_near in kinds if is_near} == single
+    assert single
+    # Of the pairs of a template, so many of each page are enough.
+    siblings = Counter(page for a, b in other if (alike[a], alike[b]) == (a, b) for page in (a, b))
+    template = found.take(found.judgement.template)
+    kept = Counter([*template.a.tolist(), *template.b.tolist()])
+    assert all(kept[page] >= min(count, SIBLINGS) for page, count in siblings.items())
+
+
+def test_pairs_of_copies_are_found_by_their_firsts() -> None:
+    judge = judge_of(corpus(), "simhash+anchors")
+    found = find_all(judge)
+    near, _ = each_with_each(judge)
+    a, b = np.array(sorted(near)).T
+    assert found.of(b, a).near.all()
+    rng = np.random.default_rng(1)
+    c, d = rng.integers(0, len(judge.fit), (2, 2000))
+    assert found.of(c, d).near.tolist() == [
+        x == y or (min(x, y), max(x, y)) in near for x, y in zip(c.tolist(), d.tolist(), strict=True)
+    ]
+    assert found.without(found.b, found.a) == 0
+    assert found.without(found.a[1:], found.b[1:]) == 1
+
+
+def test_a_large_template_costs_no_square() -> None:
+    texts = [Text(str(n), template(0, n), "https://a.example/") for n in range(2000)]
+    judge = judge_of(texts, "simhash+anchors")
+    compared: list[int] = []
+    found = compare_all(judge, Groups.of(judge), advance=compared.append)
+    assert compared[-1] < 2000 * 2000 / 10
+    assert {*found.a.tolist(), *found.b.tolist()} == {*range(len(texts))}  # and yet each one is met
+
+
+def test_rejected_pairs_are_those_that_are_alike_enough() -> None:
+    judge = judge_of(corpus(), "simhash+anchors")
+    groups = Groups.of(judge)
+    found = compare_all(judge, groups, least=0.5)
+    judgement = found.judgement
+    rejected = ~judgement.near & ~judgement.template
+    assert rejected.any()
+    assert (judgement.similarity[rejected] >= 0.5).all()
+    assert len(compare_all(judge, groups).a) == len(found.a) - rejected.sum()
+
+
+def test_unfit_documents_take_no_part() -> None:
+    texts = [Text("0", "short", ""), Text("1", "short", ""), Text("2", text(1), ""), Text("3", text(1), "")]
+    judge = judge_of(texts, "simhash+anchors")
+    found = compare_all(judge, Groups.of(judge))
+    assert (found.a.tolist(), found.b.tolist()) == ([2], [3])
