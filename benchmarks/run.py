@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -23,12 +24,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
+from suite import capacity
 from suite.growth import growths
 from suite.machine import describe
 from suite.measuring import Finding, Form
 from suite.tables import console, growth_console, growth_markdown, markdown
 
 BEGIN, END = "<!-- begin: make bench -->\n", "<!-- end: make bench -->\n"
+#: Load of a machine that is idle.
+IDLE = 0.5
 
 
 class Row(NamedTuple):
@@ -42,6 +46,7 @@ ROWS = (
     Row("fingerprinting", "Fingerprints of real main texts"),
     Row("batching", "Building an index, and probes in batch"),
     Row("probing", "One probe of an index on disk"),
+    Row("layouts", "How many tables"),
     Row("disk", "On disk, and opening"),
     Row("adding", "Adding while crawling"),
     Row("page_cost", "A page, all but extraction"),
@@ -53,7 +58,7 @@ ROWS = (
 
 def form_of(options: argparse.Namespace, folder: Path) -> Form:
     if options.form == "quick":
-        return Form("quick", (10**5, 10**6), (10**5,), 3, 150, 0, options.data, folder)
+        return Form("quick", (10**5, 10**6), (10**5,), 3, 250, 0, options.data, folder)
     sizes = (10**5, 10**6, 10**7)
     if options.form == "huge":
         sizes = (*sizes, 10**8)
@@ -113,6 +118,8 @@ def main() -> None:
         machine = describe(folder)
         for line in machine:
             out.print(line, highlight=False)
+        if (load := os.getloadavg()[0]) > IDLE:
+            out.print(f"Other programs run (load {load:.1f}): what follows is no measure.", style="red")
         for row in ROWS:
             if not options.only or row.name in options.only:
                 findings = measure(row, form, out)
@@ -123,6 +130,7 @@ def main() -> None:
     if any(growths(everything)):
         out.print(growth_console(everything))
         lines += growth_markdown(everything)
+    lines += capacity.markdown(everything)
     outcomes = [each.outcome for each in everything if each.goal]
     summary = f"{outcomes.count('met')} goals met, {outcomes.count('missed')} missed, {outcomes.count('unclear')} unclear"
     out.print(f"{summary}; {time.monotonic() - start:.0f} s", highlight=False)

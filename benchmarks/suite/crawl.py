@@ -10,7 +10,6 @@ import json
 import os
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,8 @@ from scrapy.crawler import AsyncCrawlerProcess
 
 from scrapy_neardup.extraction.loading import load_extractor
 
+from .indexes import own_memory
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 #: Pages at the beginning that are not counted: workers start, modules are imported.
-WARM = 48
+WARM = 80
 #: Seconds between two looks at the event loop; pages between two looks at the memory.
 TICK, SAMPLE = 0.005, 250
 MAX_SECONDS = 900
@@ -96,14 +97,6 @@ def cpu() -> float:
         times = each.cpu_times()
         total += times.user + times.system
     return total
-
-
-def own_memory() -> float:
-    """Return the MB that this process alone has: not what is mapped from the index."""
-    for line in Path("/proc/self/status").read_text("ascii").splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) / 1024
-    raise OSError("There is no RssAnon in /proc/self/status.")
 
 
 def main() -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.audit.signing import processors
 from scrapy_neardup.extraction.loading import load_extractor
+from scrapy_neardup.processors import processors
 
 from . import inputs
 from .crawl import MAX_SECONDS, WARM

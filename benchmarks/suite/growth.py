@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .measuring import quartiles
+from .measuring import SPREAD, quartiles, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +25,12 @@ class Growth(NamedTuple):
     of: str
     sizes: tuple[int, ...]
     exponent: float
+    #: Whether each figure may be quoted.
+    stable: bool
+
+    @property
+    def outcome(self) -> str:
+        return "unclear" if not self.stable else "met" if self.exponent <= MOST else "missed"
 
 
 def exponent(points: Sequence[tuple[int, float]]) -> float:
@@ -47,4 +53,5 @@ def growths(findings: Iterable[Finding]) -> Iterator[Growth]:
         ]
         if len(points) > 1:
             of = "all" if rate or found[0].unit == "s" else "one"
-            yield Growth(work, of, tuple(size for size, _ in points), exponent(points))
+            stable = all(spread(each.ours) <= SPREAD for each in found)
+            yield Growth(work, of, tuple(size for size, _ in points), exponent(points), stable)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from .growth import MOST, growths
+from .growth import growths
 from .measuring import REPEATS, SPREAD, quartiles, spread
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .measuring import Finding
 
-HEADER = ("work", "documents", "goal", "ours", "peer", "times better", "")
+HEADER = ("work", "stored", "goal", "ours", "peer", "times better", "")
 STYLES = {"met": "green", "missed": "red", "unclear": "yellow", "": ""}
 
 
@@ -22,15 +22,18 @@ def figure(values: Sequence[float], unit: str) -> str:
     """Return the median with its spread; only the range if it is too wide to be quoted."""
     if not values:
         return ""
+    middle, unit = quartiles(values)[1], short(unit)
     if len(set(values)) > 1 and spread(values) > SPREAD:
-        return f"unstable: {number(min(values))}–{number(max(values))} {short(unit)}"
+        return f"unstable: {number(min(values))}–{number(max(values))} {unit}"
     if len(values) < REPEATS or len(set(values)) == 1:
-        return f"{number(quartiles(values)[1])} {short(unit)}"
-    return f"{number(quartiles(values)[1])} {unit} ±{spread(values) / 2:.0%}"
+        return f"{number(middle)} {unit}"
+    return f"{number(middle)} {unit} ±{spread(values) / 2:.0%}"
 
 
 def number(value: float) -> str:
     """Return three significant digits."""
+    if abs(value) >= 1e9:
+        return f"{value / 1e9:.3g} B"
     if abs(value) >= 1e6:
         return f"{value / 1e6:.3g} M"
     if abs(value) >= 1000:
@@ -59,10 +62,9 @@ def goal(each: Finding) -> str:
 
 
 def row(each: Finding) -> tuple[str, ...]:
-    ours = figure(each.ours, each.unit)
-    outcome = each.outcome + (" (computed)" if each.computed else "")
+    ours = ("computed: " if each.computed else "") + figure(each.ours, each.unit)
     peer = f"{each.peer}: {figure(each.theirs, each.unit)}" if each.peer else ""
-    return each.work, size(each.size), goal(each), ours, peer, figure(each.ratios, "×"), outcome.strip()
+    return each.work, size(each.size), goal(each), ours, peer, figure(each.ratios, "×"), each.outcome
 
 
 def console(title: str, findings: Sequence[Finding]) -> Table:
@@ -112,11 +114,5 @@ def growth_markdown(findings: Sequence[Finding]) -> Iterator[str]:
 
 def growth_rows(findings: Sequence[Finding]) -> Iterator[tuple[str, ...]]:
     for each in growths(findings):
-        outcome = "met" if each.exponent <= MOST else "missed"
-        yield (
-            each.work,
-            each.of,
-            " to ".join(map(size, (each.sizes[0], each.sizes[-1]))),
-            f"{each.exponent:.2f}",
-            outcome,
-        )
+        sizes = f"{size(each.sizes[0])} to {size(each.sizes[-1])}"
+        yield each.work, each.of, sizes, f"{each.exponent:.2f}", each.outcome
