@@ -80,6 +80,7 @@ class _Reader:
         self._settings = settings
         self._advance = advance
         self._done = 0
+        self._file, self._own = "", False
         self._stamps = _Stamps()
         self._options = Options(settings.text_field, settings.url_field, settings.trust_pickle)
         self._workers: extraction.Workers | None = None
@@ -115,13 +116,20 @@ class _Reader:
                 continue
             (source,) = find_sources([name])
             for record in read_source(source, self._options):
-                page = self._noted(name, record)
+                page = None if self._is_result(record.origin.path) else self._noted(name, record)
                 if page is None:
                     continue
                 stored, text = page
                 if text is not None:
                     self._texts.append(stored)
                     yield text
+
+    def _is_result(self, path: str) -> bool:
+        """Whether a file lies among the results of this audit, as in a folder that is read and written."""
+        if path != self._file:
+            own = self._store.directory
+            self._file, self._own = path, own is not None and own in Path(path).resolve().parents
+        return self._own
 
     def _noted(self, root: str, record: Record) -> tuple[StoredPage, str | None] | None:
         """Take care of all that is no new text."""

@@ -101,6 +101,11 @@ class Store:
             self._database.execute("PRAGMA synchronous=NORMAL")
             self._database.executescript(_SCHEMA)
 
+    @property
+    def directory(self) -> Path | None:
+        """Where the file is, if there is one."""
+        return None if self._path is None else self._path.resolve().parent
+
     def meta(self, name: str) -> Any:
         """Return a value, None if there is none."""
         row = self._database.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -172,6 +177,8 @@ class Store:
         marks = ", ".join("?" * len(columns.split(",")))
         self._file([page for page in self._waiting if page.signature is not None])
         with self._translated():
+            if not self._database.in_transaction:  # a keyboard interrupt can fall between two of them
+                self._database.execute("BEGIN IMMEDIATE")
             self._database.executemany(
                 f"INSERT OR REPLACE INTO pages ({columns}) VALUES ({marks})",  # noqa: S608
                 [self._row(page) for page in self._waiting],

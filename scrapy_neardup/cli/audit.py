@@ -109,8 +109,12 @@ def audit(
         "text_field": text_field, "url_field": url_field, "trust_pickle": trust_pickle,
     }  # fmt: skip
     started = time.monotonic()
-    with watching(sources) as watch:
-        found = run(sources, out, formats=formats, watch=watch, **settings)
+    try:
+        with watching(sources) as watch:
+            found = run(sources, out, formats=formats, watch=watch, **settings)
+    except KeyboardInterrupt:
+        click.echo("Interrupted: run it again, and it goes on.", err=True)
+        raise
     with found:
         _print(found, out, time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)

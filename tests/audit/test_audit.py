@@ -318,3 +318,11 @@ def test_nothing_to_audit(tmp_path: Path) -> None:
     with audit(tmp_path / "empty.jl", tmp_path / "out", formats=["csv", "parquet"]) as found:
         assert len(found.pages) == len(found.clusters) == len(found.pairs) == 0
     assert sqlite3.connect(tmp_path / "out" / FILE).execute("SELECT count(*) FROM pages").fetchone() == (0,)
+
+
+def test_results_are_not_read_again(tmp_path: Path) -> None:
+    feed(tmp_path / "a.jl", crawl())
+    for _ in range(2):
+        with audit(tmp_path, tmp_path / "out", formats=["csv"]) as found:
+            assert len(found.pages) == len(crawl())
+            assert found.problems == ()
