@@ -45,13 +45,9 @@ def read_csv(path: Path, label: str, options: Options) -> Iterator[Record]:
     stream = Stream(path)
     fields = Fields(options)
     lines = _Lines(stream)
-    try:
-        first = next(lines)
-    except StopIteration:
-        yield Problem(Origin(label), "the file is empty: a table begins with a line of field names")
-        return
+    first = next(lines, "")  # Scrapy writes nothing at all if there are no items
     delimiter = max(",;\t|", key=first.count)
-    (names,) = csv.reader([first], delimiter=delimiter)
+    names = next(csv.reader([first], delimiter=delimiter))
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     whole = first.endswith("\r\n")
     while True:

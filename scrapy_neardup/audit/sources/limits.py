@@ -10,6 +10,8 @@ MAX_BARREN = 1 << 28
 MAX_PROBLEMS = 100_000
 #: Brackets and commas of one JSON record: an empty list takes 2 bytes there, and 56 in memory.
 MAX_ELEMENTS = 2_000_000
+#: Brackets within brackets; Python's parser gives up earlier.
+MAX_DEPTH = 1000
 #: Bytes of memory that decompressing a file of its own may ask for: 64 MiB is the most that ``xz -9`` does.
 MAX_DICTIONARY = 1 << 27
 #: Bytes of HTTP headers, or of the other small files of a cache.

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .limits import MAX_RECORD, megabytes
+from .limits import MAX_DEPTH, MAX_ELEMENTS, MAX_RECORD, megabytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _GAP = re.compile(rb"[\s,\[\]]*")
-_MARK = re.compile(rb'["{}\[\]]')
 _STRING = re.compile(rb'[^"\\\n]*(?:\\[^\n][^"\\\n]*)*')
+#: Whole strings, and what is between them.
+_FLAT = re.compile(rb'(?:[^"{}\[\]]+|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*")*')
 _BRACE, _QUOTE, _BACKSLASH = b'{"\\'
+_OPENING = b"{["
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -21,7 +23,8 @@ def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes | str]]:
     """Yield the outermost objects of *chunks*, numbered from 1; a str tells what is wrong with one.
 
     Arrays around them may be open, closed and many, as crawls leave them that were killed and append to a feed. An
-    object that breaks off within a string ends with the line, since strings have no line breaks.
+    object that breaks off within a string ends with the line, since strings have no line breaks; so does one that
+    is too complex.
     """
     splitter = _Splitter()
     first = True
@@ -36,17 +39,22 @@ class _Splitter:
         self._number = 0
         self._arrays = 0
         self._depth = 0  # of brackets, in the current object
-        self._in_string = self._escaped = self._in_junk = False
+        self._brackets = self._quotes = 0  # in the current object
+        self._in_string = self._escaped = self._in_junk = self._in_bad_line = False
         self._parts: list[bytes] = []
         self._size = 0
 
     def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes | str]]:
         start = at = 0
         while at < len(chunk):
-            if not self._depth:
+            if self._in_bad_line:
+                end = chunk.find(b"\n", at)
+                self._in_bad_line = end < 0
+                at = len(chunk) if end < 0 else end
+            elif not self._depth:
                 gap = _GAP.match(chunk, at)
                 assert gap
-                self._arrays = max(self._arrays + gap[0].count(b"[") - gap[0].count(b"]"), 0)
+                self._count_arrays(gap[0])
                 start = at = gap.end()
                 if at == len(chunk):
                     break
@@ -56,6 +64,7 @@ class _Splitter:
                         self._number += 1
                         yield self._number, "not a JSON object"
                     brace = chunk.find(b"{", at)
+                    self._count_arrays(chunk[at : brace if brace >= 0 else None])
                     at = len(chunk) if brace < 0 else brace
                     continue
                 self._in_junk = False
@@ -69,13 +78,18 @@ class _Splitter:
                     self._in_junk = True
                     yield self._number, "a string does not end"
             else:
-                mark = _MARK.search(chunk, at)
-                if mark is None:
+                flat = _FLAT.match(chunk, at)
+                assert flat
+                at = flat.end() + 1
+                if at > len(chunk):
                     break
-                at = mark.end()
-                if mark[0] == b'"':
+                mark = chunk[at - 1]
+                self._brackets += mark != _QUOTE
+                if self._brackets > MAX_ELEMENTS or self._depth > MAX_DEPTH:
+                    yield self._too_complex()
+                elif mark == _QUOTE:  # of a string that goes on in the next chunk, or is broken
                     self._in_string = True
-                elif mark[0] in b"{[":
+                elif mark in _OPENING:
                     self._depth += 1
                 else:
                     self._depth -= 1
@@ -85,11 +99,14 @@ class _Splitter:
                         self._reset()
         if self._depth:
             self._keep(chunk[start:])
+            self._quotes += chunk.count(b'"', start)
+            if self._quotes > 2 * MAX_ELEMENTS:
+                yield self._too_complex()
 
     def finish(self, *, empty: bool) -> Iterator[tuple[int, str]]:
         if self._depth:
             yield self._number, "the file ends in the middle of it"
-        elif self._arrays or empty:
+        elif self._arrays > 0 or empty:
             yield self._number + 1, "the file ends without the end of its array"
 
     def _skip_string(self, chunk: bytes, at: int) -> int:
@@ -107,8 +124,16 @@ class _Splitter:
         elif chunk[at] == _BACKSLASH and at + 1 == len(chunk):
             self._escaped = True
         else:
-            self._in_string, self._depth = False, 0
+            self._depth = 0
         return at + 1
+
+    def _too_complex(self) -> tuple[int, str]:
+        self._reset()
+        self._in_junk = self._in_bad_line = True
+        return self._number, "too many brackets or strings"
+
+    def _count_arrays(self, between: bytes) -> None:
+        self._arrays += between.count(b"[") - between.count(b"]")
 
     def _keep(self, part: bytes) -> None:
         self._size += len(part)
@@ -123,5 +148,6 @@ class _Splitter:
         return b"".join(self._parts)
 
     def _reset(self) -> None:
-        self._depth = self._size = 0
+        self._depth = self._size = self._brackets = self._quotes = 0
+        self._in_string = self._escaped = False
         self._parts = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import zlib
 from typing import TYPE_CHECKING, BinaryIO
 
 from .limits import MAX_BARREN, MAX_DICTIONARY, MAX_RECORD, Unreadable, megabytes
@@ -67,7 +68,7 @@ def head(path: Path, count: int = 4096) -> bytes:
             content += chunk
             if len(content) >= count:
                 break
-    except (OSError, EOFError, ValueError, lzma.LZMAError, Unreadable):
+    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, Unreadable):
         pass  # whoever reads the file will say so
     return content[:count]
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .values import Options, Record
 
 _CHUNK = 1 << 20  # bytes
+_PIECE = 1 << 14
 #: Places to look for a sound record after a broken one.
 _TRIES = 1000
 _CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\n]*)?\r\n")
@@ -68,11 +69,33 @@ def _pages(file: IO[bytes], label: str, where: str = "") -> Iterator[Record]:
                 tries = 0
                 if page is not None:
                     yield page
+            if compressed and tries <= 1 and _is_cut(file, last):
+                yield Problem(Origin(label, f"{where}byte {last}"), "the file ends in the middle of it")
             return
         except (OSError, ValueError, Unreadable) as error:
             if tries <= 1:
                 yield Problem(Origin(label, f"{where}byte {last}"), f"broken: {error}")
         start = _next_record(file, last + 1, compressed=compressed)
+
+
+def _is_cut(file: IO[bytes], start: int) -> bool:
+    """Whether the gzip members from *start* to the end of the file are not whole, which the iterator ignores."""
+    file.seek(start)
+    decoder = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    size = 0
+    while waiting := file.read(_PIECE):
+        size += len(waiting)
+        if size > MAX_RECORD:  # a file that is one member: too much to read twice
+            return False
+        while waiting:
+            if decoder.eof:
+                decoder = zlib.decompressobj(16 + zlib.MAX_WBITS)
+            try:
+                decoder.decompress(waiting, _CHUNK)
+            except zlib.error:
+                return True
+            waiting = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
+    return not decoder.eof
 
 
 def _next_record(file: IO[bytes], start: int, *, compressed: bool) -> int | None:

@@ -1,0 +1,138 @@
+"""The HTTP cache of a real crawl: pages decoded, everything else left out, nothing unpickled."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_neardup.audit.sources import SourceUnavailable
+from scrapy_neardup.audit.sources.cache import parse_meta
+from scrapy_neardup.audit.sources.limits import Unreadable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DBM = "scrapy.extensions.httpcache.DbmCacheStorage"
+
+
+def check(contents: Any, site: Any, html: Any) -> None:
+    bodies = {page.url.removeprefix(site.url): page.body for page in contents.pages}
+    assert bodies == {
+        "/plain": html(1),
+        "/gzip": html(2),
+        "/brotli": html(3),
+        "/target": html(4),
+        "/latin": "<html>café</html>".encode("latin-1"),
+    }
+    reasons = Counter(skipped.reason for skipped in contents.skipped)
+    assert reasons == {"redirect": 1, "error": 1, "not_html": 1, "robots": 1, "empty": 1}
+    assert not contents.problems
+    assert all(abs(page.fetched - time.time()) < 100 for page in contents.pages)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+async def test_cache_of_a_crawl(compressed: bool, crawl: Any, site: Any, html: Any, read: Any) -> None:
+    cache = await crawl(HTTPCACHE_GZIP=compressed)
+    check(read(cache), site, html)
+    check(read(cache / "visit"), site, html)
+    check(read(cache.parent), site, html)
+    assert read(cache).records == read(cache).records
+
+
+async def test_dbm_cache_is_read_on_the_users_word_only(crawl: Any, site: Any, html: Any, read: Any) -> None:
+    cache = await crawl(HTTPCACHE_STORAGE=DBM, HTTPCACHE_DBM_MODULE="dbm.dumb")
+    database = cache / "visit.db"
+    database.touch()  # dbm.dumb appends suffixes of its own
+    with pytest.raises(SourceUnavailable, match="--trust-pickle"):
+        read(database)
+    check(read(database, trust_pickle=True), site, html)
+
+
+class Payload:
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.marker),)
+
+
+@pytest.mark.parametrize("plain_meta", [True, False])
+async def test_pickles_are_not_executed(
+    plain_meta: bool, crawl: Any, site: Any, html: Any, read: Any, tmp_path: Path
+) -> None:
+    cache, marker = await crawl(), tmp_path / "executed"
+    for name in ("pickled_meta", "response_data"):
+        for path in cache.rglob(name):
+            path.write_bytes(pickle.dumps(Payload(marker)))
+    if plain_meta:
+        check(read(cache), site, html)
+    else:
+        for path in cache.rglob("meta"):
+            path.unlink()
+        contents = read(cache)
+        assert not contents.pages
+        assert all("--trust-pickle" in problem.reason for problem in contents.problems)
+    assert not marker.exists()
+    # The payload is no dud.
+    pickle.loads(pickle.dumps(Payload(marker)))
+    assert marker.exists()
+
+
+async def test_pickled_meta_is_read_if_trusted(crawl: Any, site: Any, html: Any, read: Any) -> None:
+    cache = await crawl()
+    for path in cache.rglob("meta"):
+        path.unlink()
+    check(read(cache, trust_pickle=True), site, html)
+
+
+async def test_entry_that_a_kill_left_unfinished(crawl: Any, read: Any) -> None:
+    cache = await crawl()
+    before = len(read(cache).pages)
+    page = next(page for page in read(cache).pages if page.url.endswith("/plain"))
+    entry = cache / page.origin.place
+    (entry / "request_body").unlink()
+    contents = read(cache)
+    assert len(contents.pages) == before - 1
+    assert [(problem.origin, "ended" in problem.reason) for problem in contents.problems] == [
+        (page.origin, True)
+    ]
+    (entry / "response_body").unlink()
+    assert read(cache).problems[0].reason == "response_body is missing"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"__import__('os').mkdir('executed')",
+        b"{'url': __import__('os')}",
+        b"{'a': " * 3000 + b"1" + b"}" * 3000,
+        b"(" * 60_000,
+        b"{'status': " + b"-" * 60_000 + b"1}",
+        b"{'status': 1" + b"0" * 60_000 + b"}",
+        b"{'url': 'x" + b"\\" * 60_001,
+        b"\xff",
+    ],
+)
+def test_meta_is_a_flat_dictionary_or_refused(content: bytes) -> None:
+    started = time.perf_counter()
+    with pytest.raises((Unreadable, ValueError)):
+        parse_meta(content)
+    assert time.perf_counter() - started < 1
+
+
+def test_meta_as_scrapy_writes_it() -> None:
+    meta = {
+        "url": "http://a/'\"\\\n{é",
+        "method": "GET",
+        "status": 200,
+        "response_url": 'it\'s "x"',
+        "timestamp": 1714979289.123e-5,
+    }
+    assert parse_meta(repr(meta).encode()) == meta

@@ -1,0 +1,223 @@
+"""Feeds as Scrapy's own exporters write them, and what becomes of broken records."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import json
+import lzma
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
+
+from scrapy_neardup.audit.sources import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+EXPORTERS = {"jl": JsonLinesItemExporter, "json": JsonItemExporter, "csv": CsvItemExporter}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": lambda data: data,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".bz2": bz2.compress,
+}
+AWKWARD = 'Line one\nline "two", with {braces} and [brackets] \\ and a backslash: café \U0001f600'
+
+
+def export(path: Path, kind: str, items: list[dict[str, Any]], **options: Any) -> None:
+    with path.open("wb") as file:
+        exporter = EXPORTERS[kind](file, **options)
+        exporter.start_exporting()
+        for item in items:
+            exporter.export_item(item)
+        exporter.finish_exporting()
+
+
+def items(text: Callable[..., str], count: int = 3) -> list[dict[str, Any]]:
+    return [
+        {"url": f"http://a.example/{n}", "title": f"T{n}", "text": f"{text(n)} {AWKWARD}"}
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+@pytest.mark.parametrize("kind", EXPORTERS)
+def test_scrapy_feed(kind: str, packer: str, tmp_path: Path, read: Any, text: Any) -> None:
+    plain = tmp_path / "plain"
+    export(plain, kind, items(text))
+    path = tmp_path / f"feed.{kind}{packer}"
+    path.write_bytes(PACKERS[packer](plain.read_bytes()))
+    contents = read(path)
+    assert not contents.problems
+    assert contents.urls == [item["url"] for item in items(text)]
+    assert contents.texts == [item["text"] for item in items(text)]
+    assert {page.body for page in contents.pages} == {None}
+
+
+@pytest.mark.parametrize("indent", [0, 4])
+def test_indented_feed(indent: int, tmp_path: Path, read: Any, text: Any) -> None:
+    export(tmp_path / "feed.json", "json", items(text), indent=indent, encoding="utf-8")
+    assert read(tmp_path / "feed.json").texts == [item["text"] for item in items(text)]
+
+
+def test_json_feed_that_a_second_crawl_appended_to(tmp_path: Path, read: Any, text: Any) -> None:
+    export(tmp_path / "one.json", "json", items(text))
+    twice = tmp_path / "twice.json"
+    twice.write_bytes((tmp_path / "one.json").read_bytes() * 2)
+    assert len(read(twice).pages) == 6
+    killed = tmp_path / "one.json"
+    killed.write_bytes(killed.read_bytes()[:-80] + b"\n" + killed.read_bytes())
+    contents = read(killed)
+    assert (len(contents.pages), len(contents.problems)) == (5, 2)  # the item, and its array
+
+
+def test_batches_by_pattern_are_in_order(tmp_path: Path, read: Any, text: Any) -> None:
+    for number in (2, 0, 1):
+        export(tmp_path / f"batch-{number}.jl", "jl", [{"url": f"u{number}", "text": text(number)}])
+    assert read(str(tmp_path / "batch-*.jl")).urls == ["u0", "u1", "u2"]
+    assert read(tmp_path).urls == ["u0", "u1", "u2"]
+
+
+def test_custom_and_nested_fields(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_text(json.dumps({"text": "wrong", "article": {"words": "right"}, "where": "u"}) + "\n")
+    contents = read(path, text_field="article.words", url_field="where")
+    assert (contents.texts, contents.urls) == (["right"], ["u"])
+
+
+@pytest.mark.parametrize(
+    "name", ["text", "body", "content", "articleBody", "article_body", "maintext", "Text", "extracted_text"]
+)
+def test_text_field_is_guessed(name: str, tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_text(json.dumps({"title": "no", name: "yes", "link": ["u"]}) + "\n")
+    assert (read(path).texts, read(path).urls) == (["yes"], ["u"])
+
+
+def test_fields_as_item_loaders_leave_them(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_text(
+        json.dumps({"url": ["u"], "text": ["one", "two"], "crawled_at": ["2024-05-06T07:08:09Z"]})
+    )
+    (page,) = read(path).pages
+    assert (page.url, page.text, page.fetched) == ("u", "one\ntwo", 1714979289.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "is_html"),
+    [
+        ("html", "no tags at all", True),
+        ("content", "<p>One paragraph.</p><p>And another.</p>", True),
+        ("text", "<!DOCTYPE html><title>x</title>words", True),
+        ("text", "Close a paragraph with </p>, a list with </ul>.", False),
+        ("text", "a < b, and b > c", False),
+        ("body", "Intro <b>bold</b>, <i>slanted</i>, <a href='/'>linked</a>.", True),
+    ],
+)
+def test_html_is_told_from_text(name: str, content: str, is_html: bool, tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_text(json.dumps({"url": "u", name: content}))
+    (page,) = read(path).pages
+    expected = (None, content.encode(), "text/html; charset=utf-8") if is_html else (content, None, None)
+    assert (page.text, page.body, page.content_type) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (1714979289, 1714979289),
+        (1714979289123, 1714979289.123),
+        ("1714979289", 1714979289),
+        ("2024-05-06 07:08:09", 1714979289),
+        ("2024-05-06T09:08:09+02:00", 1714979289),
+        ("yesterday", None),
+        (-5, None),
+        (True, None),
+        ("nan", None),
+        ("1e999", None),
+    ],
+)
+def test_time_of_download(value: Any, seconds: float | None, tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_text(json.dumps({"url": "u", "text": "t", "timestamp": value}))
+    assert read(path).pages[0].fetched == seconds
+
+
+def test_broken_lines_are_told_and_skipped(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.jl"
+    good = b'{"url": "u", "text": "t"}\n'
+    bad = [b"{broken\n", b"[1, 2]\n", b'{"url": "u", "text": 5}\n', b"\xff\xfe\n", b"[" * 100_000 + b"\n"]
+    path.write_bytes(good.join([b"", *bad, b"\n"]))
+    contents = read(path)
+    assert len(contents.pages) == len(bad) + 1
+    assert [problem.origin for problem in contents.problems] == [
+        Origin(str(path), f"line {2 * number}") for number in range(1, len(bad) + 1)
+    ]
+    assert "--text-field; the fields are url, text" in contents.problems[2].reason
+
+
+def test_broken_items_of_an_array_are_told_and_skipped(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.json"
+    good = '{"url": "u", "text": "t"}'
+    path.write_text(
+        f'[{good},\n{{"url": nothing}},\n{good},\n{{"url": "cut\n{good},\n17, {good}, {{"a": [1}}, 2]'
+    )
+    contents = read(path)
+    assert len(contents.pages) == 4
+    assert [problem.origin.place for problem in contents.problems] == [
+        "item 2",
+        "item 4",
+        "item 6",
+        "item 8",
+        "item 9",
+    ]
+
+
+def test_lone_surrogates_become_replacement_characters(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_text(r'{"url": "u\udc00", "text": "a\ud800b\ud83d\ude00"}')
+    (page,) = read(path).pages
+    assert (page.url, page.text) == ("u\ufffd", "a\ufffdb\U0001f600")
+
+
+def test_byte_order_mark(tmp_path: Path, read: Any) -> None:
+    for name, content in {
+        "a.csv": "url,text\nu,t\n",
+        "a.jl": '{"url":"u","text":"t"}',
+        "a.json": '[{"text":"t"}]',
+    }.items():
+        (tmp_path / name).write_text(content, encoding="utf-8-sig")
+        assert read(tmp_path / name).texts == ["t"]
+
+
+def test_document_without_url_has_its_origin_for_one(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_text('{"text": "a"}\n{"text": "b"}\n')
+    assert read(path).urls == [f"{path}, line 1", f"{path}, line 2"]
+
+
+def test_damaged_rows_of_a_table(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.csv"
+    path.write_text('url,text\nu1,t1\nu2\nu3,"open\nu4,"t4"\nu5,t5\nu6,t6,more\n\nu7,"two\nlines"\n')
+    contents = read(path)
+    assert contents.urls == ["u1", "u5", "u7"]
+    assert contents.texts[-1] == "two\nlines"
+    assert len(contents.problems) == 3
+
+
+def test_limit_of_the_csv_module_is_left_as_it_was(tmp_path: Path, read: Any) -> None:
+    before = csv.field_size_limit()
+    path = tmp_path / "feed.csv"
+    path.write_text(f"url,text\nu,{'x' * (before + 1)}\n")
+    assert len(read(path).pages[0].text) == before + 1
+    assert csv.field_size_limit() == before
+
+
+def test_semicolons(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.csv"
+    path.write_text("url;text\nu;a, b\n")
+    assert read(path).texts == ["a, b"]

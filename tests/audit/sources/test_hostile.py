@@ -1,0 +1,187 @@
+"""Bombs cost neither much memory nor much time, and what is beside them is read."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import time
+import tracemalloc
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_neardup.audit.sources import limits, open_sources, opening
+
+from .archives import http, record, write_warc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ITEM = b'{"url": "u", "text": "t"}'
+#: Bytes that one record may need while it is read, and the buffers around it.
+MEMORY = 3 * limits.MAX_RECORD
+
+
+def repeated(pack: Any, unit: bytes, count: int, before: bytes = b"", after: bytes = b"") -> bytes:
+    """Compress before, *count* times *unit*, after, without making them."""
+    compressor = pack()
+    parts = [compressor.compress(before), *(compressor.compress(unit) for _ in range(count))]
+    return b"".join((*parts, compressor.compress(after), compressor.flush()))
+
+
+def gzip_compressor() -> Any:
+    import zlib
+
+    return zlib.compressobj(9, wbits=31)
+
+
+ZEROS = b"\x00" * (1 << 20)
+
+
+@pytest.fixture
+def bounded() -> Iterator[None]:
+    """Fail a test that takes too much memory or time."""
+    tracemalloc.start()
+    started = time.process_time()  # other processes do not count
+    yield
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < MEMORY
+    assert time.process_time() - started < 20
+
+
+def long_line(path: Path, pack: Any) -> None:
+    path.write_bytes(repeated(pack, ZEROS, 100, ITEM + b"\n", b"\n" + ITEM + b"\n"))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"), [("gz", gzip_compressor), ("bz2", bz2.BZ2Compressor), ("xz", lzma.LZMACompressor)]
+)
+def test_line_over_the_limit_is_passed_over(suffix: str, pack: Any, tmp_path: Path, bounded: None) -> None:
+    path = tmp_path / f"feed.jl.{suffix}"
+    long_line(path, pack)
+    first, problem, last = open_sources([path])
+    assert (first.url, last.url, problem.reason) == ("u", "u", "longer than 64 MiB")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("feed.jl.gz", ZEROS),
+        ("feed.csv.gz", b'"' * (1 << 20)),
+        ("feed.json.gz", b"{" * (1 << 20)),
+        ("feed.json.gz", b'["' * (1 << 19)),
+        ("feed.json.gz", b'""' * (1 << 19)),
+        ("page.html.gz", ZEROS),
+        ("a.warc.gz", ZEROS),
+    ],
+)
+def test_gzip_bomb_of_a_gigabyte(name: str, unit: bytes, tmp_path: Path, bounded: None) -> None:
+    path = tmp_path / name
+    first = {"warc": b"WARC/1.0\r\n", "json": b'{"a": '}.get(name.split(".")[1], ITEM + b"\n")
+    path.write_bytes(repeated(gzip_compressor, unit, 1024, first))
+    assert path.stat().st_size < 3 << 20
+    problems = [each for each in open_sources([path]) if hasattr(each, "reason")]
+    assert 1 <= len(problems) <= 3
+
+
+def test_compressed_bodies_of_a_gigabyte(tmp_path: Path, bounded: None) -> None:
+    bomb = repeated(gzip_compressor, ZEROS, 1024)
+    path = tmp_path / "a.warc.gz"
+    write_warc(
+        path,
+        [
+            record("response", "http://a/", http(bomb, Content_Encoding="gzip")),
+            record("response", "http://b/", http(b"<html>")),
+        ],
+    )
+    problem, page = open_sources([path])
+    assert "more than 64 MiB" in problem.reason  # type: ignore[union-attr]
+    assert page.url == "http://b/"  # type: ignore[union-attr]
+
+
+def test_record_of_a_web_archive_over_the_limit(tmp_path: Path, html: Any, bounded: None) -> None:
+    size = 200 << 20
+    head = record("response", "http://a/", b"", length=size)[:-4]
+    path = tmp_path / "a.warc.gz"
+    bomb = repeated(gzip_compressor, ZEROS, size >> 20, head, b"\r\n\r\n")
+    path.write_bytes(bomb + gzip.compress(record("response", "http://b/", http(html(1)))))
+    problem, page = open_sources([path])
+    assert (problem.reason, page.url) == ("more than 64 MiB", "http://b/")  # type: ignore[union-attr]
+
+
+def test_xz_file_that_asks_for_gigabytes(tmp_path: Path, bounded: None, read: Any) -> None:
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 30}]
+    path = tmp_path / "feed.jl.xz"
+    path.write_bytes(lzma.compress(ITEM, filters=[{**filters[0], "dict_size": 1 << 20}]))
+    assert len(read(path).pages) == 1
+    data = bytearray(path.read_bytes())
+    data[12:24] = block_header(dictionary=36)  # 1 GiB
+    path.write_bytes(data)
+    assert "emory" in read(path).problems[0].reason
+
+
+def block_header(dictionary: int) -> bytes:
+    """The header of an xz block with one LZMA2 filter (The .xz File Format, section 3.1)."""
+    import zlib
+
+    header = bytes([2, 0, 0x21, 1, dictionary, 0, 0, 0])
+    return header + zlib.crc32(header).to_bytes(4, "little")
+
+
+@pytest.mark.parametrize("inner", [b"[],", b"{},", b"1,", b'"",'])
+def test_record_of_too_many_elements(inner: bytes, tmp_path: Path, read: Any, bounded: None) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_bytes(b'{"text": [' + inner * 3_000_000 + b"0]}\n" + ITEM)
+    contents = read(path)
+    assert len(contents.pages) == 1
+    assert "more than 2000000 elements" in contents.problems[0].reason
+
+
+def test_endless_broken_records(tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "MAX_PROBLEMS", 10)
+    path = tmp_path / "feed.jl"
+    path.write_bytes(b"x\n" * 9 + ITEM + b"\n" + b"x\n" * 100)
+    contents = read(path)
+    assert (len(contents.pages), len(contents.problems)) == (1, 9 + 10 + 1)
+    assert contents.problems[-1].reason == "10 broken records in a row: the rest is left out"
+
+
+def test_archive_of_nothing_but_beginnings(tmp_path: Path, read: Any, bounded: None) -> None:
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(b"\x1f\x8b\x08" * (1 << 20))
+    assert len(read(path).problems) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.jl",
+        "a.json",
+        "a.csv",
+        "a.html",
+        "a.warc",
+        "a.warc.gz",
+        "a.wacz",
+        "a.parquet",
+        "a.jl.xz",
+        "a.jl.gz",
+        "a.jl.bz2",
+    ],
+)
+@pytest.mark.parametrize(
+    "prefix", [b"", b"\x1f\x8b\x08\x00", b"BZh9", b"\xfd7zXZ\x00", b"PAR1", b"WARC/1.0\r\n", b"PK\x03\x04"]
+)
+def test_noise(name: str, prefix: bytes, tmp_path: Path, read: Any) -> None:
+    path = tmp_path / name
+    path.write_bytes(prefix + random_bytes(20_000))
+    contents = read(path)
+    assert len(contents.pages) <= 1  # HTML is whatever is called so
+
+
+def random_bytes(count: int) -> bytes:
+    import random
+
+    return random.Random(7).randbytes(count)

@@ -1,0 +1,170 @@
+"""Kinds are told by content and name, several sources make one stream in a stable order, errors name the remedy."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_neardup.audit.sources import Source, SourceUnavailable, find_sources, opening
+
+from .archives import http, record, write_wacz, write_warc
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ITEM = b'{"url": "u", "text": "t"}'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("a.jl", ITEM, "json lines"),
+        ("A.JSONL.GZ", gzip.compress(ITEM), "json lines"),
+        ("a.jsonlines", b"", "json lines"),
+        ("a.jl", b"[" + ITEM + b"]", "json"),
+        ("a.json", ITEM, "json"),
+        ("a.json", b"\xef\xbb\xbf [" + ITEM + b"]", "json"),
+        ("items", ITEM, "json"),
+        ("items", gzip.compress(ITEM), "json"),
+        ("a.csv", b"url,text\n", "csv"),
+        ("a.dat", b"PAR1....", "parquet"),
+        ("a.dat", gzip.compress(b"WARC/1.0\r\n"), "warc"),
+        ("a.warc.gz", gzip.compress(b"x")[:5], "warc"),
+        ("a.wacz", b"PK\x03\x04", "wacz"),
+        ("a.htm", b"words", "html"),
+        ("page?id=5", b"\n<!doctype html><p>words", "html"),
+        ("a.html", b"WARC/1.0\r\n", "warc"),
+    ],
+)
+def test_kind_of_a_file(name: str, content: bytes, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert find_sources([path]) == [Source(path, kind)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.txt", b"words"), ("a.xml", b"<items/>"), ("a.zip", b"PK\x03\x04"), ("a", b"")]
+)
+def test_unknown_kind(name: str, content: bytes, tmp_path: Path, read: Any) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(SourceUnavailable, match=r"of no known kind: name feeds \(\.jl"):
+        read(path)
+
+
+def test_missing_sources(tmp_path: Path, read: Any) -> None:
+    with pytest.raises(SourceUnavailable, match="does not exist: check the path"):
+        read(tmp_path / "none.jl")
+    with pytest.raises(SourceUnavailable, match="check the pattern"):
+        read(str(tmp_path / "*.jl"))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SourceUnavailable, match="neither a file nor a directory"):
+        read(tmp_path / "pipe")
+
+
+def test_missing_extra(tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.warc"
+    path.write_bytes(b"WARC/1.0\r\n")
+    monkeypatch.setattr(opening, "find_spec", lambda name: None)
+    with pytest.raises(SourceUnavailable, match=r"pip install 'scrapy-neardup\[warc\]'"):
+        read(path)
+
+
+def fill(folder: Path, html: Any) -> None:
+    (folder / "sub/deep").mkdir(parents=True)
+    (folder / "b.html").write_bytes(html(1))
+    (folder / "a.html.gz").write_bytes(gzip.compress(html(2)))
+    (folder / "empty.html").write_bytes(b" \n")
+    (folder / "sub/z.jl").write_bytes(ITEM)
+    (folder / "sub/deep/page?x=1").write_bytes(html(3))
+    (folder / "style.css").write_bytes(b"p { color: red }")
+    (folder / "package.json").write_bytes(b'{"name": "x"}')
+    write_warc(folder / "sub/c.warc.gz", [record("response", "http://a/", http(html(4)))])
+    write_wacz(folder / "d.wacz", one=[record("response", "http://b/", http(html(5)))])
+
+
+def test_folder(tmp_path: Path, html: Any, read: Any) -> None:
+    folder = tmp_path / "pages"
+    fill(folder, html)
+    contents = read(folder)
+    uri = folder.as_uri()
+    assert contents.urls == [
+        f"{uri}/a.html.gz", f"{uri}/b.html", "http://b/", "http://a/", "u", f"{uri}/sub/deep/page%3Fx%3D1",
+    ]  # fmt: skip
+    assert [(skipped.origin.path, skipped.reason) for skipped in contents.skipped] == [
+        (f"{folder}/empty.html", "empty"),
+        (f"{folder}/package.json", "other_file"),
+        (f"{folder}/style.css", "other_file"),
+    ]
+    assert not contents.problems
+
+
+def test_order_does_not_depend_on_the_file_system(
+    tmp_path: Path, html: Any, read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "pages", html)
+    expected = read(tmp_path / "pages").records
+    scandir = os.scandir
+
+    class Shuffled:
+        def __init__(self, path: Any) -> None:
+            with scandir(path) as entries:
+                self.entries = list(entries)
+            random.Random(5).shuffle(self.entries)
+
+        def __enter__(self) -> Any:
+            return iter(self.entries)
+
+        def __exit__(self, *args: object) -> None:
+            pass
+
+        def __iter__(self) -> Any:
+            return iter(self.entries)
+
+        def __next__(self) -> Any:
+            if not self.entries:
+                raise StopIteration
+            return self.entries.pop()
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(os, "scandir", Shuffled)
+    assert read(tmp_path / "pages").records == expected
+
+
+def test_several_sources_are_read_in_their_order_and_once(tmp_path: Path, read: Any) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jl").write_text(json.dumps({"url": name, "text": name}))
+    (tmp_path / "c.jl").symlink_to(tmp_path / "a.jl")
+    a, b, c = (tmp_path / f"{name}.jl" for name in "abc")
+    assert read(b, a, c, tmp_path / ".." / tmp_path.name / "b.jl").urls == ["b", "a"]
+
+
+def test_saved_page_keeps_its_url(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "a.html"
+    path.write_bytes(b"<!DOCTYPE html>\n<!-- saved from url=(0019)https://a.example/x -->\n<html>words")
+    assert read(path).urls == ["https://a.example/x"]
+
+
+def test_file_that_vanishes_is_a_problem(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "a.jl"
+    path.write_bytes(ITEM)
+    from scrapy_neardup.audit.sources import open_sources
+
+    records = open_sources([path])
+    path.unlink()
+    assert "No such file" in next(records).reason  # type: ignore[union-attr]
+
+
+def test_link_to_a_directory_is_not_followed(tmp_path: Path, html: Any, read: Any) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "a.html").write_bytes(html(1))
+    (folder / "loop").symlink_to(folder)
+    assert len(read(folder).pages) == 1

@@ -1,0 +1,136 @@
+"""Every kind of file, cut at every tenth byte: nothing raises, what precedes the cut is there, the cut is told."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import shutil
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from .archives import http, record, write_wacz
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNT = 5
+
+
+class File(NamedTuple):
+    """A file of `COUNT` documents."""
+
+    path: Path
+    #: How much of the file each document needs; all of it where that is not known.
+    ends: list[int]
+    #: Sizes to which the file can be cut without a trace, since a document ends there.
+    traceless: set[int]
+
+
+def make(folder: Path, text: Any, html: Any) -> dict[str, File]:
+    lines = [json.dumps({"url": f"u{n}", "text": text(n, 12)}).encode() + b"\n" for n in range(COUNT)]
+    rows = [b"url,text\r\n"] + [f"u{n},{text(n, 12)}\r\n".encode() for n in range(COUNT)]
+    responses = [record("response", f"u{n}", http(html(n, 12))) for n in range(COUNT)]
+    members = [gzip.compress(each, mtime=0) for each in responses]
+    array = [b"[\n", *[line.strip() + b",\n" for line in lines]]
+    array[-1] = array[-1][:-2] + b"\n]"
+    # With the bytes at its end that a document can do without, and how many of them are not missed.
+    contents: dict[str, tuple[list[bytes], int, int]] = {
+        "feed.jl": (lines, 1, 1),
+        "feed.json": (array, 2, -1),
+        "feed.csv": (rows, 2, 0),
+        "a.warc": (responses, 4, 4),
+        "a.warc.gz": (members, 8, 0),
+    }
+    files = {}
+    for name, (parts, spare, unmissed) in contents.items():
+        path = folder / name
+        path.write_bytes(b"".join(parts))
+        ends = [*accumulate(map(len, parts))]
+        traceless = {end - missing for end in ends for missing in range(unmissed + 1)}
+        files[name] = File(path, [end - spare for end in ends[-COUNT:]], traceless)
+    for suffix, pack in {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}.items():
+        (folder / f"feed.jl.{suffix}").write_bytes(pack(b"".join(lines)))
+    table = pa.table({"url": [f"u{n}" for n in range(COUNT)], "text": ["t"] * COUNT})
+    pq.write_table(table, folder / "a.parquet")
+    write_wacz(folder / "a.wacz", a=responses)
+    for path in folder.iterdir():
+        files.setdefault(path.name, File(path, [path.stat().st_size] * COUNT, set()))
+    for name in ("feed.jl", "feed.csv", "feed.jl.gz", "feed.jl.xz", "feed.jl.bz2", "a.warc", "a.warc.gz"):
+        files[name].traceless.add(0)
+    return files
+
+
+NAMES = [
+    "feed.jl", "feed.json", "feed.csv", "feed.jl.gz", "feed.jl.xz", "feed.jl.bz2", "a.warc", "a.warc.gz", "a.wacz",
+    "a.parquet",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_file_cut_at_every_tenth_byte(name: str, tmp_path: Path, text: Any, html: Any, read: Any) -> None:
+    source = tmp_path / "whole"
+    source.mkdir()
+    path, ends, traceless = make(source, text, html)[name]
+    whole, expected = path.read_bytes(), read(path)
+    assert len(expected.pages) == COUNT
+    assert not expected.problems
+    wanted = [(page.url, page.text, page.body) for page in expected.pages]
+    cut = tmp_path / name
+    for size in range(0, len(whole), 10):
+        cut.write_bytes(whole[:size])
+        contents = read(cut)
+        found = [(page.url, page.text, page.body) for page in contents.pages]
+        least = sum(end <= size for end in ends)
+        assert found[:least] == wanted[:least]
+        if name == "feed.csv" and len(found) > least:  # of a row that was cut in its last field
+            assert wanted[least][1].startswith(found.pop()[1])
+        assert found == wanted[: len(found)]
+        assert bool(contents.problems) == (size not in traceless), size
+
+
+def test_warc_cut_at_every_byte_tells_unless_between_records(tmp_path: Path, html: Any, read: Any) -> None:
+    path = tmp_path / "a.warc"
+    responses = [record("response", f"u{n}", http(html(n, 2))) for n in range(2)]
+    first = len(responses[0])
+    for size in range(1, sum(map(len, responses))):
+        path.write_bytes(b"".join(responses)[:size])
+        contents = read(path)
+        # The four bytes after a record are no part of it.
+        whole = (size >= first - 4) + (size >= first + len(responses[1]) - 4)
+        assert len(contents.pages) == whole, size
+        partly = size < first - 4 or first < size < first + len(responses[1]) - 4
+        assert bool(contents.problems) == partly, size
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+async def test_cache_with_files_cut_at_every_tenth_byte(
+    compressed: bool, crawl: Any, site: Any, html: Any, read: Any
+) -> None:
+    for path in ("/brotli", "/moved", "/missing", "/image", "/latin"):
+        del site.pages[path]
+    cache = await crawl(HTTPCACHE_GZIP=compressed)
+    intact = read(cache)
+    assert len(intact.pages) == 2
+    for page in intact.pages:
+        entry = cache / page.origin.place
+        for path in sorted(entry.iterdir()):
+            whole = path.read_bytes()
+            for size in range(0, len(whole), 10):
+                path.write_bytes(whole[:size])
+                contents = read(cache)
+                others = [other for other in intact.pages if other != page]
+                assert [other for other in contents.pages if other.origin != page.origin] == others
+                if path.name in ("meta", "response_body"):
+                    assert page.url not in contents.urls
+                    assert len(contents.problems) == 1
+                elif path.name != "response_headers":  # nothing else is looked at
+                    assert contents.pages == intact.pages
+            path.write_bytes(whole)
+    shutil.rmtree(entry)
+    assert len(read(cache).pages) == 1

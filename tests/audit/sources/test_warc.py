@@ -1,0 +1,190 @@
+"""Web archives: pages and revisits come out, chunks and encodings undone, and broken records do not end a file."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.audit.sources import Revisit
+
+from .archives import http, record, write_wacz, write_warc
+
+SAMPLES = Path(os.environ.get("NEARDUP_DATA", Path(__file__).parents[4] / "shared/data")) / "warc_samples"
+
+
+def pages(html: Any, count: int = 6) -> list[bytes]:
+    return [
+        record("response", f"http://a/{n}", http(html(n)), WARC_Payload_Digest=f"sha1:{n}")
+        for n in range(count)
+    ]
+
+
+@pytest.fixture(params=["a.warc", "a.warc.gz"])
+def path(request: Any, tmp_path: Path) -> Path:
+    return tmp_path / request.param
+
+
+def test_responses(path: Path, html: Any, read: Any) -> None:
+    write_warc(
+        path,
+        [
+            record("warcinfo", "", b"software: test\r\n", Content_Type="application/warc-fields"),
+            record(
+                "request",
+                "http://a/0",
+                b"GET / HTTP/1.1\r\n\r\n",
+                Content_Type="application/http; msgtype=request",
+            ),
+            *pages(html, 2),
+            record("response", "dns:a", b"20240506\n1.2.3.4", Content_Type="text/dns"),
+            record("response", "http://a/old", http(b"<html>", "301 Moved")),
+            record("response", "http://a/gone", http(b"<html>", "410 Gone")),
+            record("response", "http://a/logo", http(b"\x89PNG", Content_Type="image/png")),
+            record("response", "http://a/robots.txt", http(b"User-agent: *")),
+            record("metadata", "http://a/0", b"{}", Content_Type="application/json"),
+        ],
+    )
+    contents = read(path)
+    assert contents.urls == ["http://a/0", "http://a/1"]
+    first = contents.pages[0]
+    assert (first.body, first.content_type, first.digest) == (html(0), "text/html", "sha1:0")
+    assert (first.fetched, first.revisit_of) == (1714979289.0, None)
+    assert [skipped.reason for skipped in contents.skipped] == ["redirect", "error", "not_html", "robots"]
+    assert not contents.problems
+
+
+def chunked(body: bytes) -> bytes:
+    half = len(body) // 2
+    parts = (body[:half], body[half:], b"")
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+
+
+def test_transfer_and_content_encodings(path: Path, html: Any, read: Any) -> None:
+    packed = gzip.compress(html(0))
+    write_warc(
+        path,
+        [
+            record("response", "http://a/0", http(chunked(html(0)), Transfer_Encoding="chunked")),
+            record("response", "http://a/1", http(html(0), Transfer_Encoding="chunked")),
+            record("response", "http://a/2", http(packed, Content_Encoding="gzip")),
+            record("response", "http://a/3", http(html(0), Content_Encoding="gzip")),
+            record(
+                "response",
+                "http://a/4",
+                http(chunked(packed), Content_Encoding="gzip", Transfer_Encoding="Chunked"),
+            ),
+            record("response", "<http://a/5>", http(html(0), Content_Type="", X_Other="\u20ac")),
+        ],
+    )
+    contents = read(path)
+    assert [page.body for page in contents.pages] == [html(0)] * 6
+    assert contents.urls == [f"http://a/{n}" for n in range(6)]
+
+
+def test_revisits_say_what_they_repeat(path: Path, html: Any, read: Any) -> None:
+    same = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest"
+    unmodified = "http://netpreserve.org/warc/1.0/revisit/server-not-modified"
+    write_warc(
+        path,
+        [
+            *pages(html, 1),
+            record("revisit", "http://b/0", http(b""), WARC_Profile=same, WARC_Payload_Digest="sha1:0"),
+            record("revisit", "http://b/1", b"", WARC_Profile=same, WARC_Refers_To_Target_URI="http://a/0"),
+            record("revisit", "http://a/0", http(b"", "304 Not Modified"), WARC_Profile=unmodified),
+            record(
+                "revisit", "http://b/2", http(b"", Content_Type="image/png"), WARC_Payload_Digest="sha1:9"
+            ),
+            record("revisit", "http://b/robots.txt", http(b""), WARC_Payload_Digest="sha1:8"),
+            record("revisit", "http://b/3", b"", WARC_Profile=same),
+        ],
+    )
+    contents = read(path)
+    assert [(page.url, page.revisit_of) for page in contents.pages[1:]] == [
+        ("http://b/0", Revisit("sha1:0", None)),
+        ("http://b/1", Revisit(None, "http://a/0")),
+        ("http://a/0", Revisit(None, "http://a/0")),
+    ]
+    assert {(page.text, page.body) for page in contents.pages[1:]} == {(None, None)}
+    assert [skipped.reason for skipped in contents.skipped] == ["not_html", "robots"]
+    assert "what it is a revisit of" in contents.problems[0].reason
+
+
+DAMAGED = {
+    "length too large": record("response", "http://a/x", http(b"<html>"), length=200),
+    "length too small": record("response", "http://a/x", http(b"<html>" * 9), length=10),
+    "no length": record("response", "http://a/x", http(b"<html>")).replace(
+        b"Content-Length", b"Content-Langth"
+    ),
+    "negative length": record("response", "http://a/x", http(b"<html>"), length=-5),
+    "not a record": b"\x00junk" * 40 + b"\r\n\r\n",
+    "endless header": b"WARC/1.0\r\nX: " + b"x" * 100_000 + b"\r\n\r\n",
+    "no status": record("response", "http://a/x", b"Not HTTP\r\n\r\n<html>"),
+    "no url": record("response", "", http(b"<html>")),
+    "body cannot be decoded": record(
+        "response", "http://a/x", http(b"\x1f\x8b\x08xx", Content_Encoding="gzip")
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_reading_goes_on_behind_a_broken_record(damage: str, path: Path, html: Any, read: Any) -> None:
+    good = pages(html)
+    write_warc(path, [*good[:3], DAMAGED[damage], *good[3:]])
+    contents = read(path)
+    assert [url for url in contents.urls if url != "http://a/x"] == [f"http://a/{n}" for n in range(6)]
+    assert 1 <= len(contents.problems) <= 2
+
+
+def test_broken_gzip_members_are_passed_over(tmp_path: Path, html: Any, read: Any) -> None:
+    members = [gzip.compress(page, mtime=0) for page in pages(html)]
+    for number in (1, 2, 4):
+        middle = len(members[number]) // 2
+        members[number] = members[number][:middle] + b"\x00" * 20 + members[number][middle + 20 :]
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(b"".join(members))
+    contents = read(path)
+    assert contents.urls == ["http://a/0", "http://a/3", "http://a/5"]
+    assert contents.problems
+
+
+def test_wacz(tmp_path: Path, html: Any, read: Any) -> None:
+    path = tmp_path / "crawl.wacz"
+    write_wacz(path, b=pages(html)[2:], a=pages(html)[:2])
+    contents = read(path)
+    assert contents.urls == [f"http://a/{n}" for n in range(6)]
+    assert str(contents.pages[0].origin) == f"{path}, archive/a.warc.gz, byte 0"
+    write_wacz(path)
+    assert read(path).problems[0].reason == "no WARC file is in it"
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="optional data")
+@pytest.mark.parametrize(
+    ("name", "html_pages", "revisits", "omitted"),
+    [
+        ("aut_example", 94, 0, 167),
+        ("pywb_dupes", 1, 2, 9),
+        ("resiliparse_warcfile", 16, 0, 0),
+        ("ukwa_govuk_1", 32, 0, 30),
+        ("ukwa_govuk_2_revisit", 6, 26, 30),
+    ],
+)
+def test_files_of_several_crawlers(
+    name: str, html_pages: int, revisits: int, omitted: int, read: Any
+) -> None:
+    contents = read(SAMPLES / f"{name}.warc.gz")
+    kinds = Counter(page.revisit_of is None for page in contents.pages)
+    assert (kinds[True], kinds[False], len(contents.skipped)) == (html_pages, revisits, omitted)
+    assert not contents.problems
+    assert all(b"<" in page.body for page in contents.pages if page.revisit_of is None)
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="optional data")
+def test_revisits_of_one_crawl_refer_to_pages_of_the_one_before(read: Any) -> None:
+    contents = read(SAMPLES / "ukwa_govuk_1.warc.gz", SAMPLES / "ukwa_govuk_2_revisit.warc.gz")
+    digests = {page.digest for page in contents.pages if page.revisit_of is None}
+    assert {page.revisit_of.digest for page in contents.pages if page.revisit_of} <= digests
