@@ -50,7 +50,7 @@ def measure(form: Form) -> Iterator[Finding]:
             one_by_one.append(fresh(form, path, size, count, repeat, by_group=False))
             groups.append(fresh(form, path, size, count, repeat, by_group=True))
         shutil.rmtree(path)
-        note = f"{count:,} documents, each reserved and confirmed, all on disk at the end; folding and merging under way"
+        note = f"{count:,} documents, each reserved and confirmed; all on disk, folded and merged at the end"
         yield Finding(
             "adding while crawling",
             size,
@@ -132,10 +132,26 @@ def add_groups(index: Index, documents: Documents) -> Added:
 
 
 def finish(index: Index, longest: list[float], start: float, cpu: float, written: int) -> Added:
+    """Wait until all is on disk, folded and merged."""
     index.flush()
     if index.gauges()["forgotten"]:
         raise SystemExit("The index has forgotten documents because the disk did not keep up.")
+    tidy(index)
     return Added(time.perf_counter() - start, time.process_time() - cpu, longest, written_bytes() - written)
+
+
+def tidy(index: Index) -> None:
+    """Fold and merge what is due, and wait if the index's own thread does."""
+    while is_due(index):
+        for _ in index._writer.upkeep():  # type: ignore[attr-defined]
+            pass
+
+
+def is_due(index: Index) -> bool:
+    """Tell whether there is something to fold or to merge."""
+    with index.reading() as reader:  # type: ignore[attr-defined]
+        state = reader.state
+    return state.next - state.folded >= FOLD or len(due_for_merge(state.runs)) > 1
 
 
 def amplification(form: Form) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from scrapy_neardup import Detector, Fingerprinter
 from scrapy_neardup.index.maintenance import FOLD
 
 from . import inputs
+from .adding import tidy
 from .growth import exponent
 from .indexes import crawl_index
 from .measuring import REPEATS, Finding, Goal
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: One page in so many repeats the text of an earlier one.
 COPIES = 5
+#: Pages of which enough are new for the log to be folded once.
+STORED = FOLD * COPIES // (COPIES - 1) + 1000
 #: Stored pages for which the cost is computed.
 COMPUTED = 10**7
 
@@ -75,7 +78,7 @@ def one(form: Form, size: int, texts: Sequence[str], repeat: int) -> tuple[float
     try:
         with Detector.open(path) as detector:
             signing, signatures = sign(detector.fingerprinter, texts, repeat)
-            return signing, *store(detector, signatures, FOLD if form.quick else 2 * FOLD, repeat)
+            return signing, *store(detector, signatures, STORED * (1 if form.quick else 2), repeat)
     finally:
         shutil.rmtree(path)
 
@@ -103,8 +106,7 @@ def store(
         if verdict.reservation is not None:
             verdict.reservation.confirm()
     detector.flush()
-    for _ in detector.index._writer.upkeep():  # type: ignore[attr-defined]  # the last fold is theirs, too
-        pass
+    tidy(detector.index)
     rest = time.process_time() - cpu - lookups
     return lookups / count * 1000, rest / count * 1000
 
