@@ -14,7 +14,7 @@ _GAP = re.compile(rb"[\s,\[\]]*")
 _STRING = re.compile(rb'[^"\\\n]*(?:\\[^\n][^"\\\n]*)*')
 #: Whole strings, and what is between them.
 _FLAT = re.compile(rb'(?:[^"{}\[\]]+|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*")*')
-_BRACE, _QUOTE, _BACKSLASH = b'{"\\'
+_BRACE, _QUOTE, _BACKSLASH, _LINE_BREAK = b'{"\\\n'
 _OPENING = b"{["
 _BOM = b"\xef\xbb\xbf"
 
@@ -113,7 +113,7 @@ class _Splitter:
         """Go on within a string; at a line break, which cannot be there, the object is over."""
         if self._escaped:
             self._escaped = False
-            at += 1
+            at += chunk[at] != _LINE_BREAK
         string = _STRING.match(chunk, at)
         assert string
         at = string.end()

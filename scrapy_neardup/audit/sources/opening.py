@@ -9,6 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.index.directory import DATA
+
+from .fields import clean
 from .kinds import EXTRAS, KNOWN, READERS, is_in_folder, kind_of_directory, kind_of_file
 from .limits import MAX_PROBLEMS
 from .values import Options, Origin, Page, Problem, Skipped, SourceUnavailable
@@ -64,7 +67,8 @@ def read_source(source: Source, options: Options) -> Iterator[Record]:
     if source.kind == "folder":
         yield from _read_folder(source.path, options)
     else:
-        yield from _guarded(READERS[source.kind](source.path, str(source.path), options), str(source.path))
+        label = clean(str(source.path))
+        yield from _guarded(READERS[source.kind](source.path, label, options), label)
 
 
 def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
@@ -76,12 +80,12 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
                 kind = kind_of_file(path) if path.is_file() else None
                 wanted = is_in_folder(path, kind)
             except OSError as error:
-                yield Problem(Origin(str(path)), error.strerror or str(error))
+                yield Problem(Origin(clean(str(path))), error.strerror or str(error))
                 continue
             if kind is not None and wanted:
                 yield from read_source(Source(path, kind), options)
             else:
-                yield Skipped(Origin(str(path)), "other_file")
+                yield Skipped(Origin(clean(str(path))), "other_file")
 
 
 def _guarded(records: Iterator[Record], label: str) -> Iterator[Record]:
@@ -116,6 +120,8 @@ def _expanded(given: str) -> list[Path]:
 def _kind(path: Path) -> Kind:
     """Return the kind of *path*. Raises `SourceUnavailable` if it cannot be read."""
     try:
+        if (path / DATA).is_file():
+            raise SourceUnavailable(f"{path} is an index, which has no pages: name what was crawled.")
         if path.is_dir():
             with os.scandir(path):
                 return kind_of_directory(path)

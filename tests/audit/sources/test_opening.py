@@ -24,17 +24,17 @@ ITEM = b'{"url": "u", "text": "t"}'
     ("name", "content", "kind"),
     [
         ("a.jl", ITEM, "json lines"),
-        ("A.JSONL.GZ", gzip.compress(ITEM), "json lines"),
+        ("A.JSONL.GZ", gzip.compress(ITEM, mtime=0), "json lines"),
         ("a.jsonlines", b"", "json lines"),
         ("a.jl", b"[" + ITEM + b"]", "json"),
         ("a.json", ITEM, "json"),
         ("a.json", b"\xef\xbb\xbf [" + ITEM + b"]", "json"),
         ("items", ITEM, "json"),
-        ("items", gzip.compress(ITEM), "json"),
+        ("items", gzip.compress(ITEM, mtime=0), "json"),
         ("a.csv", b"url,text\n", "csv"),
         ("a.dat", b"PAR1....", "parquet"),
         ("a.dat", gzip.compress(b"WARC/1.0\r\n"), "warc"),
-        ("a.warc.gz", gzip.compress(b"x")[:5], "warc"),
+        ("a.warc.gz", gzip.compress(b"x", mtime=0)[:5], "warc"),
         ("a.wacz", b"PK\x03\x04", "wacz"),
         ("a.htm", b"words", "html"),
         ("page?id=5", b"\n<!doctype html><p>words", "html"),
@@ -65,6 +65,19 @@ def test_missing_sources(tmp_path: Path, read: Any) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(SourceUnavailable, match="neither a file nor a directory"):
         read(tmp_path / "pipe")
+
+
+def test_index_is_no_source(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "data.mdb").touch()
+    with pytest.raises(SourceUnavailable, match="is an index"):
+        read(tmp_path)
+
+
+def test_file_name_in_no_encoding(tmp_path: Path, html: Any, read: Any) -> None:
+    (tmp_path / "\udcff.html").write_bytes(html(1))
+    (page,) = read(tmp_path).pages
+    assert page.url.endswith("/%FF.html")
+    assert str(page.origin).encode().endswith("/\ufffd.html".encode())
 
 
 def test_missing_extra(tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
