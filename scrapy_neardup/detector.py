@@ -11,6 +11,7 @@ from .candidates import Candidates, Rules, entries, families, find_candidates, f
 from .fingerprint import Features, Fingerprinter, Signature, load_scheme
 from .index import Documents, Header, open_index
 from .reservation import Reservation
+from .sites import load_suffixes
 from .spread import Spread
 from .verdict import Verdict
 
@@ -63,6 +64,7 @@ class Detector:
         self.window = window
         features = Features(**index.header.parameters["features"])
         self.fingerprinter = Fingerprinter(features, index.header.seed, self.rules.scheme)
+        load_suffixes()  # not on an event loop
         self._clock = clock
         self._spread = Spread()
         self._reservations: dict[int, Reservation] = {}

@@ -117,7 +117,7 @@ class PermutedTables:
         """
         return self._flips[distance]
 
-    @property
+    @cached_property
     def max_distance(self) -> int:
         """The largest distance that prefixes of radius 1 find in full."""
         return max(d for d in range(BITS) if self.radius(d) <= (self.blocks > 1))

@@ -46,7 +46,9 @@ def drop_removed(transaction: lmdb.Transaction, database: Any, numbers: NDArray[
 
 
 def _split(numbers: NDArray[np.int64]) -> Iterator[tuple[bytes, NDArray[np.uint16]]]:
-    high, start = np.unique(numbers >> LOW, return_index=True)
+    high = numbers >> LOW
+    start = np.flatnonzero(np.append(True, high[1:] != high[:-1])[: len(high)])
+    high = high[start]
     low = (numbers & ((1 << LOW) - 1)).astype("<u2")
     for key, (begin, end) in zip(high.tolist(), pairwise([*start.tolist(), len(low)]), strict=True):
         yield key.to_bytes(3, "big"), low[begin:end]
