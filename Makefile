@@ -10,7 +10,7 @@ NEARDUP_DATA ?= ../shared/data
 
 .PHONY: demo test browser quality bench lint types ci clean
 
-demo: $(VENV)/test
+demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
 
 # What measures times runs alone.
@@ -43,9 +43,15 @@ ci:
 clean:
 	rm -rf $(VENV) example_project/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# One stamp for each set of extras of pyproject.toml.
+# One stamp for each set of extras of pyproject.toml, and one for none.
+$(VENV)/base: pyproject.toml | $(VENV)/bin/python
+	@echo 'Setting up $(VENV): this takes about a minute, once.'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
 $(VENV)/%: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@echo 'Setting up $(VENV) for make $(MAKECMDGOALS): this takes a minute or two, once.'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
 $(VENV)/bin/python:

@@ -24,6 +24,17 @@ logger = logging.getLogger("scrapy_neardup")
 
 #: Warnings shown without NEARDUP_DEBUG; the stats count all.
 _SHOWN_FAILURES = 3
+#: Kinds of pages in the last line of the log, by their stats.
+_SUMMED = {
+    "judged": "checked",
+    "unique": "unique",
+    "exact": "duplicate/exact",
+    "near": "duplicate/near",
+    "of a template": "template",
+    "walls": "wall",
+    "too short": "too_short",
+    "revisits": "revisit",
+}
 
 
 class Journal:
@@ -82,6 +93,16 @@ class Journal:
             self._send(signals.item_duplicate, item=item, verdict=verdict, policy=self.policy)
 
     def close(self) -> None:
+        """Sum up and end the report."""
+        counts = {kind: self.crawler.stats.get_value(f"neardup/{name}", 0) for kind, name in _SUMMED.items()}
+        logger.info(
+            "Near-duplicate detection: %(pages)s pages judged%(kinds)s",
+            {
+                "pages": counts.pop("judged"),
+                "kinds": "".join(f", {count} {kind}" for kind, count in counts.items() if count),
+            },
+            extra={"spider": self.crawler.spider},
+        )
         if self._report is not None:
             with self.fails_open("report", str(self._report.path)):
                 self._report.close()

@@ -128,7 +128,7 @@ class Config:
             extractor=extractor,
             workers=processors() if workers is None else integer("NEARDUP_WORKERS", workers, 1, 1024),
             extract_timeout=seconds("NEARDUP_EXTRACT_TIMEOUT", get("NEARDUP_EXTRACT_TIMEOUT"), "seconds"),
-            extract_memory=size("NEARDUP_EXTRACT_MEMORY", get("NEARDUP_EXTRACT_MEMORY")),
+            extract_memory=size("NEARDUP_EXTRACT_MEMORY", get("NEARDUP_EXTRACT_MEMORY"), least=1 << 24),
             max_body_size=size("NEARDUP_MAX_BODY_SIZE", get("NEARDUP_MAX_BODY_SIZE")),
             min_tokens=integer("NEARDUP_MIN_TOKENS", get("NEARDUP_MIN_TOKENS"), 0, 1_000_000),
             item_fields=_item_fields(get("NEARDUP_ITEM_FIELDS")),

@@ -62,12 +62,14 @@ def seconds(name: str, value: object, unit: str) -> float:
     return number
 
 
-def size(name: str, value: object) -> int:
-    """Read bytes, such as "5M"."""
+def size(name: str, value: object, *, least: int = 1) -> int:
+    """Read bytes, such as "5M"; not fewer than *least*."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
     size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
     if size < 1:
         raise ConfigurationError(f"{name} is {value!r}: set it to a number of bytes such as 5000000 or '5M'.")
+    if size < least:
+        raise ConfigurationError(f"{name} is {value!r}: nothing works with less than {least} bytes.")
     return size
 
 

@@ -561,7 +561,7 @@ def test_other_parameters_are_refused(tmp_path: Path) -> None:
         ({"extractor": "plain"}, "extractor"),
         ({"features": Features(shingle=5)}, "features"),
         ({"features": Features(segmenter="rjieba")}, "segmenter"),
-        ({"scheme": "simhash"}, "tables"),
+        ({"scheme": "simhash"}, "scheme: index simhash.anchors, now simhash"),
         ({"scheme": "minhash"}, "scheme"),
     ):
         with pytest.raises(IndexMismatch, match=f"{difference}.*reset the index"):

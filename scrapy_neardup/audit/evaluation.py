@@ -47,7 +47,7 @@ def read_pairs(path: Path) -> LabelledPairs:
 
     Raises `ConfigurationError` if it is none.
     """
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
         rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         header = next(rows, [])
         missing = [name for name in LabelledPairs._fields[:3] if name not in header]
@@ -71,6 +71,8 @@ def read_pairs(path: Path) -> LabelledPairs:
                 raise ConfigurationError(
                     f"{path}, line {number}: the label {columns[2][-1]!r} is none of 3, 2, 1, 0 and empty."
                 )
+    if not columns[0]:
+        raise ConfigurationError(f"{path} has no pairs below its header.")
     return LabelledPairs(*columns)
 
 

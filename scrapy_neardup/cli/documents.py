@@ -105,6 +105,11 @@ def forget_urls(path: Path, urls: Sequence[str]) -> tuple[int, list[str]]:
     return len(numbers), [url for url in map(filed_url, dict.fromkeys(urls)) if url not in known]
 
 
+def bare_host(text: str) -> str:
+    """Return the host in *text*, which may be a URL, or have a port; in lower case."""
+    return host_of(text if "//" in text else f"//{text}") or text.lower()
+
+
 def host_of(url: str) -> str | None:
     """Return the host of *url* in lower case, without a port."""
     try:

@@ -154,7 +154,7 @@ def forget(path_and_urls: tuple[Path, tuple[str, ...]], file: TextIO | None, hos
     """
     from scrapy_neardup.index.maintenance import reading
 
-    from .documents import forget_all, forget_urls, of_hosts, require_pages
+    from .documents import bare_host, forget_all, forget_urls, of_hosts, require_pages
     from .opening import opened
 
     path, urls = path_and_urls
@@ -167,7 +167,7 @@ def forget(path_and_urls: tuple[Path, tuple[str, ...]], file: TextIO | None, hos
         found = []
         if hosts:
             with progress("Looking for hosts") as advance, reading(environment, header) as reader:
-                found = of_hosts(reader, {host.lower() for host in hosts}, advance)
+                found = of_hosts(reader, {bare_host(host) for host in hosts}, advance)
     if found:
         forget_all(path, found)
     forgotten, unknown = forget_urls(path, urls) if urls else (0, [])

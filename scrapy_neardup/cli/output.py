@@ -57,7 +57,7 @@ def print_table(title: str, columns: Sequence[str] | None, rows: Iterable[Sequen
 
     table = Table(title=clean(title), title_justify="left", show_header=columns is not None)
     for column in columns or ("", ""):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", min_width=len(column))
     for row in texts:
         table.add_row(*map(Text, row))
     _console(stderr=False).print(table)

@@ -94,21 +94,34 @@ class Header:
         """
         ours: dict[str, Any] = {"tables": self.families, "record": self.record, **self.parameters}
         theirs: dict[str, Any] = {"tables": wanted.families, "record": wanted.record, **wanted.parameters}
-        differences = [
-            f"{name}: index {_show(ours.get(name))}, now {_show(value)}"
+        different = [
+            name
             for name, value in theirs.items()
             if name not in ignore and value != "" and ours.get(name) not in ("", value)
         ]
-        if differences:
+        if different:
+            named = [name for name in different if name not in ("tables", "record")]
+            # Another scheme has other tables and records, too, which would say it less plainly.
+            differences = [
+                f"{name}: index {_show(ours.get(name))}, now {_show(theirs[name])}" for name in named
+            ]
+            differences += [_layout(self, wanted)] * (not named)
             raise IndexMismatch(
                 f"The index in {where} was made with other parameters ({'; '.join(differences)}): "
-                "use the same parameters, another directory, or reset the index (NEARDUP_RESET = True)."
+                "use the same parameters, another directory, or reset the index (NEARDUP_RESET = True, reset=True)."
             )
 
 
+def _layout(ours: Header, wanted: Header) -> str:
+    if ours.families != wanted.families:
+        return f"tables: index {_show(ours.families)}, now {_show(wanted.families)}"
+    names = [{name for name, _ in header.record} for header in (ours, wanted)]
+    return f"its records have {', '.join(sorted(names[0] ^ names[1])) or 'fields'} otherwise"
+
+
 def _show(value: Any) -> str:
-    if isinstance(value, tuple) and value and isinstance(value[0], Family):
+    if isinstance(value, tuple):
         return "+".join(
             f"{len(family.tables)}" + (f"×{family.keys}" if family.keys > 1 else "") for family in value
         )
-    return str(value)
+    return "none" if value is None else str(value)
