@@ -12,26 +12,53 @@ from .limits import MAX_RECORD, Unreadable, megabytes
 from .values import Origin, Problem, SourceUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from .values import Options, Record
 
 _DATA, _TIME = b"_data", b"_time"
+#: What modules append to the name of a database; those that make one file of it append nothing.
+_FIRST, _OTHERS = (".dat", ".pag", ".db"), (".bak", ".dir")
 
 
 def is_dbm(path: Path) -> bool:
-    """Whether *path* is a database of the kinds that Python knows."""
-    return path.suffix == ".db" and bool(dbm.whichdb(str(path)))
+    """Whether *path* is a database of the kinds that Python knows, or the first of its files."""
+    return _is_database(_database(path, _FIRST))
+
+
+def is_dbm_folder(path: Path) -> bool:
+    """Whether there is nothing but databases in the directory *path*."""
+    files = list(path.iterdir())
+    return bool(files) and all(
+        each.is_file() and _is_database(_database(each, _FIRST + _OTHERS)) for each in files
+    )
+
+
+def first_file(path: Path) -> Path:
+    """Return the file that stands for a database which is named without the suffix of any, else *path*."""
+    if path.suffix == ".db" and not path.exists():
+        found = (path.with_name(path.name + suffix) for suffix in _FIRST)
+        return next((each for each in found if each.is_file()), path)
+    return path
 
 
 def read_dbm(path: Path, label: str, options: Options) -> Iterator[Record]:
-    """Yield the pages of a spider's cache, in the order of their fingerprints."""
+    """Yield the pages of a spider's cache, or of all in a folder, in the order of their fingerprints."""
     if not options.trust_pickle:
         raise SourceUnavailable(
             f"{label} holds pickles, which can run any code: pass --trust-pickle if it is your own."
         )
-    with dbm.open(str(path), "r") as opened:
+    if not path.is_dir():
+        yield from _read(path, label)
+        return
+    for each in sorted(path.iterdir()):
+        if is_dbm(each):
+            yield from _read(each, clean(str(each)))
+
+
+def _read(path: Path, label: str) -> Iterator[Record]:
+    with dbm.open(str(_database(path, _FIRST)), "r") as opened:
         database: Any = opened  # its type is that of one of four modules
         for key in sorted(key for key in database.keys() if key.endswith(_DATA)):  # noqa: SIM118
             origin = Origin(label, key[: -len(_DATA)].decode("ascii", "replace"))
@@ -39,6 +66,17 @@ def read_dbm(path: Path, label: str, options: Options) -> Iterator[Record]:
                 yield _page(database, key, origin)
             except Exception as error:  # noqa: BLE001  # unpickling raises anything
                 yield Problem(origin, f"{type(error).__name__}: {error}")
+
+
+def _is_database(path: Path) -> bool:
+    return path.suffix == ".db" and bool(dbm.whichdb(str(path)))
+
+
+def _database(path: Path, suffixes: Sequence[str]) -> Path:
+    """Return the name under which the database is opened that the file *path* is of."""
+    if path.suffix in suffixes and path.stem.endswith(".db"):
+        return path.with_suffix("")
+    return path
 
 
 def _page(database: Any, key: bytes, origin: Origin) -> Record:

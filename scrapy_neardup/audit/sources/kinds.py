@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .cache import is_cache, read_cache
 from .contents import looks_like_html
-from .dbmcache import is_dbm, read_dbm
+from .dbmcache import is_dbm, is_dbm_folder, read_dbm
 from .feeds import read_csv, read_json, read_json_lines
 from .html import read_html
 from .parquet import read_parquet
@@ -54,7 +54,9 @@ _PACKED = (".gz", ".xz", ".bz2")
 
 
 def kind_of_directory(path: Path) -> Kind:
-    """Tell a cache from a folder."""
+    """Tell caches from a folder."""
+    if is_dbm_folder(path):
+        return "dbm"
     return "cache" if is_cache(path) else "folder"
 
 

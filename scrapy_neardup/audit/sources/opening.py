@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.index.directory import DATA
 
+from .dbmcache import first_file
 from .fields import clean
 from .kinds import EXTRAS, KNOWN, READERS, is_in_folder, kind_of_directory, kind_of_file
 from .limits import MAX_PROBLEMS
@@ -108,7 +109,7 @@ def _guarded(records: Iterator[Record], label: str) -> Iterator[Record]:
 
 
 def _expanded(given: str) -> list[Path]:
-    path = Path(given)
+    path = first_file(Path(given))
     if path.exists() or not glob.has_magic(given):
         return [path]
     found = sorted(glob.glob(given, recursive=True))  # noqa: PTH207  # of absolute patterns too

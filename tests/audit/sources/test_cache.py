@@ -53,6 +53,28 @@ async def test_dbm_cache_is_read_on_the_users_word_only(crawl: Any, site: Any, h
     check(read(database, trust_pickle=True), site, html)
 
 
+async def test_folder_of_a_dbm_cache(crawl: Any, site: Any, html: Any, read: Any) -> None:
+    cache = await crawl(HTTPCACHE_STORAGE=DBM, HTTPCACHE_DBM_MODULE="dbm.dumb")
+    assert {each.name for each in cache.iterdir()} == {f"visit.db{each}" for each in (".bak", ".dat", ".dir")}
+    for path in (cache, cache / "visit.db", cache / "visit.db.dat"):
+        with pytest.raises(SourceUnavailable, match="--trust-pickle"):
+            read(path)
+        check(read(path, trust_pickle=True), site, html)
+    # Among other files it is told as well, and once.
+    (cache / "page.html").write_bytes(html(9))
+    contents = read(cache)
+    assert [page.body for page in contents.pages] == [html(9)]
+    assert ["--trust-pickle" in problem.reason for problem in contents.problems] == [True]
+    assert len(read(cache, trust_pickle=True).pages) == 6
+
+
+def test_folder_of_a_dbm_cache_in_single_files(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "visit.db").write_bytes(b"\xce\x9aW\x13" + bytes(60))  # what GNU dbm begins with
+    for path in (tmp_path, tmp_path / "visit.db"):
+        with pytest.raises(SourceUnavailable, match="--trust-pickle"):
+            read(path)
+
+
 class Payload:
     def __init__(self, marker: Path) -> None:
         self.marker = marker
