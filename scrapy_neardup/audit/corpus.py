@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import sqlite3
+import zlib
 from collections import deque
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +20,7 @@ from .canonicallink import canonical_url
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from concurrent.futures import Future
+    from io import BufferedReader
     from pathlib import Path
 
     from scrapy_neardup.extraction import Extraction
@@ -116,10 +118,19 @@ def _read(path: Path) -> Iterator[_Source]:
         raw.seek(0)
         number = 0
         with gzip.open(raw) if packed else raw as file:
-            while line := file.readline(_LONGEST):
+            while line := _next_line(file, f"{path}, line {number + 1}"):
                 number += 1
                 if line.strip():
                     yield _document(line, f"{path}, line {number}")
+
+
+def _next_line(file: gzip.GzipFile | BufferedReader, where: str) -> bytes:
+    try:
+        return file.readline(_LONGEST)
+    except (EOFError, OSError, zlib.error) as error:
+        raise ConfigurationError(
+            f"{where}: the file cannot be read on ({error}): get a whole copy."
+        ) from None
 
 
 def _document(line: bytes, where: str) -> _Source:
