@@ -66,8 +66,13 @@ class Fields:
         self._plans: dict[tuple[str, ...], _Plan] = {}
 
     def page(self, item: Mapping[str, Any], origin: Origin) -> Page | Problem:
-        """Make a page of *item*; an item without a URL has its origin for one."""
+        """Make a page of *item*; an item without a URL has its origin for one.
+
+        But where the field of the URL was named, one that has no such field is a problem.
+        """
         plan = self._plan(item)
+        if self._url_field is not None and _get(item, self._url_field) is None:
+            return Problem(origin, self.no_url(item))
         found = [
             (value, html) for name, html in plan.content if (value := _content(_get(item, name))) is not None
         ]
@@ -96,10 +101,18 @@ class Fields:
 
     def no_text(self, names: Iterable[str]) -> str:
         """Say that fields called *names* hold no text, and what to do."""
-        listed = ", ".join([name[:40] for name in names][:12]) or "none"
+        listed = _listed(names)
         if self._text_field is not None:
             return f"no text in the field {self._text_field} (--text-field); the fields are {listed}"
         return f"no field that is known to hold text or HTML: name one with --text-field; the fields are {listed}"
+
+    def has_url(self, names: Sequence[str]) -> bool:
+        """Whether a table with the columns *names* may have the field of the URL, if one was named."""
+        return self._url_field is None or bool(_columns(names, [self._url_field]))
+
+    def no_url(self, names: Iterable[str]) -> str:
+        """Say that the field of the URL is not among *names*."""
+        return f"no field {self._url_field} (--url-field); the fields are {_listed(names)}"
 
     def _plan(self, item: Mapping[str, Any]) -> _Plan:
         names = tuple(item)
@@ -139,6 +152,10 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join([name[:40] for name in names][:12]) or "none"
 
 
 def _columns(names: Sequence[str], wanted: Sequence[str]) -> list[str]:

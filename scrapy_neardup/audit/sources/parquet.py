@@ -31,6 +31,9 @@ def read_parquet(path: Path, label: str, options: Options) -> Iterator[Record]:
     if not columns:
         yield Problem(Origin(label), fields.no_text(schema.names))
         return
+    if not fields.has_url(schema.names):
+        yield Problem(Origin(label), fields.no_url(schema.names))
+        return
     # A value that is repeated stays once in memory: a small file can repeat a large one a million times.
     strings = [name for name in columns if schema.field(name).type in (pa.string(), pa.binary())]
     table = pq.ParquetFile(path, read_dictionary=strings)

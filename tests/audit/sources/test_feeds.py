@@ -89,6 +89,24 @@ def test_custom_and_nested_fields(tmp_path: Path, read: Any) -> None:
     assert (contents.texts, contents.urls) == (["right"], ["u"])
 
 
+def test_field_of_the_url_that_is_not_there(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "feed.jl").write_text(
+        '{"where": "u", "text": "t"}\n{"where": null, "text": "t"}\n{"text": "t"}\n'
+    )
+    (tmp_path / "feed.csv").write_text("where,text\r\nu,t\r\n")
+    contents = read(tmp_path / "feed.jl", tmp_path / "feed.csv", url_field="nope")
+    assert not contents.pages
+    assert [problem.reason for problem in contents.problems] == [
+        "no field nope (--url-field); the fields are where, text",
+        "no field nope (--url-field); the fields are where, text",
+        "no field nope (--url-field); the fields are text",
+        "no field nope (--url-field); the fields are where, text",
+    ]
+    contents = read(tmp_path / "feed.jl", url_field="where")
+    assert contents.urls == ["u", f"{tmp_path}/feed.jl, line 2"]
+    assert [problem.origin.place for problem in contents.problems] == ["line 3"]
+
+
 @pytest.mark.parametrize(
     "name", ["text", "body", "content", "articleBody", "article_body", "maintext", "Text", "extracted_text"]
 )

@@ -53,6 +53,15 @@ def test_table_without_text(tmp_path: Path, read: Any) -> None:
     assert "--text-field; the fields are url, price" in problem.reason
 
 
+def test_field_of_the_url_that_is_not_there(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["t"] * 100, "page": [{"url": "u"}] * 100}), path)
+    (problem,) = read(path, url_field="nope").problems
+    assert problem.reason == "no field nope (--url-field); the fields are text, page"
+    assert read(path, url_field="page.url").urls == ["u"] * 100
+    assert len(read(path, url_field="page.nope").problems) == 100
+
+
 def test_broken_row_group_is_passed_over(tmp_path: Path, read: Any, text: Any) -> None:
     path = tmp_path / "a.parquet"
     texts = [text(n, 100) for n in range(300)]
