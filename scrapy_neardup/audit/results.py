@@ -23,7 +23,7 @@ from .summary import summarise
 from .tabular import write_csv, write_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from .auditing import Audit
@@ -34,8 +34,10 @@ FILES = (
     *(f"{name}.jsonl" for name in (*TABLES, "problems")), "summary.json", "drop.txt", "report.html",
     *(f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet")),
 )  # fmt: skip
-#: No control characters and no white space: one URL a line, whoever reads it.
-_PLAIN_URL = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f\u2028\u2029]+", re.IGNORECASE)
+#: One a line, whoever reads it: nothing that ends a line or steers a terminal, and no white space in URLs.
+_URL = re.compile(r"https?://", re.IGNORECASE)
+_PLAIN_URL = re.compile(r"[^\s\x00-\x20\x7f-\x9f]+")
+_PLAIN_IDENTIFIER = re.compile(r"(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<! )")
 
 
 def require(formats: Sequence[str]) -> None:
@@ -144,14 +146,18 @@ def problems_of(audit: Audit) -> Iterator[dict[str, Any]]:
 
 
 def dropped(audit: Audit) -> list[str]:
-    """Return the URLs of which every page repeats one under another URL that stays; sorted."""
+    """Return the URLs and identifiers of which every page repeats one under another that stays; sorted."""
     pages = audit.pages
-    filed = [filed_url(url) for url in pages["url"].tolist()]
+    names = [filed_url(url) if _URL.match(url) else url for url in pages["url"].tolist()]
     repeats = np.isin(pages["verdict"], ("exact", "near")).tolist()
     # A revisit is the text of its canonical page once more.
-    stay = {url for url, repeat in zip(filed, repeats, strict=True) if not repeat}
-    wanted: Iterable[str] = {url for url, repeat in zip(filed, repeats, strict=True) if repeat} - stay
-    return sorted(url for url in wanted if _PLAIN_URL.fullmatch(url))
+    stay = {name for name, repeat in zip(names, repeats, strict=True) if not repeat}
+    wanted = {name for name, repeat in zip(names, repeats, strict=True) if repeat} - stay
+    return sorted(name for name in wanted if _is_plain(name))
+
+
+def _is_plain(name: str) -> bool:
+    return bool((_PLAIN_URL if _URL.match(name) else _PLAIN_IDENTIFIER).fullmatch(name))
 
 
 @contextlib.contextmanager

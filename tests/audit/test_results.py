@@ -105,11 +105,31 @@ def test_urls_to_drop(tmp_path: Path) -> None:
     ]
     with audit(feed(tmp_path / "a.jl", rows), tmp_path / "out") as found:
         assert len(found.clusters) == 1
-    assert (tmp_path / "out" / "drop.txt").read_text() == "https://a.example/3\n"
+    assert (tmp_path / "out" / "drop.txt").read_text() == (
+        f"{tmp_path}/a.jl, line 9\nftp://a.example/4\nhttps://a.example/3\n"
+    )
+
+
+def test_identifiers_to_drop(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    story = text("page")
+    for name in ("a", "b c"):
+        (tmp_path / "pages" / f"{name}.html").write_text(f"<html><body><article><p>{story}</p></article>")
+    words = text("identifiers")
+    names = ["1", "doc 2", "doc#3", "doc#4", "5\n6", "7\u20288", "\x1b[2J8", "9", "a\x85b", "=10"]
+    rows = [{"id": name, "text": words} for name in names]
+    rows += [{"id": "9", "text": text("another")}]
+    with audit([feed(tmp_path / "a.jl", rows), tmp_path / "pages"], tmp_path / "out") as found:
+        assert found.clusters["size"].tolist() == [10, 2]
+    dropped = (tmp_path / "out" / "drop.txt").read_text(encoding="utf-8").split("\n")
+    assert dropped == [
+        *sorted(["=10", "doc 2", "doc#3", "doc#4", (tmp_path / "pages" / "b c.html").as_uri()]),
+        "",
+    ]
 
 
 def test_dropped_urls_are_never_those_of_pages_that_stay(out: Path) -> None:
-    dropped = (out / "drop.txt").read_text(encoding="utf-8").split()
+    dropped = (out / "drop.txt").read_text(encoding="utf-8").splitlines()
     assert "https://b.example/copy/0" in dropped
     stay = {page["url"] for page in lines(out / "pages.jsonl") if page["verdict"] not in ("exact", "near")}
     assert not stay & {*dropped}
