@@ -47,6 +47,9 @@ def test_audit(feed: Path, tmp_path: Path) -> None:
         "revisit": "0", "clusters": "5", "problems": "0",
     }  # fmt: skip
     assert "3\thttps://host0.example/0" in result.output
+    assert f"{tmp_path}/out/drop.txt: 5 lines to remove" in result.output
+    assert len((tmp_path / "out" / "drop.txt").read_text().splitlines()) == 5
+    assert "problems.jsonl" not in result.output
     assert "\x1b" not in result.output
     assert "\u202e" not in result.output
     assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
@@ -58,6 +61,7 @@ def test_problems_have_a_status_of_their_own(feed: Path, tmp_path: Path) -> None
     result = run("audit", feed, "--out", tmp_path / "out")
     assert result.exit_code == 3
     assert "line 12" in result.output
+    assert f"{tmp_path}/out/problems.jsonl: 1 problem.\n" in result.output
     assert "\x1b" not in result.output
     assert json.loads((tmp_path / "out" / "problems.jsonl").read_text())["place"] == "line 12"
     assert run("rethreshold", tmp_path / "out").exit_code == 3

@@ -180,6 +180,7 @@ def _given(assignments: tuple[str, ...], settings: dict[str, Any], distance: int
 
 
 def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
+    from scrapy_neardup.audit.results import dropped
     from scrapy_neardup.audit.summary import summarise
 
     facts = summarise(found)
@@ -215,9 +216,11 @@ def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
             [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]],
         )
     if found.problems:
-        print_table(
-            f"Problems, {min(_PROBLEMS, len(found.problems))} of {len(found.problems):,}; all are in problems.jsonl",
-            ["file", "place", "reason"],
-            found.problems[:_PROBLEMS],
-        )
+        print_table("The first problems", ["file", "place", "reason"], found.problems[:_PROBLEMS])
+        print_line(f"{out / 'problems.jsonl'}: {_counted(len(found.problems), 'problem')}.")
+    print_line(f"{out / 'drop.txt'}: {_counted(len(dropped(found)), 'line')} to remove.")
     print_line(f"Open {out / 'report.html'} in a browser.")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
