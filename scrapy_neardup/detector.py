@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from .candidates import Candidates, Rules, entries, families, find_candidates, find_urls, record, scheme_of
+from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, Signature, load_scheme
 from .index import Documents, Header, open_index
 from .reservation import Reservation
@@ -94,6 +95,10 @@ class Detector:
         index was made with, unless left out. *reset* empties the index first. Raises `ConfigurationError`,
         `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
         """
+        if min_tokens < 0 or (window is not None and window <= 0):
+            raise ConfigurationError(
+                f"min_tokens {min_tokens}, window {window}: use 0 or more, and days above 0."
+            )
         options = load_scheme(scheme, tables=tables, distance=distance, threshold=threshold)
         # Features that cannot be used must not leave an index behind that is made for them.
         fingerprinter = Fingerprinter(features or Features(), secrets.randbits(32), options)
@@ -183,7 +188,13 @@ class Detector:
         self.close()
 
     def _signed(self, document: str | Signature) -> Signature:
-        return document if isinstance(document, Signature) else self.signature(document)
+        if isinstance(document, Signature):
+            return document
+        if not isinstance(document, str):
+            raise TypeError(
+                f"A document is its main text, a str, or a Signature, not {type(document).__name__}."
+            )
+        return self.signature(document)
 
     def _judge(self, signature: Signature, url: str, scope: str, *, reserve: bool) -> Verdict:
         if signature.tokens < self.min_tokens:

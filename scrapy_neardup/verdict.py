@@ -25,7 +25,7 @@ class Verdict:
     distance: int | None = None
     #: Estimated Jaccard similarity of the two shingle sets, 0 to 1; 1 for an exact match.
     similarity: float | None = None
-    #: This document's own place in the index, to be confirmed or released; set by ``reserve`` only.
+    #: This document's own place in the index, to be confirmed or released; ``add`` has confirmed it.
     reservation: Reservation | None = None
     #: The reservation of the matched document while that is not settled.
     pending: Reservation | None = None

@@ -94,6 +94,12 @@ def test_signatures_serve_in_place_of_texts(detector: Detector) -> None:
     assert detector.check(text(1), url="https://b.example/").kind == "exact"
 
 
+@pytest.mark.parametrize("document", [b"text", None, 7])
+def test_what_is_no_text_is_refused(detector: Detector, document: Any) -> None:
+    with pytest.raises(TypeError, match="its main text"):
+        detector.add(document, url="https://a.example/")
+
+
 @pytest.mark.parametrize("short", ["", " ", "word", text(1, 39)])
 def test_too_short_never_matches_nor_is_stored(detector: Detector, short: str) -> None:
     for host in "abc":
@@ -575,6 +581,8 @@ def test_other_parameters_are_refused(tmp_path: Path) -> None:
     "arguments",
     [
         {"distance": 9},
+        {"min_tokens": -1},
+        {"window": 0},
         {"scheme": "simhsh"},
         {"threshold": 1.0},
         {"features": Features(stop_words="xx")},
