@@ -314,7 +314,9 @@ def test_forget(index: Path, tmp_path: Path) -> None:
     )
     assert run("index", "forget", index, "--from", "-", text=url(5)).output == "Forgot 1 documents.\n"
     assert stored(index, range(12)) == set(range(12)) - {1, 3, 4, 5}
-    assert run("index", "forget", index, "--host", "http://HOST2.example:80/").output == "Forgot 3 documents.\n"
+    assert (
+        run("index", "forget", index, "--host", "http://HOST2.example:80/").output == "Forgot 3 documents.\n"
+    )
     assert stored(index, range(12)) == {0, 6, 7, 9, 10}
     assert run("index", "forget", index, url(1)).output == f"Forgot 0 documents.\nNot stored: {url(1)}\n"
     assert run("index", "check", index).exit_code == 0
