@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from scrapy_neardup import Detector
 from scrapy_neardup.cli import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -114,6 +112,11 @@ def test_rethreshold(feed: Path, tmp_path: Path) -> None:
         (("audit", "feed.jl", "--out", "out", "--rules", "best"), "no rule 'best'"),
         (("audit", "feed.jl", "--out", "out", "--set", "DISTANC=3"), "did you mean NEARDUP_DISTANCE"),
         (("audit", "feed.jl", "--out", "feed.jl"), "is a file"),
+        (
+            ("audit", "feed.jl", "--out", "out", "--url-field", "nope"),
+            "11 problems, first in feed.jl, line 1: no field",
+        ),
+        (("audit", "no pages", "--out", "out"), "No pages in no pages: name what was crawled"),
         (("rethreshold", "."), "no audit"),
         (("compare", "feed.jl", "feed.jl"), "documents"),
         (("query", ".", "feed.jl"), "no index"),
@@ -123,10 +126,24 @@ def test_trouble_is_one_line(
     feed: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(feed.parent)
+    Path("no pages").mkdir()
     result = run(*arguments)
     assert result.exit_code == 2
     assert message in result.output
     assert "Traceback" not in result.output
+    assert not Path("out", "report.html").exists()
+
+
+def test_results_of_others_are_replaced_on_demand_only(feed: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.jl"
+    other.write_text(json.dumps({"url": "https://other.example/", "text": text("other")}) + "\n")
+    assert run("audit", feed, "--out", tmp_path / "out").exit_code == 0
+    result = run("audit", other, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "feed.jl): name another directory, or pass --overwrite" in result.stderr
+    result = run("audit", other, "--out", tmp_path / "out", "--overwrite", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["pages"]) == (0, 1)
 
 
 def documents(tmp_path: Path, *texts: str) -> list[Path]:

@@ -16,6 +16,7 @@ from . import results
 from .clustering import cluster
 from .crawl import load_crawl
 from .reading import Input, fill, find_inputs, header_of
+from .refusals import differing, no_pages, require_same
 from .settings import VERSION, Settings
 from .store import FILE, Store
 
@@ -91,14 +92,16 @@ def audit(
     out: str | os.PathLike[str] | None = None,
     *,
     formats: Sequence[results.Format] = (),
+    overwrite: bool = False,
     watch: Watch = _nobody,
     **settings: Any,
 ) -> Audit:
     """Find the duplicates among the pages of *sources*: feeds, archives, caches, folders, indexes.
 
     In the directory *out* the results are written, in *formats* too, and what was read is kept: the next audit
-    there signs only pages that are new. *settings* are those of `Settings`. Scripts call this under ``if __name__ ==
-    "__main__"``, as `multiprocessing` asks. Raises `ConfigurationError`, `SourceUnavailable`, `IndexUnavailable`,
+    there signs only pages that are new. Without *overwrite* it has at least the same sources, and the same settings
+    as far as signatures depend on them, so that nothing that was kept is lost. *settings* are those of `Settings`. Scripts call this under ``if __name__ ==
+    "__main__"``, as `multiprocessing` asks. Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable`,
     `OSError`; but what is broken in a source ends up in `Audit.problems`.
     """
     paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
@@ -109,9 +112,11 @@ def audit(
     identity = options.identity()
     store = _open_store(out)
     try:
+        if not overwrite:
+            require_same(store, inputs, identity)
         started = store.begin(identity, options.header)
-        fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
         store.set_meta("inputs", inputs)
+        fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
         store.set_meta("settings", options.to_json())
         return _judge(store, options, inputs, started, out, formats, watch)
     except BaseException:
@@ -143,13 +148,10 @@ def rethreshold(
         if store.meta("identity")["version"] != VERSION:
             raise ConfigurationError(f"The audit in {out} was written by another version: run it again.")
         options = Settings.from_json(store.meta("settings"), **settings)
-        differing = [
-            name for name, value in options.identity().items()
-            if store.meta("identity").get(name) != value and name not in ("timeout", "memory", "size", "fields")
-        ]  # fmt: skip
-        if differing:
+        reading = ("timeout", "memory", "size", "fields")
+        if others := [name for name in differing(store, options.identity()) if name not in reading]:
             raise ConfigurationError(
-                f"The audit in {out} was made with other settings ({', '.join(differing)}): run the audit again with these."
+                f"The audit in {out} was made with other settings ({', '.join(others)}): run the audit again with these."
             )
         inputs = [Input(*each) for each in store.meta("inputs")]
         return _judge(store, options, inputs, "resumed", out, formats, watch)
@@ -179,6 +181,8 @@ def _judge(
 ) -> Audit:
     watch("Comparing", 0, None)
     crawl = load_crawl(store, settings)
+    if not len(crawl):
+        raise no_pages(inputs, store)
     found = cluster(crawl, settings, lambda done: watch("Comparing", done, None))
     counts = store.counts([each.name for each in inputs])
     skipped = store.skipped()

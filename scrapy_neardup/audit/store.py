@@ -139,6 +139,12 @@ class Store:
         """Return how many pages are stored."""
         return int(self._database.execute("SELECT count(*) FROM pages").fetchone()[0])
 
+    def signed(self) -> int:
+        """Return how many of them have a signature."""
+        return int(
+            self._database.execute("SELECT count(*) FROM pages WHERE record IS NOT NULL").fetchone()[0]
+        )
+
     def has(self, origin: Origin, stamp: str) -> bool:
         """Whether the page at *origin* is stored as it is now; if so, it belongs to this run."""
         if self._empty:

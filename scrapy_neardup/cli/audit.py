@@ -36,7 +36,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
             click.option(
                 "--threshold",
                 type=click.FloatRange(0, 1),
-                help="Least similarity of near-duplicates, beside what the rules ask.",
+                help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: it can only be stricter.",
             ),
             set_option,
             click.option(
@@ -83,6 +83,11 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     is_flag=True,
     help="Unpickle what an HTTP cache has pickled. It can run any code: only for your own.",
 )
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace the results of other sources or settings that are in the directory.",
+)
 @click.pass_context
 def audit(
     context: click.Context,
@@ -94,14 +99,16 @@ def audit(
     text_field: str | None,
     url_field: str | None,
     trust_pickle: bool,
+    overwrite: bool,
     **options: Any,
 ) -> None:
     """Find the duplicates of a finished crawl, and write a report.
 
     SOURCES are feeds (.jl .jsonl .json .csv, also .gz .xz .bz2), Parquet, WARC and WACZ files, Scrapy's HTTP cache,
     folders of HTML files and indexes; patterns such as 'archive/*.warc.gz' are expanded. What was read is kept in
-    the directory of the results: an audit that was interrupted goes on when run again. The exit status is 3 if some
-    records could not be read; they are in problems.jsonl.
+    the directory of the results: an audit that was interrupted goes on when run again, and one that is run again later,
+    with more sources if need be, reads what is new. The exit status is 3 if some records could not be read; they are in
+    problems.jsonl.
     """
     from scrapy_neardup.audit import audit as run
 
@@ -111,7 +118,7 @@ def audit(
     started = time.monotonic()
     try:
         with watching(sources) as watch:
-            found = run(sources, out, formats=formats, watch=watch, **settings)
+            found = run(sources, out, formats=formats, overwrite=overwrite, watch=watch, **settings)
     except KeyboardInterrupt:
         click.echo("Interrupted: run it again, and it goes on.", err=True)
         raise

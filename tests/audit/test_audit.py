@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from scrapy_neardup.audit.crawl import load_crawl
 from scrapy_neardup.audit.evaluation import Judge
 from scrapy_neardup.audit.results import FILES
 from scrapy_neardup.audit.settings import Settings
+from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.audit.store import FILE, Store
 
 from .corpora import crawl, feed, text
@@ -174,9 +174,8 @@ def test_what_cannot_be_read_is_listed(tmp_path: Path) -> None:
         file.write(json.dumps({"url": "https://a.example/after", "text": text("after")}) + "\n")
     with audit(path, max_body_size=2900 * 3) as found:
         assert [reason[:17] for _, _, reason in found.problems] == ["not a JSON object"]
-    with audit(path, max_body_size=10) as found:
-        assert len(found.pages) == 0
-        assert {reason for _, _, reason in found.problems if "JSON" not in reason} == {"more than 10 bytes"}
+    with pytest.raises(SourceUnavailable, match=r"problems, first in .*a.jl, line 1: more than 10 bytes"):
+        audit(path, max_body_size=10)
 
 
 def test_only_what_is_new_is_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,9 +202,8 @@ def test_only_what_is_new_is_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with audit([path, tmp_path / "b.jl"], tmp_path / "out") as found:
         assert verdicts(found)["https://z.example/"] == "unique"
     assert len(signed) == count + 1
-    with audit(
-        path, tmp_path / "out", features=Settings(scheme="simhash").features, scheme="simhash"
-    ) as found:
+    other: dict[str, Any] = {"features": Settings(scheme="simhash").features, "scheme": "simhash"}
+    with audit(path, tmp_path / "out", overwrite=True, **other) as found:
         assert found.started == "anew"
     assert len(signed) == 2 * count + 1
     assert "https://z.example/" not in verdicts(found)
@@ -313,11 +311,44 @@ def test_two_audits_at_once_and_other_files_in_the_way(tmp_path: Path) -> None:
         audit(path, tmp_path / "out")
 
 
+def test_results_of_others_are_kept(tmp_path: Path) -> None:
+    one, two = (
+        feed(tmp_path / f"{name}.jl", [{"url": f"https://{name}.example/", "text": text(name)}])
+        for name in ("one", "two")
+    )
+    out = tmp_path / "out"
+    with audit([one], out):
+        pass
+    before = contents(out)
+    with pytest.raises(ConfigurationError, match=r"other sources \(.*one.jl\): .*--overwrite"):
+        audit([two], out)
+    with pytest.raises(ConfigurationError, match=r"other settings \(extractor\): .*--overwrite"):
+        audit([one], out, extractor="plain")
+    with rethreshold(out):
+        assert contents(out) == before
+    # More sources are no others, and neither is another threshold.
+    with audit([one, two], out, similarity=0.9) as found:
+        assert (found.started, len(found.pages)) == ("resumed", 2)
+    with audit([two], out, overwrite=True) as found:
+        assert verdicts(found) == {"https://two.example/": "unique"}
+
+
 def test_nothing_to_audit(tmp_path: Path) -> None:
-    (tmp_path / "empty.jl").write_text("")
-    with audit(tmp_path / "empty.jl", tmp_path / "out", formats=["csv", "parquet"]) as found:
-        assert len(found.pages) == len(found.clusters) == len(found.pairs) == 0
-    assert sqlite3.connect(tmp_path / "out" / FILE).execute("SELECT count(*) FROM pages").fetchone() == (0,)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "style.css").write_text("p { color: red }")
+    for name, message in (("empty", "empty: name"), ("other", r"other \(left out: 1 other file\): name")):
+        with pytest.raises(SourceUnavailable, match=f"No pages in .*{message} what was crawled"):
+            audit(tmp_path / name, tmp_path / "out")
+        assert [each.name for each in (tmp_path / "out").iterdir()] == [FILE]
+        with pytest.raises(SourceUnavailable, match="No pages"):
+            rethreshold(tmp_path / "out")
+    # Nothing is lost with that, so nothing is in the way.
+    path = feed(tmp_path / "a.jl", [{"url": "https://a.example/", "text": text(0)}])
+    with pytest.raises(SourceUnavailable, match=r"but 1 problem, first in .*a.jl, line 1: .*--text-field"):
+        audit(path, tmp_path / "out", text_field="nope")
+    with audit(path, tmp_path / "out") as found:
+        assert verdicts(found) == {"https://a.example/": "unique"}
 
 
 def test_results_are_not_read_again(tmp_path: Path) -> None:
