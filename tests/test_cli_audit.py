@@ -223,3 +223,27 @@ def test_query(tmp_path: Path) -> None:
     again = run("query", tmp_path / "index", new)
     assert again.exit_code == 0
     assert "unique" in again.output  # nothing was stored
+
+
+def test_urls_of_matches_are_in_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"https://a.example/{'very-' * 40}long"
+    with Detector.open(tmp_path / "index") as detector:
+        detector.add(text(0), url=url)
+    files = documents(tmp_path, text(0), "short")
+    table = [line.split("\t") for line in run("query", tmp_path / "index", *files).stdout.splitlines()]
+    assert table == [
+        ["document", "verdict", "distance", "similarity", "containment", "URL"],
+        [str(files[0]), "exact", "0", "1.00", "1.00", url],
+        [str(files[1]), "too short", "", "", "", ""],
+    ]
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda stream: True, raising=False)
+    assert run("query", tmp_path / "index", *files).stdout.splitlines() == [
+        f"{files[0]}:",
+        f"  exact, 0 bits, similarity 1.00, containment 1.00: {url}",
+        f"{files[1]}: too short",
+    ]
+
+
+@pytest.mark.parametrize("command", ["audit", "rethreshold"])
+def test_help_says_what_the_threshold_does(command: str) -> None:
+    assert "it can only be stricter" in " ".join(run(command, "--help").output.split())

@@ -134,7 +134,7 @@ def audit(
 def rethreshold(
     context: click.Context, /, report: Path, formats: tuple[Format, ...], as_json: bool, **options: Any
 ) -> None:
-    """Judge an audit once more with another threshold.
+    """Judge an audit once more with another threshold, which can only make it stricter than without.
 
     REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted again,
     and settings that are not given stay those of the audit.

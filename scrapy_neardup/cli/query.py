@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import print_json, print_table
+from .output import print_json, print_line, print_table
 from .settings import configure, set_option
 
 if TYPE_CHECKING:
@@ -57,23 +58,38 @@ def query(
     answers = list(look_up(index, read_documents(files, settings), settings))
     if as_json:
         print_json([_facts(answer, most) for answer in answers])
+    elif sys.stdout.isatty():
+        for answer in answers:
+            for line in _lines(answer, most):
+                print_line(line)
     else:
         print_table(
             f"Matches in {index}",
-            ["document", "verdict", "matches", "distance", "similarity", "containment", "URL"],
+            ["document", "verdict", "distance", "similarity", "containment", "URL"],
             (row for answer in answers for row in _rows(answer, most)),
         )
     context.exit(_INCOMPLETE if any(answer.document.text is None for answer in answers) else 0)
 
 
+def _lines(answer: Answer, most: int) -> Iterator[str]:
+    """Yield what a terminal shows: no table, whose cells would break URLs."""
+    for number, (name, verdict, distance, similarity, containment, url) in enumerate(_rows(answer, most)):
+        if not answer.matches:
+            yield f"{name}: {verdict}" + (f" ({url})" if url else "")
+            return
+        if not number:
+            yield f"{name}:"
+        yield f"  {verdict}, {distance} bits, similarity {similarity}, containment {containment}: {url}"
+
+
 def _rows(answer: Answer, most: int) -> Iterator[tuple[str, ...]]:
+    """Yield document, verdict, distance, similarity, containment, and URL or else why there is no text."""
     name = answer.document.name
     if not answer.matches:
-        yield name, answer.verdict.replace("_", " "), "", "", "", "", answer.document.reason or ""
+        yield name, answer.verdict.replace("_", " "), "", "", "", answer.document.reason or ""
     for match in answer.matches[:most]:
         yield (
             name,
-            answer.verdict,
             match.kind,
             str(match.distance),
             f"{match.similarity:.2f}",
