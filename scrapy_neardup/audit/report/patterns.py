@@ -28,6 +28,8 @@ MOST = 40
 LEAST_REPEATS = 2
 #: A path segment with more values than this is a variable.
 MOST_NAMES = 12
+#: A path that more of all pages follow than this says nothing of the repeats among them.
+NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,8 @@ def _paths(split: list[Url], repeats: NDArray[np.bool_], originals: list[int]) -
     found = []
     for name, having in pages.items():
         again = [page for page in having if repeats[page]]
+        if not name or len(having) > NEARLY_ALL * len(split):  # identifiers without slashes have no path
+            continue
         if len(again) < LEAST_REPEATS or len(again) / len(having) < usual:
             continue
         sources = Counter(names[originals[page]] for page in again if originals[page] != page)

@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 MOST = 500
 #: Pairs of the same two clusters, or of a cluster and a page.
 MOST_ALIKE = 2
+#: From here on a similarity is written as 1.000.
+SAME = 0.9995
 
 
 def borderline(data: ReportData) -> NDArray[np.int64]:
     """Return the positions of the pairs nearest to the least similarity asked; int64[k], the nearest first."""
     pairs = data.pairs
-    judged = np.flatnonzero(pairs.kinds != PAIR_KINDS.index("exact"))
+    # Texts with all shingles in common, too, leave nothing to judge.
+    same = (pairs.distances == 0) & (pairs.similarities >= SAME)
+    judged = np.flatnonzero((pairs.kinds != PAIR_KINDS.index("exact")) & ~same)
     away = np.abs(pairs.similarities[judged].astype(np.float64) - data.summary.min_similarity)
     order = judged[np.lexsort((judged, pairs.distances[judged], np.round(away, 4)))]
     # Pages of a cluster are one thing, others stand for themselves.

@@ -114,8 +114,19 @@ def test_path_that_repeats_another() -> None:
 
 
 def test_path_whose_pages_repeat_each_other() -> None:
-    pattern = found([[f"https://a.example/tag/t{i}" for i in range(30)]])["path", "a.example/tag/{name}"]
+    others = [[f"https://a.example/{i}"] for i in range(10)]
+    groups = [[f"https://a.example/tag/t{i}" for i in range(30)], *others]
+    pattern = found(groups)["path", "a.example/tag/{name}"]
     assert pattern.advice.startswith("Its pages repeat each other")
+
+
+def test_path_of_nearly_all_pages_is_left_out() -> None:
+    """As of texts that have file names or identifiers instead of URLs."""
+    others = [[f"https://a.example/{i}"] for i in range(10)]
+    for start, name in (("file:///x/", {"/x/{id}"}), ("", set())):
+        groups = [[f"{start}9f86d081884c{i:04}", f"{start}60303ae22b99{i:04}"] for i in range(20)]
+        assert found(groups) == {}
+        assert {name for _, name in found(groups + others)} == name
 
 
 def test_path_that_repeats_less_than_usual_is_left_out() -> None:
@@ -125,17 +136,14 @@ def test_path_that_repeats_less_than_usual_is_left_out() -> None:
 
 
 def test_names_become_variables_when_they_are_many() -> None:
-    few = found(
-        [[f"https://a.example/{name}/1", f"https://a.example/{name}/2"] for name in ("news", "sport")]
-    )
-    many = found(
-        [
-            [f"https://a.example/user{chr(97 + i)}/1", f"https://a.example/user{chr(97 + i)}/2"]
-            for i in range(20)
-        ]
-    )
-    assert {name for kind, name in few if kind == "path"} == set()  # one repeat each is chance
-    assert {name for kind, name in many if kind == "path"} == {"a.example/{name}/{number}"}
+    others = [[f"https://b.example/{i}"] for i in range(10)]
+
+    def paths(names: list[str]) -> set[str]:
+        groups = [[f"https://a.example/{name}/1", f"https://a.example/{name}/2"] for name in names]
+        return {name for kind, name in found(groups + others) if kind == "path"}
+
+    assert paths(["news", "sport"]) == set()  # one repeat each is chance
+    assert paths([f"user{chr(97 + i)}" for i in range(20)]) == {"a.example/{name}/{number}"}
 
 
 def test_most_repeats_first_and_not_too_many() -> None:

@@ -34,6 +34,19 @@ def test_few_pairs_of_the_same_clusters() -> None:
     assert borderline(data).tolist() == [*range(MOST_ALIKE), 100]
 
 
+def test_pairs_without_a_difference_are_not_shown() -> None:
+    pairs = [
+        (0, 1, 0, 1.0, "near"),
+        (2, 3, 0, 0.9996, "template"),
+        (4, 5, 1, 1.0, "near"),
+        (6, 7, 0, 0.999, "near"),
+    ]
+    data = report_data(
+        [f"https://a.example/{i}" for i in range(8)], [-1] * 8, ["unique"] * 8, pairs, [None] * 8
+    )  # fmt: skip
+    assert borderline(data).tolist() == [3, 2]
+
+
 def test_labels_by_buttons_and_keys_are_downloaded(open_report: Open) -> None:
     report = open_report(small_crawl())
     page = report.page
