@@ -70,6 +70,7 @@ def test_line_over_the_limit_is_passed_over(suffix: str, pack: Any, tmp_path: Pa
     ("name", "unit"),
     [
         ("feed.jl.gz", ZEROS),
+        ("feed.jl.gz", b"\n" * (1 << 20)),
         ("feed.csv.gz", b'"' * (1 << 20)),
         ("feed.json.gz", b"{" * (1 << 20)),
         ("feed.json.gz", b'["' * (1 << 19)),
@@ -147,6 +148,12 @@ def test_endless_broken_records(tmp_path: Path, read: Any, monkeypatch: pytest.M
     contents = read(path)
     assert (len(contents.pages), len(contents.problems)) == (1, 9 + 10 + 1)
     assert contents.problems[-1].reason == "10 broken records in a row: the rest is left out"
+
+
+def test_lines_behind_many_blank_ones_keep_their_numbers(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_bytes(ITEM + b"\n" * (1 << 20) + ITEM)
+    assert [page.origin.place for page in read(path).pages] == ["line 1", f"line {(1 << 20) + 1}"]
 
 
 def test_archive_of_nothing_but_beginnings(tmp_path: Path, read: Any, bounded: None) -> None:
