@@ -39,8 +39,7 @@ def feed(tmp_path: Path) -> Path:
 def test_audit(feed: Path, tmp_path: Path) -> None:
     result = run("audit", feed, "--out", tmp_path / "out")
     assert result.exit_code == 0
-    first, second = (line.split("\t") for line in result.output.splitlines()[:2])
-    assert dict(zip(first, second, strict=True)) == {
+    assert dict(line.split("\t") for line in result.output.splitlines()[:10]) == {
         "pages": "11", "unique": "5", "exact": "6", "near": "0", "template": "0", "wall": "0", "too short": "0",
         "revisit": "0", "clusters": "5", "problems": "0",
     }  # fmt: skip
@@ -247,3 +246,13 @@ def test_urls_of_matches_are_in_one_piece(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("command", ["audit", "rethreshold"])
 def test_help_says_what_the_threshold_does(command: str) -> None:
     assert "it can only be stricter" in " ".join(run(command, "--help").output.split())
+
+
+def test_a_narrow_terminal_shows_all_totals(
+    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda stream: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    output = run("audit", feed, "--out", tmp_path / "out").stdout
+    for name in ("too short", "clusters", "problems"):
+        assert any(line.startswith(f"│ {name} ") for line in output.splitlines())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import print_json, print_line, print_table
+from .output import print_json, print_line, print_pairs, print_table
 from .settings import configure, set_option
 from .watching import watching
 
@@ -196,16 +196,11 @@ def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
         return
     if found.started == "anew":
         print_line("The settings are not those of the audit before: all pages were read anew.")
-    verdicts = facts["verdicts"]
-    print_table(
+    totals = {"pages": facts["pages"], **facts["verdicts"]}
+    totals |= {name: facts[name] for name in ("clusters", "problems")}
+    print_pairs(
         f"{out}: {seconds:.1f} seconds",
-        ["pages", *(name.replace("_", " ") for name in verdicts), "clusters", "problems"],
-        [
-            [
-                f"{count:,}"
-                for count in (facts["pages"], *verdicts.values(), facts["clusters"], facts["problems"])
-            ]
-        ],
+        [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()],
     )
     shown = ("unique", "exact", "near", "template", "wall", "too_short")
     print_table(
