@@ -33,7 +33,7 @@ ITEM = b'{"url": "u", "text": "t"}'
         ("items", gzip.compress(ITEM, mtime=0), "json"),
         ("a.csv", b"url,text\n", "csv"),
         ("a.dat", b"PAR1....", "parquet"),
-        ("a.dat", gzip.compress(b"WARC/1.0\r\n"), "warc"),
+        ("a.dat", gzip.compress(b"WARC/1.0\r\n", mtime=0), "warc"),
         ("a.warc.gz", gzip.compress(b"x", mtime=0)[:5], "warc"),
         ("a.wacz", b"PK\x03\x04", "wacz"),
         ("a.htm", b"words", "html"),
