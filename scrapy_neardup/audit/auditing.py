@@ -98,10 +98,11 @@ def audit(
 ) -> Audit:
     """Find the duplicates among the pages of *sources*: feeds, archives, caches, folders, indexes.
 
-    In the directory *out* the results are written, in *formats* too, and what was read is kept: the next audit
-    there signs only pages that are new. Without *overwrite* it has at least the same sources, and the same settings
-    as far as signatures depend on them, so that nothing that was kept is lost. *settings* are those of `Settings`. Scripts call this under ``if __name__ ==
-    "__main__"``, as `multiprocessing` asks. Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable`,
+    In the directory *out* the results are written, in *formats* too, and what was read is kept: the next audit there
+    signs only pages that are new. Without *overwrite* it has at least the same sources, and the same settings as far
+    as signatures depend on them, so that nothing that was kept is lost. *settings* are those of `Settings`. Scripts
+    call this under ``if __name__ == "__main__"``, as `multiprocessing` asks. Raises `ConfigurationError`,
+    `SourceUnavailable` (also if there is no page), `IndexUnavailable`,
     `OSError`; but what is broken in a source ends up in `Audit.problems`.
     """
     paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
