@@ -150,7 +150,8 @@ def judge(
 ) -> Judgement:
     """Compare documents pair by pair by their records: [n], or [] for one document in all pairs.
 
-    Of each pair *b* is the one that is stored. *exact* (bool[n]) are those with equal digest, *shared* (int[n]) is how many of the scheme's further keys are.
+    Of each pair *b* is the one that is stored. *exact* (bool[n]) are those with equal digest, *shared* (int[n]) is
+    how many of the scheme's further keys are equal.
     """
     distance = np.bitwise_count(a["fingerprint"] ^ b["fingerprint"])
     jaccard, containment = similarity(a["sketch"], a["shingles"], b["sketch"], b["shingles"])
