@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
 from concurrent.futures import Future
 
 import pytest
+from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_neardup import downloadermiddleware, extension, pipeline, spidermiddleware
 from scrapy_neardup.detector import Detector
@@ -129,9 +131,16 @@ async def test_a_reservation_that_is_never_settled_by_others(site, crawl, pages,
             fail()
         return reserve(self, signature, url, scope=scope)
 
+    class Slow(pages):
+        async def parse(self, response):
+            self.note(response)
+            if len(self.seen) == 1:
+                await run_in_thread(time.sleep, 3)  # until the others wait for it
+            yield {"url": response.url}
+
     monkeypatch.setattr(Detector, "reserve", failing)
     settings = {"CONCURRENT_REQUESTS": 4, "NEARDUP_POLICY": "drop_page"}
-    result = await crawl(pages, settings, urls=site.copies(4))
+    result = await crawl(Slow, settings, urls=site.copies(4))
     assert len(result.items) == 4
     assert result["error/reserve"] == 3
 
