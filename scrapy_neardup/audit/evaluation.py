@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,8 +46,8 @@ def read_pairs(path: Path) -> LabelledPairs:
 
     Raises `ConfigurationError` if it is none.
     """
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+    with path.open(encoding="utf-8", errors="replace") as file:
+        rows = (line.rstrip("\n").split("\t") for line in file)
         header = next(rows, [])
         missing = [name for name in LabelledPairs._fields[:3] if name not in header]
         if missing:
@@ -59,7 +58,7 @@ def read_pairs(path: Path) -> LabelledPairs:
         places = [header.index(name) if name in header else None for name in LabelledPairs._fields]
         columns: tuple[list[str], ...] = ([], [], [], [])
         for number, row in enumerate(rows, 2):
-            if not row:
+            if row == [""]:
                 continue
             if len(row) < len(header):
                 raise ConfigurationError(
