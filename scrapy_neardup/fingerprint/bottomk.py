@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import distinct
+from .hashing import unique
 from .minhash import EMPTY
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def bottom_k(hashes: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
     """Return the *k* least distinct *hashes* (uint64[n]), ascending; uint64[k], filled up with `EMPTY`."""
-    least = distinct(hashes)[0][:k]
+    least = unique(hashes)[:k]
     return np.concatenate((least, np.full(k - len(least), EMPTY)))
 
 

@@ -64,10 +64,20 @@ def shingle(hashes: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
     return roll(hashes, hashes, 1, max(1, min(size, len(hashes))))
 
 
-def distinct(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the distinct values in ascending order, and how often each occurs; at a third of np.unique's time."""
+def unique(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the distinct values in ascending order; at a third of np.unique's time."""
     ordered = np.sort(hashes)
+    return ordered[_new(ordered)]
+
+
+def distinct(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the distinct values in ascending order, and how often each occurs."""
+    ordered = np.sort(hashes)
+    first = np.flatnonzero(_new(ordered))
+    return ordered[first], np.diff(first, append=len(ordered))
+
+
+def _new(ordered: NDArray[np.uint64]) -> NDArray[np.bool_]:
     new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    bounds = np.flatnonzero(np.concatenate((new, [True])))
-    return ordered[new], bounds[1:] - bounds[:-1]
+    return new

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import TokenHashes, distinct, mix, shingle
+from .hashing import TokenHashes, distinct, mix, shingle, unique
 from .normalise import normalise
 from .tokens import tokenise
 
@@ -70,14 +70,12 @@ def weighted_jaccard(
 
 def text_jaccard(a: str, b: str, *, words: int = 3) -> float:
     """Jaccard similarity of two texts by their shingles of *words* tokens."""
-    return jaccard(distinct(word_shingles(a, words))[0], distinct(word_shingles(b, words))[0])
+    return jaccard(unique(word_shingles(a, words)), unique(word_shingles(b, words)))
 
 
 def character_jaccard(a: str, b: str, *, characters: int = 5) -> float:
     """Jaccard similarity of two texts by their shingles of that many *characters*."""
-    return jaccard(
-        distinct(character_shingles(a, characters))[0], distinct(character_shingles(b, characters))[0]
-    )
+    return jaccard(unique(character_shingles(a, characters)), unique(character_shingles(b, characters)))
 
 
 def count_jaccard(a: str, b: str) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import distinct, mix
+from .hashing import mix, unique
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +27,10 @@ def numbers(hashes: NDArray[np.uint64]) -> bytes:
     """Enter the hashes of the tokens with a digit (uint64[n]); `SIZE` bytes."""
     bits = np.zeros(BITS, np.uint8)
     if len(hashes):
-        bits[distinct(mix(hashes))[0][:_MOST] & np.uint64(BITS - 1)] = 1
+        entered = mix(hashes)
+        if len(entered) > _MOST:
+            entered = unique(entered)[:_MOST]
+        bits[entered & np.uint64(BITS - 1)] = 1
     return np.packbits(bits).tobytes()
 
 

@@ -23,11 +23,7 @@ def long_paragraphs(text: str, minimum: int) -> str:
     """Return the lines of *text* of at least *minimum* `length`; all of it if those are too few to go by."""
     if not minimum:
         return text
-    kept = []
-    total = 0
-    for line in text.split("\n"):
-        size = length(line)
-        if size >= minimum:
-            kept.append(line)
-            total += size
-    return "\n".join(kept) if total >= FALLBACK else text
+    # No length is below the number of characters, which is quickly told.
+    kept = [line for line in text.split("\n") if len(line) >= minimum or length(line) >= minimum]
+    enough = sum(map(len, kept)) >= FALLBACK or sum(map(length, kept)) >= FALLBACK
+    return "\n".join(kept) if enough else text

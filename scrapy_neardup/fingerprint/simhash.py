@@ -21,14 +21,21 @@ _WEIGHT_UNIT = (
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | None = None) -> int:
     """Set each of the 64 bits that more than half of the weight of *hashes* (uint64[n]) has set; ties give 0."""
-    if weights is None:
-        weights = np.ones(len(hashes))
     ayes = np.zeros(64)
     for start in range(0, len(hashes), _CHUNK):
         part = np.ascontiguousarray(hashes[start : start + _CHUNK], "<u8")
         bits = np.unpackbits(part.view(np.uint8), bitorder="little").reshape(-1, 64)
-        ayes += weights[start : start + _CHUNK] @ bits.astype(np.float64)
-    return int.from_bytes(np.packbits(ayes * 2 > weights.sum(), bitorder="little").tobytes(), "little")
+        ayes += _count(bits) if weights is None else weights[start : start + _CHUNK] @ bits.astype(np.float64)
+    total = len(hashes) if weights is None else weights.sum()
+    return int.from_bytes(np.packbits(ayes * 2 > total, bitorder="little").tobytes(), "little")
+
+
+def _count(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Count the ones in each column of *bits* (uint8[n, 64], n > 0)."""
+    # Eight counters of a byte are added at a time, which 255 rows cannot make overflow.
+    counters = np.add.reduceat(bits.view(np.uint64), np.arange(0, len(bits), 255), axis=0)
+    ones: NDArray[np.int64] = counters.view(np.uint8).sum(axis=0, dtype=np.int64)
+    return ones
 
 
 def fingerprint(features: NDArray[np.uint64], weight: Weight) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import distinct, mix
+from .hashing import mix, unique
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,33 +23,48 @@ BINS = 768
 #: Bytes of a sketch.
 SIZE = BINS // 8
 
+_BINS = np.uint64(BINS)
+_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 # Bins are equal parts of the range of hashes.
 _STARTS = np.array([-(-(bin_ << 64) // BINS) for bin_ in range(BINS)], np.uint64)
 # Whom an empty bin asks, in this order, the same for every text; part of the format.
 _ASKED = (
-    (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % np.uint64(BINS)).astype(np.int16).reshape(BINS, 64)
+    (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % np.uint64(BINS)).astype(np.intp).reshape(BINS, 64)
 )
+_ASKED_FIRST = _ASKED[:, :4].copy()  # enough for most
 # Which bit of a lent minimum it takes: another one than the lender's, else it would only repeat the lender.
 _BIT = (np.arange(BINS) % 31 + 1).astype(np.uint64)
 
 
 def sketch(shingles: NDArray[np.uint64]) -> tuple[bytes, int]:
     """Sketch a text from its shingle hashes (uint64[n]), in `SIZE` bytes; also how many of them are distinct."""
-    ordered, _ = distinct(shingles)
+    ordered = unique(shingles)
     if not len(ordered):
         return bytes(SIZE), 0
-    first = np.searchsorted(ordered, _STARTS)
-    filled = np.empty(BINS, np.bool_)
-    np.less(first[:-1], first[1:], out=filled[:-1])
-    filled[-1] = first[-1] < len(ordered)
-    minima = ordered[np.minimum(first, len(ordered) - 1)]
-    bits = minima & np.uint64(1)  # the lowest, which has next to no part in the order
+    bins = _bins(ordered)
+    minima = np.zeros(BINS, np.uint64)
+    minima[bins[::-1]] = ordered[::-1]  # the last one written stays
+    filled = np.zeros(BINS, np.bool_)
+    filled[bins] = True
     empty = np.flatnonzero(~filled)
-    if len(empty):
-        asked = _ASKED[empty]
-        lender = asked[np.arange(len(empty)), filled[asked].argmax(axis=1)]
-        bits[empty] = (minima[lender] >> _BIT[empty]) & np.uint64(1)
+    for table in (_ASKED_FIRST, _ASKED):
+        asked = table.take(empty, axis=0)
+        lender = asked[np.arange(len(empty)), filled.take(asked).argmax(axis=1)]
+        minima[empty] = minima.take(lender) >> _BIT.take(empty)
+        empty = empty[~filled.take(lender)]
+        if not len(empty):
+            break
+    else:  # nobody who was asked has one: the next hash after the first of them
+        after = np.searchsorted(ordered, _STARTS.take(_ASKED[empty, 0]))
+        minima[empty] = ordered.take(after, mode="clip") >> _BIT.take(empty)
+    bits = minima & np.uint64(1)  # the lowest, which has next to no part in the order
     return np.packbits(bits.astype(np.uint8)).tobytes(), len(ordered)
+
+
+def _bins(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Return hash * BINS >> 64, in two halves, for the product has up to 74 bits."""
+    high, low = hashes >> _HALF, hashes & _LOW
+    return ((high * _BINS + (low * _BINS >> _HALF)) >> _HALF).astype(np.intp)
 
 
 def similarity(

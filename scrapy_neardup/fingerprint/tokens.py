@@ -22,7 +22,7 @@ _CLASSES = (
 )
 _CODE_POINTS = 0x110000
 _ASSIGNED = 0x40000  # no letter, digit or visible mark lies beyond plane 3
-_SPACE = ord(" ")
+_SPACE = np.uint8(ord(" "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ def tokenise(text: str) -> Tokens:
     Thai, Lao, Khmer and Myanmar.
     """
     # Whole-array work on code points: a regular expression for the same takes ten times as long.
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-    kind = _class_of()[points]
+    encoding, points = _code_points(text)
+    kind = _class_of().take(points)
     digits = kind == _DIGIT
-    kind = np.where(digits, _WORD, kind)
+    kind -= digits  # words they are, too
     script = kind
     if (kind == _MARK).any():  # a mark is of the script of what it stands on
         standing = np.where(kind == _MARK, 0, np.arange(len(kind)))
@@ -69,10 +69,21 @@ def tokenise(text: str) -> Tokens:
     before = np.concatenate(([_OTHER], script))[:-1]
     single = (kind == _HAN) | (kind == _SYLLABLE)
     starts = inside & ((script != before) | single)
-    points = np.where(inside, points, _SPACE)
+    points = np.maximum(points * inside, _SPACE)  # no letter or digit comes before the space
     if single.any():
         points = np.insert(points, np.flatnonzero(starts & (before != _OTHER)), _SPACE)
-    words = points.tobytes().decode("utf-32-le").split()
-    numbers = np.zeros(len(words), np.bool_)
-    numbers[(np.cumsum(starts) - 1)[digits]] = True
-    return Tokens(words, single[starts], script[starts] == _SYLLABLE, numbers)
+    first = np.flatnonzero(starts)
+    numbers = np.zeros(len(first), np.bool_)
+    numbers[np.searchsorted(first, np.flatnonzero(digits), "right") - 1] = True
+    words = points.tobytes().decode(encoding).split()
+    return Tokens(words, single[first], script[first] == _SYLLABLE, numbers)
+
+
+def _code_points(text: str) -> tuple[str, NDArray[np.uint8 | np.uint16 | np.uint32]]:
+    """Return an encoding with one number for each character of *text*, the smallest, and the numbers."""
+    if text.isascii():
+        return "ascii", np.frombuffer(text.encode(), np.uint8)
+    data = text.encode("utf-16-le", "surrogatepass")
+    if len(data) == 2 * len(text):
+        return "utf-16-le", np.frombuffer(data, "<u2")
+    return "utf-32-le", np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")

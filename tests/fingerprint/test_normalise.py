@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,3 +79,16 @@ def test_every_line_end_is_one_newline(end: str) -> None:
 )
 def test_examples(text: str, expected: str) -> None:
     assert normalise(text) == expected
+
+
+@given(
+    st.text(
+        st.sampled_from("aAß İıΑάᾳ\u0345ςé\u0301\u0323ﬁ①²Å\u212bｶﾞか\u3099한\u1100\u1161漢😀")
+        | st.characters()
+    )
+)
+def test_normalised_text_takes_no_other_way_than_the_rest(text: str) -> None:
+    folded = unicodedata.normalize("NFD", regex.sub(r"\p{Default_Ignorable_Code_Point}", "", text)).casefold()
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())
+    lines = [" ".join(line.split()) for line in folded.splitlines()]
+    assert normalise(text) == "\n".join(line for line in lines if line)
