@@ -119,9 +119,10 @@ class Columns:
                 rows += found
         if newer < len(self._urls):
             equal = self._keys[self._header.rows[family], newer : len(self._urls)] == keys[:, None, None]
-            position, _, row = (equal & self._header.families[family].has(keys)[:, None, None]).nonzero()
-            query += position.tolist()
-            rows += (row + newer).tolist()
+            if equal.any():  # seldom
+                position, _, row = (equal & self._header.families[family].has(keys)[:, None, None]).nonzero()
+                query += position.tolist()
+                rows += (row + newer).tolist()
         if rows:
             keep = self._alive[rows]
             if most:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup.extraction import guards
 from scrapy_neardup.extraction.decoding import decode, detect
 from scrapy_neardup.extraction.guards import MAX_NESTING, is_binary, is_noise, is_too_deep
 
@@ -83,3 +84,35 @@ def test_depth_of_closed_and_reopened_elements_does_not_add_up() -> None:
     page = ("<div>" * 200 + "</div>" * 200) * 20
     assert not is_too_deep(page)
     assert is_too_deep("</div>" * 500 + "<div>" * 300)
+
+
+TAGS = st.sampled_from(
+    [
+        "<div>",
+        "</div>",
+        "<p>",
+        "</p>",
+        "<br>",
+        "<br/>",
+        "<IMG>",
+        "<!-- -->",
+        "</br>",
+        "</IMG >",
+        "</hr",
+        "</link>",
+        "<li>",
+        "</li>",
+        "</col>",
+        "< b>",
+        "<",
+        "</",
+        "é",
+        "<x-y",
+        "</>",
+    ]
+)
+
+
+@given(st.lists(TAGS, max_size=40).map("".join))
+def test_the_quick_look_finds_no_less_than_the_thorough_one(html: str) -> None:
+    assert guards._open_tags(html) >= guards._open_elements(html)
