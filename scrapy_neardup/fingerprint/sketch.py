@@ -86,7 +86,7 @@ def similarity(
     smaller, larger = np.minimum(one, other), np.maximum(np.maximum(one, other), 1)
     # Bits of different minima differ in half of all cases. No two sets are more alike than the smaller is to the
     # larger, which caps the estimate.
-    jaccard = np.clip(1 - 2 * differing, 0, smaller / larger)
+    jaccard = np.minimum(np.maximum(1 - 2 * differing, 0), smaller / larger)
     shared = jaccard / (1 + jaccard) * (one + other)
     containment = np.minimum(shared / np.maximum(smaller, 1), 1)
     return jaccard.astype(np.float32), containment.astype(np.float32)

@@ -7,7 +7,7 @@ some 20 µs. Keys that have to be equal are bisected for, once there are many.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -62,6 +62,18 @@ class Columns:
         self._alive[start:stop] = True
         self._urls.extend(documents.urls)
         self._rows.update(zip(numbers.tolist(), range(start, stop), strict=True))
+
+    def append_one(self, number: int, keys: NDArray[np.uint64], record: NDArray[Any], url: str) -> None:
+        """Add one document (keys uint64[keys], record of shape ()): a crawl's way, in a third of the time."""
+        row = len(self._urls)
+        if row >= len(self._numbers):
+            self._grow(row + 1)
+        self._keys[:, row] = keys
+        self._records[row] = record
+        self._numbers[row] = number
+        self._alive[row] = True
+        self._urls.append(url)
+        self._rows[number] = row
 
     def search(
         self, family: int, keys: NDArray[np.uint64], distance: int, most: int = 0

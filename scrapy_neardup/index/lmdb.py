@@ -116,7 +116,8 @@ class LmdbIndex:
         """See `Index`."""
         with self.lock:
             if self._overlay.confirm(document):
-                self.discard(replaces)
+                if replaces:
+                    self.discard(replaces)
                 self._writer.notice()
 
     def release(self, document: int) -> None:

@@ -82,7 +82,7 @@ class Overlay:
         """Let a document in as pending; returns its temporary number."""
         number = self._serial
         self._serial -= 1
-        self.columns.append(np.array([number]), Documents(keys[:, np.newaxis], record[np.newaxis], [url]))
+        self.columns.append_one(number, keys, record, url)
         self._pending[number] = holder
         return number
 
