@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .base import Documents
 from .columns import Columns
 from .storage import State
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .base import Documents
     from .header import Header
     from .snapshot import Snapshot
 
