@@ -30,7 +30,7 @@ from scrapy_neardup.fingerprint.hashing import TokenHashes
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
 from scrapy_neardup.fingerprint.sketch import similarity
-from scrapy_neardup.fingerprint.terms import Terms
+from scrapy_neardup.fingerprint.terms import Shingles, Terms
 from scrapy_neardup.fingerprint.tokens import tokenise
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def source_table(data: Data, strangers: NDArray[np.int64], judge: Judge) -> None
     terms = []
     for text in data.texts:
         tokens = tokenise(long_paragraphs(normalise(text.text), FEATURES.min_paragraph))
-        terms.append(Terms(tokens, hashes.many(tokens.words)))
+        terms.append(Terms(tokens, Shingles(hashes.many(tokens.words))))
     judgement = judge.judge(data.a, data.b)
     fit = judge.fit[data.a] & judge.fit[data.b]
     marks = judge.documents.records["fingerprint"]

@@ -11,7 +11,7 @@ from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
 from scrapy_neardup.fingerprint.simhash import fingerprint
 from scrapy_neardup.fingerprint.sketch import sketch
-from scrapy_neardup.fingerprint.terms import Terms
+from scrapy_neardup.fingerprint.terms import Shingles, Terms
 from scrapy_neardup.fingerprint.tokens import tokenise
 
 from . import inputs
@@ -42,7 +42,9 @@ def measure(form: Form) -> Iterator[Finding]:
 
     def our_simhash(text: str) -> None:
         tokens = tokenise(long_paragraphs(normalise(text), features.min_paragraph))
-        fingerprint(Terms(tokens, hashes.many(tokens.words)).votes(features.shingle), features.weight)
+        fingerprint(
+            Terms(tokens, Shingles(hashes.many(tokens.words))).votes(features.shingle), features.weight
+        )
 
     def by_rensa(shingles: list[str]) -> None:
         minhash = rensa.RMinHash(num_perm=128, seed=1)
@@ -64,7 +66,7 @@ def measure(form: Form) -> Iterator[Finding]:
         "SimHash": each(our_simhash, texts),
         "signature": each(fingerprinter.signature, texts),
         "sketch": each(
-            lambda tokens: sketch(Terms(tokens, hashes.many(tokens.words)).shingles(SHINGLE)), words
+            lambda tokens: sketch(Terms(tokens, Shingles(hashes.many(tokens.words))).shingles(SHINGLE)), words
         ),
         "simhash": each(lambda text: simhash.Simhash(text).value, texts),
         "datasketch": each(lambda rows: datasketch.MinHash(128).update_batch(rows), encoded),

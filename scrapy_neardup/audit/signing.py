@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import ProcessPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,7 @@ def sign(texts: Iterable[str], fingerprinter: Fingerprinter, *, processes: int =
     first = list(islice(rest, ALONE))
     count = processes or processors()
     if len(first) < ALONE or count == 1:
-        yield from map(fingerprinter.signature, first)
-        yield from map(fingerprinter.signature, rest)
+        yield from fingerprinter.signatures(chain(first, rest))
         return
     with ProcessPoolExecutor(count, get_context("spawn"), _start, (fingerprinter,)) as pool:
         chunks = iter(lambda: list(islice(rest, CHUNK)), [])
@@ -63,4 +62,4 @@ def _start(fingerprinter: Fingerprinter) -> None:
 
 
 def _sign(texts: list[str]) -> list[Signature]:
-    return [_fingerprinter.signature(text) for text in texts]
+    return list(_fingerprinter.signatures(texts))

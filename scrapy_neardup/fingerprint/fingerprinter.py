@@ -18,17 +18,23 @@ from .schemes import Anchored, Scheme
 from .segment import load_segmenter, segment
 from .signature import Signature
 from .simhash import fingerprint
-from .sketch import sketch
+from .sketch import sketch_each
 from .stopwords import drop, stop_words
 from .terms import Terms
-from .tokens import tokenise
+from .tokens import tokenise_each
 from .walls import is_wall
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
+    from .tokens import Tokens
+
 _SEEDS = 1 << 32
+#: Characters of the texts that are taken together: what is made of them stays in the cache of a processor.
+_GROUP = 1 << 16
 _DEFAULT = Features()
 _SCHEME = Anchored()
 
@@ -60,19 +66,40 @@ class Fingerprinter:
 
     def signature(self, text: str) -> Signature:
         """Fingerprint any text. The digest is of all of it, the rest of its long paragraphs."""
-        text = normalise(text)
-        main = long_paragraphs(text, self.features.min_paragraph)
-        terms = self._terms(main)
+        return self._sign([text])[0]
+
+    def signatures(self, texts: Iterable[str]) -> Iterator[Signature]:
+        """Fingerprint many texts, some at a time, which takes two thirds of the time; yield signatures in order."""
+        group: list[str] = []
+        size = 0
+        for text in texts:
+            if group and size + len(text) > _GROUP:
+                yield from self._sign(group)
+                group, size = [], 0
+            group.append(text)
+            size += len(text)
+        if group:
+            yield from self._sign(group)
+
+    def _sign(self, texts: list[str]) -> list[Signature]:
+        texts = [normalise(text) for text in texts]
+        mains = [long_paragraphs(text, self.features.min_paragraph) for text in texts]
         size = self.features.sketch_shingle
-        shingles = terms.shingles(size, size + 1)
-        bins, count = sketch(shingles)
+        terms = Terms.of_each(self._tokens(mains), self._hashes)
+        shingles = [each.shingles(size, size + 1) for each in terms]
+        rows = zip(texts, mains, terms, shingles, sketch_each(shingles), strict=True)
+        return [self._signature(*row) for row in rows]
+
+    def _signature(
+        self, text: str, main: str, terms: Terms, shingles: NDArray[np.uint64], sketched: tuple[bytes, int]
+    ) -> Signature:
         keys, extra = self.scheme.sign(terms, shingles, self.seed)
         return Signature(
             fingerprint=fingerprint(self._votes(main, terms), self.features.weight),
             digest=self._digest(text),
             tokens=terms.count,
-            shingles=count,
-            sketch=bins,
+            shingles=sketched[1],
+            sketch=sketched[0],
             numbers=numbers(terms.hashes[terms.tokens.numbers]),
             wall=is_wall(main, terms.count),
             keys=keys.astype("<u8").tobytes(),
@@ -85,13 +112,13 @@ class Fingerprinter:
             return terms.votes(size)
         return character_shingles(text, size, self.seed)
 
-    def _terms(self, text: str) -> Terms:
-        tokens = tokenise(text)
-        if self._segmenter is not None:
-            tokens = segment(text, tokens, self._segmenter)
+    def _tokens(self, texts: list[str]) -> list[Tokens]:
+        tokens = tokenise_each(texts)
+        if (segmenter := self._segmenter) is not None:
+            tokens = [segment(text, each, segmenter) for text, each in zip(texts, tokens, strict=True)]
         if self._stop_words:
-            tokens = drop(tokens, self._stop_words)
-        return Terms(tokens, self._hashes.many(tokens.words))
+            tokens = [drop(each, self._stop_words) for each in tokens]
+        return tokens
 
     def _digest(self, text: str) -> bytes:
         # Nothing verifies an exact match, so this one hash has to withstand crafted collisions.

@@ -16,6 +16,8 @@ import numpy as np
 from .hashing import mix, unique
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 #: One bit each.
@@ -38,27 +40,35 @@ _BIT = (np.arange(BINS) % 31 + 1).astype(np.uint64)
 
 def sketch(shingles: NDArray[np.uint64]) -> tuple[bytes, int]:
     """Sketch a text from its shingle hashes (uint64[n]), in `SIZE` bytes; also how many of them are distinct."""
-    ordered = unique(shingles)
-    if not len(ordered):
-        return bytes(SIZE), 0
-    bins = _bins(ordered)
-    minima = np.zeros(BINS, np.uint64)
-    minima[bins[::-1]] = ordered[::-1]  # the last one written stays
-    filled = np.zeros(BINS, np.bool_)
+    return sketch_each([shingles])[0]
+
+
+def sketch_each(texts: Sequence[NDArray[np.uint64]]) -> list[tuple[bytes, int]]:
+    """Sketch several texts together, see `sketch`."""
+    ordered = [unique(shingles) for shingles in texts]
+    counts = [len(hashes) for hashes in ordered]
+    # The bins of one text follow those of the one before.
+    hashes = np.concatenate(ordered)
+    bins = _bins(hashes) + np.arange(0, len(texts) * BINS, BINS).repeat(counts)
+    minima = np.zeros(len(texts) * BINS, np.uint64)
+    minima[bins[::-1]] = hashes[::-1]  # the last one written stays
+    filled = np.zeros(len(minima), np.bool_)
     filled[bins] = True
     empty = np.flatnonzero(~filled)
     for table in (_ASKED_FIRST, _ASKED):
-        asked = table.take(empty, axis=0)
+        bin_ = empty % BINS
+        asked = table.take(bin_, axis=0) + (empty - bin_)[:, np.newaxis]
         lender = asked[np.arange(len(empty)), filled.take(asked).argmax(axis=1)]
-        minima[empty] = minima.take(lender) >> _BIT.take(empty)
+        minima[empty] = minima.take(lender) >> _BIT.take(bin_)
         empty = empty[~filled.take(lender)]
-        if not len(empty):
-            break
-    else:  # nobody who was asked has one: the next hash after the first of them
-        after = np.searchsorted(ordered, _STARTS.take(_ASKED[empty, 0]))
-        minima[empty] = ordered.take(after, mode="clip") >> _BIT.take(empty)
+    for number in sorted(set((empty // BINS).tolist())):
+        if counts[number]:  # nobody who was asked has one: the next hash after the first of them
+            bin_ = empty[empty // BINS == number] % BINS
+            after = ordered[number].searchsorted(_STARTS.take(_ASKED[bin_, 0]))
+            minima[bin_ + number * BINS] = ordered[number].take(after, mode="clip") >> _BIT.take(bin_)
     bits = minima & np.uint64(1)  # the lowest, which has next to no part in the order
-    return np.packbits(bits.astype(np.uint8)).tobytes(), len(ordered)
+    packed = np.packbits(bits.astype(np.uint8)).tobytes()
+    return [(packed[number * SIZE : (number + 1) * SIZE], count) for number, count in enumerate(counts)]
 
 
 def _bins(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,23 +10,40 @@ import numpy as np
 from .hashing import roll
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from .hashing import TokenHashes
     from .tokens import Tokens
 
 
-class Terms:
-    """The *tokens* of a text, hashed (uint64[n])."""
+class Shingles:
+    """The shingles of any size of hashed tokens (uint64[n]), each size made from the one before."""
 
-    def __init__(self, tokens: Tokens, hashes: NDArray[np.uint64]) -> None:
+    def __init__(self, hashes: NDArray[np.uint64]) -> None:
+        self._rolled = [hashes]
+
+    def __getitem__(self, size: int) -> NDArray[np.uint64]:
+        """Return the hash of each run of *size* tokens; uint64[n - size + 1]."""
+        for known in range(len(self._rolled), size):
+            self._rolled.append(roll(self._rolled[-1], self._rolled[0], known, known + 1))
+        return self._rolled[size - 1]
+
+
+class Terms:
+    """The *tokens* of a text, hashed: the first of *shingles*, or those from *start* on, of several texts."""
+
+    def __init__(self, tokens: Tokens, shingles: Shingles, start: int = 0) -> None:
         self.tokens = tokens
-        self.hashes = hashes
+        #: uint64[n].
+        self.hashes = shingles[1][start : start + len(tokens.words)]
         unspaced = int(np.count_nonzero(tokens.unspaced))
         #: How many there are; two characters of a script without spaces count as one.
-        self.count = len(hashes) - unspaced // 2
+        self.count = len(self.hashes) - unspaced // 2
         #: Whether most are characters rather than words.
-        self.unspaced = 2 * unspaced > len(hashes)
-        self._rolled = {1: hashes}
+        self.unspaced = 2 * unspaced > len(self.hashes)
+        self._shingles, self._start = shingles, start
 
     def shingles(self, words: int, characters: int | None = None) -> NDArray[np.uint64]:
         """Hash each run of *words* neighbours, in scripts without spaces of *characters*; uint64[n - size + 1].
@@ -33,10 +51,14 @@ class Terms:
         Fewer tokens than that make one shingle of them all, none make none.
         """
         size = min(characters if self.unspaced and characters else words, max(1, len(self.hashes)))
-        if size not in self._rolled:
-            start = max(known for known in self._rolled if known < size)
-            self._rolled[size] = roll(self._rolled[start], self.hashes, start, size)
-        return self._rolled[size]
+        return self._shingles[size][self._start : self._start + max(0, len(self.hashes) - size + 1)]
+
+    @classmethod
+    def of_each(cls, texts: Sequence[Tokens], hashes: TokenHashes) -> list[Terms]:
+        """Hash the tokens of several texts together."""
+        shingles = Shingles(hashes.many([word for tokens in texts for word in tokens.words]))
+        starts = accumulate((len(tokens.words) for tokens in texts), initial=0)
+        return [cls(tokens, shingles, start) for tokens, start in zip(texts, starts, strict=False)]
 
     def votes(self, size: int) -> NDArray[np.uint64]:
         """SimHash features: shingles; of single tokens, but of two where a token is a syllable or letter."""

@@ -20,6 +20,7 @@ from scrapy_neardup.fingerprint import (
     Features,
     Fingerprinter,
     Signature,
+    fingerprinter,
     hamming,
     load_scheme,
     simhash,
@@ -214,6 +215,25 @@ def test_encoding_of_the_text_does_not_matter(parts: list[tuple[str, str]]) -> N
     assert FINGERPRINTER.signature(unicodedata.normalize("NFD", plain)) == signature
     assert FINGERPRINTER.signature(plain.upper()) == signature
     assert FINGERPRINTER.signature(plain.replace(" ", "\u00a0 \t").replace("\n", "\r\n\r\n ")) == signature
+
+
+ANY_TEXTS = st.lists(
+    st.one_of(
+        ANY_TEXT,
+        st.sampled_from(["", "\u0301", "한국어", "日本語です", "日本 42 the", "𝐀 ไทย", "the cat sat"]),
+    ),
+    max_size=8,
+)
+
+
+@settings(deadline=None)
+@given(ANY_TEXTS, st.sampled_from([1, 50, 1 << 16]), st.sampled_from(list(SCHEMES)))
+def test_texts_together_are_signed_as_each_of_them(texts: list[str], group: int, scheme: str) -> None:
+    made = Fingerprinter(seed=5, scheme=load_scheme(scheme))
+    alone = [made.signature(text) for text in texts]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprinter, "_GROUP", group)
+        assert list(made.signatures(iter(texts))) == alone
 
 
 def test_the_digest_ignores_how_lines_are_broken_but_nothing_that_is_read() -> None:
