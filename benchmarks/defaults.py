@@ -26,7 +26,7 @@ from scrapy_neardup.candidates import Rules
 from scrapy_neardup.detector import MIN_TOKENS
 from scrapy_neardup.fingerprint import Features, hamming, load_scheme, verify
 from scrapy_neardup.fingerprint.anchors import anchors
-from scrapy_neardup.fingerprint.hashing import TokenHashes
+from scrapy_neardup.fingerprint.hashing import hash_tokens
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
 from scrapy_neardup.fingerprint.sketch import similarity
@@ -204,11 +204,10 @@ def candidate_table(data: Data, strangers: NDArray[np.int64]) -> None:
 
 def source_table(data: Data, strangers: NDArray[np.int64], judge: Judge) -> None:
     """What makes candidates: the fingerprint, anchors, both."""
-    hashes = TokenHashes(0)
     terms = []
     for text in data.texts:
         tokens = tokenise(long_paragraphs(normalise(text.text), FEATURES.min_paragraph))
-        terms.append(Terms(tokens, Shingles(hashes.many(tokens.words))))
+        terms.append(Terms(tokens, Shingles(hash_tokens(tokens.words))))
     judgement = judge.judge(data.a, data.b)
     fit = judge.fit[data.a] & judge.fit[data.b]
     marks = judge.documents.records["fingerprint"]

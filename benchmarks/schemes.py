@@ -27,7 +27,7 @@ from scrapy_neardup.candidates import RECORD
 from scrapy_neardup.fingerprint import SCHEMES, Fingerprinter, bottomk, hamming, load_scheme
 from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.bands import SUPER_SHINGLES, Bands, choose_bands
-from scrapy_neardup.fingerprint.hashing import TokenHashes, shingle
+from scrapy_neardup.fingerprint.hashing import hash_tokens, shingle
 from scrapy_neardup.fingerprint.jaccard import character_jaccard, count_jaccard, text_jaccard, word_shingles
 from scrapy_neardup.fingerprint.minhash import MinHash, agreement
 from scrapy_neardup.fingerprint.normalise import normalise
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ARTICLES = Path(__file__).parents[1] / "example_project" / "network" / "articles"
-HASHES = TokenHashes(0)
 
 
 def table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -213,7 +212,7 @@ def press_releases(data: Path) -> None:
     for weight in ("tf", "sqrt", "set"):
         for without in (False, True):
             marks = {
-                name: fingerprint(HASHES.many((drop(each, stop) if without else each).words), weight)
+                name: fingerprint(hash_tokens((drop(each, stop) if without else each).words), weight)
                 for name, each in tokens.items()
             }
             label = f"SimHash {weight}{', no stop words' if without else ''} ≤ 3"
@@ -252,8 +251,8 @@ def chinese(runs: int = 40) -> None:
     def units(text: str) -> dict[str, NDArray[np.uint64]]:
         text = normalise(text)
         tokens = tokenise(text)
-        characters = HASHES.many(tokens.words)
-        words = HASHES.many(segment(text, tokens, segmenter).words)
+        characters = hash_tokens(tokens.words)
+        words = hash_tokens(segment(text, tokens, segmenter).words)
         return {"characters": characters, "pairs of characters": shingle(characters, 2), "words": words}
 
     edits = [("characters", 3), ("characters", 10), ("phrases", 3), ("phrases", 10)]

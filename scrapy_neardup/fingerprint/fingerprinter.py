@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.errors import ConfigurationError
 
 from .features import Features
-from .hashing import TokenHashes
 from .jaccard import character_shingles
 from .normalise import normalise
 from .numbers import numbers
@@ -43,7 +42,7 @@ class Fingerprinter:
     """Makes the signatures of an index: the same *features*, *scheme* and *seed* make comparable ones.
 
     The seed (0 to 2³² - 1) is the index's own, so that a page cannot be crafted to look like another one.
-    Thread-safe; pickles without what it remembers of tokens. Raises `ConfigurationError`.
+    Thread-safe. Raises `ConfigurationError`.
     """
 
     def __init__(self, features: Features = _DEFAULT, seed: int = 0, scheme: Scheme = _SCHEME) -> None:
@@ -54,7 +53,6 @@ class Fingerprinter:
         self.scheme = scheme
         self._segmenter = load_segmenter(features.segmenter) if features.segmenter else None
         self._stop_words = stop_words(features.stop_words.split(",")) if features.stop_words else frozenset()
-        self._hashes = TokenHashes(seed)
 
     def __reduce__(self) -> tuple[type[Fingerprinter], tuple[Features, int, Scheme]]:
         return type(self), (self.features, self.seed, self.scheme)
@@ -85,7 +83,7 @@ class Fingerprinter:
         texts = [normalise(text) for text in texts]
         mains = [long_paragraphs(text, self.features.min_paragraph) for text in texts]
         size = self.features.sketch_shingle
-        terms = Terms.of_each(self._tokens(mains), self._hashes)
+        terms = Terms.of_each(self._tokens(mains), self.seed)
         shingles = [each.shingles(size, size + 1) for each in terms]
         rows = zip(texts, mains, terms, shingles, sketch_each(shingles), strict=True)
         return [self._signature(*row) for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import mmh3
@@ -12,32 +13,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: Tokens whose hash is remembered; a few words make up most of any text.
-CACHE_SIZE = 1 << 16
-
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying loses nothing
 _MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
 _MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
 _HALF = np.uint64(33)
 
 
-class TokenHashes(dict[str, int]):
-    """The 64-bit hash of each token asked for, remembered up to `CACHE_SIZE` of them."""
+def hash_tokens(tokens: Sequence[str], seed: int = 0) -> NDArray[np.uint64]:
+    """Hash *tokens*, none of which has a newline: the first half of MurmurHash3_x64_128 of each; uint64[n].
 
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        self.seed = seed
-
-    def __missing__(self, token: str) -> int:
-        if len(self) >= CACHE_SIZE:
-            self.clear()
-        value = mmh3.hash64(token.encode(), self.seed, signed=False)[0]
-        self[token] = value
-        return value
-
-    def many(self, tokens: Sequence[str]) -> NDArray[np.uint64]:
-        """Hash *tokens*; uint64[n]."""
-        return np.fromiter(map(self.__getitem__, tokens), np.uint64, len(tokens))
+    Remembering the hashes of frequent tokens takes longer: a text is many small strings, each new to a dictionary.
+    """
+    encoded = "\n".join(tokens).encode().split(b"\n") if tokens else []
+    digests = b"".join(map(mmh3.mmh3_x64_128_digest, encoded, repeat(seed)))
+    return np.frombuffer(digests, "<u8")[::2].astype(np.uint64)
 
 
 def mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

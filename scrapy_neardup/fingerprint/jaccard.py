@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import TokenHashes, distinct, mix, shingle, unique
+from .hashing import distinct, hash_tokens, mix, shingle, unique
 from .normalise import normalise
 from .tokens import tokenise
 
@@ -23,7 +23,7 @@ _SEED = np.uint64(32)  # bits above those of a code point
 
 def word_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
     """Hash each run of *size* tokens of any text; uint64[n], in order, with repetitions."""
-    return shingle(TokenHashes(seed).many(tokenise(normalise(text)).words), size)
+    return shingle(hash_tokens(tokenise(normalise(text)).words, seed), size)
 
 
 def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:

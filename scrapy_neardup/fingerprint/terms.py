@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import roll
+from .hashing import hash_tokens, roll
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from .hashing import TokenHashes
     from .tokens import Tokens
 
 
@@ -54,9 +53,9 @@ class Terms:
         return self._shingles[size][self._start : self._start + max(0, len(self.hashes) - size + 1)]
 
     @classmethod
-    def of_each(cls, texts: Sequence[Tokens], hashes: TokenHashes) -> list[Terms]:
+    def of_each(cls, texts: Sequence[Tokens], seed: int) -> list[Terms]:
         """Hash the tokens of several texts together."""
-        shingles = Shingles(hashes.many([word for tokens in texts for word in tokens.words]))
+        shingles = Shingles(hash_tokens([word for tokens in texts for word in tokens.words], seed))
         starts = accumulate((len(tokens.words) for tokens in texts), initial=0)
         return [cls(tokens, shingles, start) for tokens, start in zip(texts, starts, strict=False)]
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import mmh3
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint import hashing
-from scrapy_neardup.fingerprint.hashing import TokenHashes, distinct, mix, shingle
-
-if TYPE_CHECKING:
-    import pytest
+from scrapy_neardup.fingerprint.hashing import distinct, hash_tokens, mix, shingle
 
 HASHES = st.lists(st.integers(0, 2**64 - 1), max_size=60)
 
@@ -21,16 +15,8 @@ HASHES = st.lists(st.integers(0, 2**64 - 1), max_size=60)
 def test_a_token_hash_is_murmur3_with_the_seed() -> None:
     for seed in (0, 7, 2**32 - 1):
         expected = [mmh3.hash64(word.encode(), seed, signed=False)[0] for word in ("a", "мир", "a")]
-        assert TokenHashes(seed).many(["a", "мир", "a"]).tolist() == expected
-    assert TokenHashes(0).many([]).tolist() == []
-
-
-def test_memory_is_bounded_and_forgetting_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hashing, "CACHE_SIZE", 10)
-    hashes = TokenHashes(0)
-    words = [str(i % 37) for i in range(500)]
-    assert hashes.many(words).tolist() == [TokenHashes(0)[word] for word in words]
-    assert len(hashes) <= 10
+        assert hash_tokens(["a", "мир", "a"], seed).tolist() == expected
+    assert hash_tokens([]).tolist() == []
 
 
 @given(HASHES, st.integers(1, 6))
@@ -45,14 +31,14 @@ def test_a_shingle_depends_on_its_tokens_alone(values: list[int], size: int) -> 
 
 
 def test_a_shingle_depends_on_the_order_and_number_of_its_tokens() -> None:
-    a, b = TokenHashes(0).many(["a", "b"])
+    a, b = hash_tokens(["a", "b"])
     variants = [[a, b], [b, a], [a, a], [b, b], [a, b, a], [a, a, b], [b, a, a], [a], [b]]
     hashes = [int(shingle(np.array(v, np.uint64), len(v))[0]) for v in variants]
     assert len(set(hashes)) == len(variants)
 
 
 def test_shingles_of_many_tokens_do_not_collide() -> None:
-    hashes = TokenHashes(0).many([str(i) for i in range(400)])
+    hashes = hash_tokens([str(i) for i in range(400)])
     pairs = np.stack(np.meshgrid(hashes, hashes), axis=-1).reshape(-1, 2)
     shingles = np.concatenate([shingle(row, 2) for row in pairs[:2000]])
     assert len(np.unique(shingles)) == 2000

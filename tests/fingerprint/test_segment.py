@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import hamming
-from scrapy_neardup.fingerprint.hashing import TokenHashes
+from scrapy_neardup.fingerprint.hashing import hash_tokens
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.segment import RjiebaSegmenter, segment
 from scrapy_neardup.fingerprint.simhash import fingerprint
@@ -112,13 +112,13 @@ def edited(article: str, other: str, dice: np.random.Generator) -> str:
 
 @pytest.mark.parametrize("weight", ["tf", "sqrt", "set"])
 def test_characters_find_more_copies_than_words(weight: str) -> None:
-    hashes, segmenter = TokenHashes(0), RjiebaSegmenter()
+    segmenter = RjiebaSegmenter()
 
     def fingerprints(text: str) -> tuple[int, int]:
         text = normalise(text)
         characters = tokenise(text)
         both = (characters.words, segment(text, characters, segmenter).words)
-        return tuple(fingerprint(hashes.many(units), weight) for units in both)  # type: ignore[arg-type, return-value]
+        return tuple(fingerprint(hash_tokens(units), weight) for units in both)  # type: ignore[arg-type, return-value]
 
     articles = chinese_articles()
     assert len(articles) >= 5
