@@ -6,6 +6,7 @@ WAY is "bare" (Scrapy alone), "inline" (trafilatura called in the callback), or 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import sys
@@ -46,6 +47,8 @@ class PagesSpider(scrapy.Spider):
         self.started = self.ended = (0.0, 0.0)
         self.late: list[float] = []
         self.memory: list[tuple[int, float]] = []
+        self.collecting, self.collected = 0.0, 0.0
+        gc.callbacks.append(self.note_collection)
 
     @classmethod
     def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Self:
@@ -63,6 +66,13 @@ class PagesSpider(scrapy.Spider):
             await asyncio.sleep(TICK)
             if WARM <= self.seen < len(self.urls):
                 self.late.append(time.perf_counter() - start - TICK)
+
+    def note_collection(self, phase: str, info: dict[str, int]) -> None:
+        """Note the longest time that Python took to look through all objects of the process for garbage."""
+        if phase == "start":
+            self.collecting = time.perf_counter()
+        elif info["generation"] == 2 and WARM <= self.seen < len(self.urls):
+            self.collected = max(self.collected, time.perf_counter() - self.collecting)
 
     async def start(self) -> AsyncIterator[Any]:
         for url in self.urls:
@@ -130,6 +140,7 @@ def main() -> None:
         "rate": counted / seconds,
         "cpu": used / counted,
         "stall": float(np.percentile(spider.late, 99)) * 1000 if spider.late else 0.0,
+        "collection": spider.collected * 1000,
         "memory": spider.memory,
         "judged": stats.get("neardup/checked", 0),
         "unique": stats.get("neardup/unique", 0),
