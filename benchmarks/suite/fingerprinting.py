@@ -6,12 +6,11 @@ from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
 from scrapy_neardup import Features, Fingerprinter
-from scrapy_neardup.fingerprint.hashing import hash_tokens
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
 from scrapy_neardup.fingerprint.simhash import fingerprint
-from scrapy_neardup.fingerprint.sketch import sketch
-from scrapy_neardup.fingerprint.terms import Shingles, Terms
+from scrapy_neardup.fingerprint.sketch import sketch_each
+from scrapy_neardup.fingerprint.terms import Terms
 from scrapy_neardup.fingerprint.tokens import tokenise, tokenise_each
 
 from . import inputs
@@ -48,6 +47,9 @@ def measure(form: Form) -> Iterator[Finding]:
         for terms in Terms.of_each(tokenise_each(mains), seed=1):
             fingerprint(terms.votes(features.shingle), features.weight)
 
+    def our_sketches(tokens: list[Tokens]) -> None:
+        sketch_each([terms.shingles(SHINGLE) for terms in Terms.of_each(tokens, seed=1)])
+
     def by_rensa(shingles: list[str]) -> None:
         minhash = rensa.RMinHash(num_perm=128, seed=1)
         minhash.update(shingles)
@@ -68,9 +70,7 @@ def measure(form: Form) -> Iterator[Finding]:
         "SimHash": each(our_simhashes, groups),
         "signature": each(lambda group: list(fingerprinter.signatures(group)), groups),
         "one signature": each(fingerprinter.signature, texts),
-        "sketch": each(
-            lambda tokens: sketch(Terms(tokens, Shingles(hash_tokens(tokens.words))).shingles(SHINGLE)), words
-        ),
+        "sketch": each(our_sketches, [words[start : start + GROUP] for start in range(0, len(words), GROUP)]),
         "simhash": each(lambda text: simhash.Simhash(text).value, texts),
         "datasketch": each(lambda rows: datasketch.MinHash(128).update_batch(rows), encoded),
         "rensa": each(by_rensa, shingles),
