@@ -152,6 +152,7 @@ def test_compare_draws_a_picture(files: tuple[Path, Path], tmp_path: Path) -> No
     lines = run(*files, "--compare", "--plot", picture).stdout.splitlines()
     assert {line.split("\t")[0] for line in lines} >= {"default", "SimHash", "MinHash bands", "bottom-k"}
     assert "<svg" in picture.read_text()
+    assert "use .svg, .png or .pdf" in run(*files, "--compare", "--plot", "curve.gif", status=2).output
 
 
 @pytest.mark.parametrize(

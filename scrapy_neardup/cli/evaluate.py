@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
+    if path.suffix.lower() not in (".svg", ".png", ".pdf"):
+        raise click.BadParameter(f"{path} ends in {path.suffix or 'nothing'}: use .svg, .png or .pdf.")
+    return path
+
+
 @click.command()
 @click.argument("docs", type=_file)
 @click.argument("pairs", type=_file)
@@ -37,7 +43,8 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("evaluate.svg"),
     show_default=True,
-    help="Picture that --compare draws (.svg or .png).",
+    callback=_picture,
+    help="Picture that --compare draws (.svg, .png or .pdf).",
 )
 @click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Show the N most wrong pairs.")
 @click.option(

@@ -81,7 +81,10 @@ class FingerprintIndex:
         self._index.discard(np.atleast_1d(np.asarray(numbers, dtype=np.int64)).tolist())
 
     def fingerprints(self, numbers: ArrayLike) -> NDArray[np.uint64]:
-        """Return the fingerprints stored under *numbers*, as `add` and `search` gave them: uint64[n]."""
+        """Return the fingerprints stored under *numbers*, as `add` and `search` gave them: uint64[n].
+
+        Raises `IndexCorrupted` for a number that neither has given.
+        """
         stored = self._index.fetch(np.atleast_1d(np.asarray(numbers, dtype=np.int64)))
         fingerprints: NDArray[np.uint64] = stored.records["fingerprint"]
         return fingerprints
