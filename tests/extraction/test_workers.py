@@ -412,6 +412,8 @@ def test_daemonic_process_may_crawl(tmp_path: Path) -> None:
 WATCHED = (
     SCRIPT
     + """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background inherits as ignored
 futures = [workers.submit(Page(b"sleep 100%d" % n, "http://a/", None)) for n in range({busy})]
 while len(workers._workers) < 2: time.sleep(0.01)
 print(*[worker.pid for worker in workers._workers], workers._server._process.pid, flush=True)
