@@ -14,9 +14,9 @@ WALL = (
 
 
 def filled(words: str, value: int) -> str:
-    """The same text with other numbers at nine places."""
+    """The same text with other numbers at four places."""
     parts = words.split()
-    for place in range(20, 280, 30):
+    for place in range(20, 280, 65):
         parts.insert(place, str(value * place))
     return " ".join(parts)
 
