@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 import timeit
 
+import pytest
 from scrapy import Request
 from scrapy.pipelines.files import FilesPipeline
+from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_neardup.extraction import load_extractor
 
@@ -145,3 +148,71 @@ async def test_event_loop_is_free_while_a_page_is_extracted(site, crawl, pages, 
     extraction = min(timeit.repeat(lambda: extract(body, None), number=1, repeat=5))
     # Each of the extractions would have held up this loop once; whatever else is busy here does now and then.
     assert sum(gap > extraction / 2 for gap in gaps) < len(urls) / 2
+
+
+@pytest.mark.parametrize("policy", ["tag", "drop_items", "drop_page"])
+async def test_items_of_start_and_of_errbacks_pass(site, crawl, pages, policy):
+    class Unrelated(pages):
+        async def start(self):
+            yield {"url": "start"}
+            yield Request(site.url + "/missing", self.parse, errback=self.failed)
+
+        def failed(self, failure):
+            yield {"url": "errback"}
+
+    result = await crawl(Unrelated, {"NEARDUP_POLICY": policy, "NEARDUP_ITEM_FIELDS": ["text"]})
+    assert sorted(item["url"] for item in result.items) == ["errback", "start"]
+    assert result.errors == {}
+
+
+async def test_output_that_nobody_finishes_releases(site, crawl, pages):
+    class Closing(pages):
+        def parse(self, response):
+            from scrapy.exceptions import CloseSpider
+
+            yield {"url": response.url}
+            raise CloseSpider("enough")
+
+    result = await crawl(Closing, {}, urls=[site.article("/a")])
+    assert (result["confirmed"], result["released"]) == (0, 1)
+    assert result["index/documents"] == 0
+
+
+async def test_feed_is_on_disk_before_the_fingerprint(site, crawl, pages, tmp_path, monkeypatch):
+    from scrapy_neardup.settler import Settler
+
+    feed = tmp_path / "feed.jsonl"
+    sizes = []
+    settle = Settler._settle
+
+    def watched(self, reservation, confirmed):
+        sizes.append((feed.read_text().count("\n"), reservation.url))
+        settle(self, reservation, confirmed)
+
+    monkeypatch.setattr(Settler, "_settle", watched)
+    urls = [site.article(f"/{number}", seed=number) for number in range(3)]
+    await crawl(pages, {**ONE_BY_ONE, "FEEDS": {str(feed): {"format": "jsonlines"}}}, urls=urls)
+    assert len(sizes) == 3
+    for lines, url in sizes:
+        assert url in "".join(feed.read_text().splitlines(True)[:lines])
+
+
+async def test_async_listeners_and_slow_pipelines(site, crawl, pages):
+    class Slow:
+        async def process_item(self, item):
+            await run_in_thread(lambda: None)
+            return dict(item)  # another object
+
+    urls = [site.article("/a"), site.article("/b")]
+    result = await crawl(pages, {**ONE_BY_ONE, "ITEM_PIPELINES": {Slow: 900}}, urls=urls)
+    assert (result["confirmed"], result["duplicate"]) == (1, 1)
+
+
+async def test_logs_one_duplicate_unless_debugging(site, crawl, pages, caplog):
+    urls = [site.article(f"/{number}") for number in range(5)]
+    for debug, lines in ((False, 1), (True, 4)):
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, "scrapy_neardup"):
+            await crawl(pages, {**ONE_BY_ONE, "NEARDUP_DEBUG": debug}, urls=urls)
+        assert sum("is an exact copy" in m for m in caplog.messages) == lines
+        assert caplog.messages[-1] == "Near-duplicate detection: 5 pages judged, 1 unique, 4 exact"
