@@ -25,33 +25,15 @@ _MAGIC = (
 #: Control characters that no text has; escape is part of ISO-2022-JP.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 _MAX_CONTROL_SHARE = 0.1
-_SAMPLE = 1 << 12  # characters
+_SAMPLE = 1 << 14  # characters
 
 _TAG = re.compile(
     r"<(?!/?(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)(/?)[a-z]",
     re.IGNORECASE,
 )
-
-
 # The names of elements without content, by how they begin: three letters, or two of which nothing else begins so.
 _VOID = [
-    int.from_bytes(start, "big")
-    for start in (
-        b"are",
-        b"bas",
-        b"br",
-        b"col",
-        b"emb",
-        b"hr",
-        b"img",
-        b"inp",
-        b"lin",
-        b"met",
-        b"par",
-        b"sou",
-        b"tra",
-        b"wbr",
-    )
+    int.from_bytes(start, "big") for start in b"are bas br col emb hr img inp lin met par sou tra wbr".split()
 ]
 _LOWER = np.uint8(0x20)  # the bit that makes an ASCII letter lower case
 _PLACES = np.array([1 << 16, 1 << 8, 1])

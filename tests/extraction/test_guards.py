@@ -109,6 +109,7 @@ TAGS = st.sampled_from(
         "é",
         "<x-y",
         "</>",
+        "<\x0fb",
     ]
 )
 
