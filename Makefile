@@ -36,6 +36,7 @@ lint: $(VENV)/dev
 
 types: $(VENV)/dev
 	$(BIN)/mypy
+	MYPYPATH=example_project $(BIN)/mypy example_project/demo.py
 
 ci:
 	.ci/run

@@ -43,11 +43,12 @@ def main() -> int:
         process.start()
         outcomes.read_report(report, report_start)
 
-    found, copies = outcomes.recognised(network.pages())
-    surprises = outcomes.surprises(network.pages(), first_run=first_run)
+    expected = outcomes.as_met(network.pages())
+    found, copies = outcomes.recognised(expected)
+    surprises = outcomes.surprises(expected, first_run=first_run)
     console = Console()
     console.width = min(console.width, 116) if sys.stdout.isatty() else 116
-    OutcomeTable(outcomes, network, surprises).print(console)
+    OutcomeTable(outcomes, network, expected, surprises).print(console)
     if found < copies * MIN_RECOGNISED:
         surprises["copies"] = f"only {found} of {copies} recognised"
     for url, text in surprises.items():

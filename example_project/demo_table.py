@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from demo_outcome import Outcome, Outcomes
     from rich.console import Console
+    from site_pages import Page
     from site_server import NewsNetwork
 
 STYLES = {
@@ -47,10 +48,16 @@ SECTIONS = {
 class OutcomeTable:
     """Stories with their copies below them, then all other pages, those of one kind in one row."""
 
-    def __init__(self, outcomes: Outcomes, network: NewsNetwork, surprises: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        outcomes: Outcomes,
+        network: NewsNetwork,
+        expected: Mapping[str, Page],
+        surprises: Mapping[str, str],
+    ) -> None:
         self.outcomes = outcomes
         self.network = network
-        self.expected = network.pages()
+        self.expected = expected
         self.surprises = surprises
         #: Heading and rows of each section; the columns are equally wide in all.
         self.sections: list[tuple[str, Table]] = []

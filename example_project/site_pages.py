@@ -35,6 +35,8 @@ class Page:
     expect: tuple[str, ...]
     note: str
     row: dict[str, Any]
+    #: The article that it shows; a path with a query shows that of the row without it. Empty if it shows none.
+    story: str = ""
 
     @property
     def plain_path(self) -> str:
@@ -165,6 +167,7 @@ class Site:
 def load_network() -> list[Site]:
     """Read the table of sites and pages."""
     table = json.loads((FOLDER / "sites.json").read_text("utf-8"))
+    stories = {(row["site"], row["path"]): row["article"] for row in table["pages"] if "article" in row}
     pages = [
         Page(
             site=row["site"],
@@ -172,6 +175,7 @@ def load_network() -> list[Site]:
             expect=tuple(row["expect"]) if isinstance(row["expect"], list) else (row["expect"],),
             note=row.get("note", ""),
             row=row,
+            story=stories.get((row["site"], row["path"].partition("?")[0]), ""),
         )
         for row in table["pages"]
     ]
