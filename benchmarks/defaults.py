@@ -26,11 +26,10 @@ from scrapy_neardup.candidates import Rules
 from scrapy_neardup.detector import MIN_TOKENS
 from scrapy_neardup.fingerprint import Features, hamming, load_scheme, verify
 from scrapy_neardup.fingerprint.anchors import anchors
-from scrapy_neardup.fingerprint.hashing import hash_tokens
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
 from scrapy_neardup.fingerprint.sketch import similarity
-from scrapy_neardup.fingerprint.terms import Shingles, Terms
+from scrapy_neardup.fingerprint.terms import Shingles, Terms, hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
 
 if TYPE_CHECKING:
@@ -207,7 +206,7 @@ def source_table(data: Data, strangers: NDArray[np.int64], judge: Judge) -> None
     terms = []
     for text in data.texts:
         tokens = tokenise(long_paragraphs(normalise(text.text), FEATURES.min_paragraph))
-        terms.append(Terms(tokens, Shingles(hash_tokens(tokens.words))))
+        terms.append(Terms(tokens, Shingles(hash_tokens([tokens]))))
     judgement = judge.judge(data.a, data.b)
     fit = judge.fit[data.a] & judge.fit[data.b]
     marks = judge.documents.records["fingerprint"]

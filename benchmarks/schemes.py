@@ -27,7 +27,7 @@ from scrapy_neardup.candidates import RECORD
 from scrapy_neardup.fingerprint import SCHEMES, Fingerprinter, bottomk, hamming, load_scheme
 from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.bands import SUPER_SHINGLES, Bands, choose_bands
-from scrapy_neardup.fingerprint.hashing import hash_tokens, shingle
+from scrapy_neardup.fingerprint.hashing import shingle
 from scrapy_neardup.fingerprint.jaccard import character_jaccard, count_jaccard, text_jaccard, word_shingles
 from scrapy_neardup.fingerprint.minhash import MinHash, agreement
 from scrapy_neardup.fingerprint.normalise import normalise
@@ -35,6 +35,7 @@ from scrapy_neardup.fingerprint.segment import RjiebaSegmenter, segment
 from scrapy_neardup.fingerprint.simhash import fingerprint
 from scrapy_neardup.fingerprint.sketch import similarity, sketch
 from scrapy_neardup.fingerprint.stopwords import drop, stop_words
+from scrapy_neardup.fingerprint.terms import hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def press_releases(data: Path) -> None:
     for weight in ("tf", "sqrt", "set"):
         for without in (False, True):
             marks = {
-                name: fingerprint(hash_tokens((drop(each, stop) if without else each).words), weight)
+                name: fingerprint(hash_tokens([drop(each, stop) if without else each]), weight)
                 for name, each in tokens.items()
             }
             label = f"SimHash {weight}{', no stop words' if without else ''} ≤ 3"
@@ -251,8 +252,8 @@ def chinese(runs: int = 40) -> None:
     def units(text: str) -> dict[str, NDArray[np.uint64]]:
         text = normalise(text)
         tokens = tokenise(text)
-        characters = hash_tokens(tokens.words)
-        words = hash_tokens(segment(text, tokens, segmenter).words)
+        characters = hash_tokens([tokens])
+        words = hash_tokens([segment(text, tokens, segmenter)])
         return {"characters": characters, "pairs of characters": shingle(characters, 2), "words": words}
 
     edits = [("characters", 3), ("characters", 10), ("phrases", 3), ("phrases", 10)]

@@ -392,7 +392,7 @@ def live_and_pairwise(scheme: str, verified: bool, a: Text, b: Text) -> tuple[st
     return live, pairwise
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     st.integers(0, 30),
     st.sampled_from([30, 60, 150, 400]),

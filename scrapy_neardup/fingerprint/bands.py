@@ -15,7 +15,7 @@ import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .hashing import mix
+from .murmur import mix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

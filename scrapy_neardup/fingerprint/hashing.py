@@ -1,39 +1,17 @@
-"""Tokens to 64-bit hashes, and hashes of tokens to hashes of shingles, without joining strings."""
+"""Hashes of tokens to hashes of shingles, without joining strings, and the sets and bags that they make."""
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import TYPE_CHECKING
 
-import mmh3
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .murmur import mix
 
+if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying loses nothing
-_MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
-_MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
-_HALF = np.uint64(33)
-
-
-def hash_tokens(tokens: Sequence[str], seed: int = 0) -> NDArray[np.uint64]:
-    """Hash *tokens*, none of which has a newline: the first half of MurmurHash3_x64_128 of each; uint64[n].
-
-    Remembering the hashes of frequent tokens takes longer: a text is many small strings, each new to a dictionary.
-    """
-    encoded = "\n".join(tokens).encode().split(b"\n") if tokens else []
-    digests = b"".join(map(mmh3.mmh3_x64_128_digest, encoded, repeat(seed)))
-    return np.frombuffer(digests, "<u8")[::2].astype(np.uint64)
-
-
-def mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread every input bit over all 64 output bits: the finaliser of MurmurHash3 (Appleby), a bijection."""
-    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_1
-    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_2
-    return hashes ^ (hashes >> _HALF)
 
 
 def roll(rolled: NDArray[np.uint64], hashes: NDArray[np.uint64], start: int, size: int) -> NDArray[np.uint64]:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import distinct, hash_tokens, mix, shingle, unique
+from .hashing import distinct, shingle, unique
+from .murmur import mix
 from .normalise import normalise
+from .terms import hash_tokens
 from .tokens import tokenise
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ _SEED = np.uint64(32)  # bits above those of a code point
 
 def word_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
     """Hash each run of *size* tokens of any text; uint64[n], in order, with repetitions."""
-    return shingle(hash_tokens(tokenise(normalise(text)).words, seed), size)
+    return shingle(hash_tokens([tokenise(normalise(text))], seed), size)
 
 
 def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import mix, unique
+from .hashing import unique
+from .murmur import mix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

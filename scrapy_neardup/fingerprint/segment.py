@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import version
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Protocol, cast
@@ -11,10 +12,10 @@ import regex
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .tokens import Tokens
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from .tokens import Tokens
 
 # The characters that are tokens of class Han, see `tokens`.
 _HAN = regex.compile(r"[\p{Han}&&[\p{L}\p{Nl}]]", regex.V1)
@@ -82,18 +83,14 @@ def segment(text: str, tokens: Tokens, segmenter: Segmenter) -> Tokens:
     if not han.any():
         return tokens
     runs = "\n".join("".join(_HAN.findall(run)) for run in _HAN_RUN.findall(text))
-    words = [word for word in segmenter.cut(runs) if not word.isspace()]
+    words = [word for word in segmenter.cut(runs) if word.strip()]
     lengths = np.fromiter(map(len, words), np.intp, len(words))
     if "".join(words) != runs.replace("\n", "") or lengths.sum() != np.count_nonzero(han):
         raise ValueError(f"{segmenter.identity} gave other characters than it was given.")
-    starts = np.ones(len(tokens.words), np.bool_)
+    starts = np.ones(len(tokens), np.bool_)
     starts[han] = False
     first = np.flatnonzero(han)[np.cumsum(lengths) - lengths]
     starts[first] = True
     begins = np.flatnonzero(starts)
-    ends = np.append(begins[1:], len(starts))
-    joined = [
-        "".join(tokens.words[begin:end]) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
-    ]
-    numbers = np.logical_or.reduceat(tokens.numbers, begins)
-    return Tokens(joined, (tokens.unspaced & ~han)[begins], tokens.syllables[begins], numbers)
+    lasts = np.append(begins[1:], len(starts)) - 1
+    return replace(tokens[starts], ends=tokens.ends[lasts], unspaced=(tokens.unspaced & ~han)[starts])

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import mix, unique
+from .hashing import unique
+from .murmur import mix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,10 +9,12 @@ import numpy as np
 from scrapy_neardup.errors import ConfigurationError
 
 from .normalise import normalise
-from .tokens import Tokens, tokenise
+from .tokens import tokenise
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+
+    from .tokens import Tokens
 
 
 def stop_words(languages: Iterable[str]) -> frozenset[str]:
@@ -38,12 +39,5 @@ def stop_words(languages: Iterable[str]) -> frozenset[str]:
 
 def drop(tokens: Tokens, words: Collection[str]) -> Tokens:
     """Leave out those *tokens* that are in *words*; all are kept if none else would be left."""
-    kept = np.fromiter((word not in words for word in tokens.words), np.bool_, len(tokens.words))
-    if not kept.any():
-        return tokens
-    return Tokens(
-        list(compress(tokens.words, kept.tolist())),
-        tokens.unspaced[kept],
-        tokens.syllables[kept],
-        tokens.numbers[kept],
-    )
+    kept = np.fromiter((word not in words for word in tokens.words), np.bool_, len(tokens))
+    return tokens[kept] if kept.any() else tokens

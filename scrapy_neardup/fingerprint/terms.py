@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import hash_tokens, roll
+from .hashing import roll
+from .murmur import hash_slices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .tokens import Tokens
+
+
+def hash_tokens(texts: Sequence[Tokens], seed: int = 0) -> NDArray[np.uint64]:
+    """Hash the tokens of *texts*, those together that were made together; uint64[n]."""
+    hashes = [np.empty(0, np.uint64)]
+    for _, group in groupby(texts, lambda tokens: id(tokens.data)):
+        together = list(group)
+        starts = np.concatenate([tokens.starts for tokens in together])
+        ends = np.concatenate([tokens.ends for tokens in together])
+        hashes.append(hash_slices(together[0].data, starts, ends, seed))
+    return np.concatenate(hashes)
 
 
 class Shingles:
@@ -36,7 +48,7 @@ class Terms:
     def __init__(self, tokens: Tokens, shingles: Shingles, start: int = 0) -> None:
         self.tokens = tokens
         #: uint64[n].
-        self.hashes = shingles[1][start : start + len(tokens.words)]
+        self.hashes = shingles[1][start : start + len(tokens)]
         unspaced = int(np.count_nonzero(tokens.unspaced))
         #: How many there are; two characters of a script without spaces count as one.
         self.count = len(self.hashes) - unspaced // 2
@@ -55,8 +67,8 @@ class Terms:
     @classmethod
     def of_each(cls, texts: Sequence[Tokens], seed: int) -> list[Terms]:
         """Hash the tokens of several texts together."""
-        shingles = Shingles(hash_tokens([word for tokens in texts for word in tokens.words], seed))
-        starts = accumulate((len(tokens.words) for tokens in texts), initial=0)
+        shingles = Shingles(hash_tokens(texts, seed))
+        starts = accumulate(map(len, texts), initial=0)
         return [cls(tokens, shingles, start) for tokens, start in zip(texts, starts, strict=False)]
 
     def votes(self, size: int) -> NDArray[np.uint64]:

@@ -25,20 +25,42 @@ _CLASSES = (
 )
 _CODE_POINTS = 0x110000
 _ASSIGNED = 0x40000  # no letter, digit or visible mark lies beyond plane 3
-_SPACE = np.uint8(ord(" "))
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a text, in order."""
+    """The tokens of a text, in order, as the places where they stand."""
 
-    words: list[str]
+    #: In UTF-8, the text, perhaps among others.
+    data: bytes
+    #: Where in it each token begins and ends; intp[n].
+    starts: NDArray[np.intp]
+    ends: NDArray[np.intp]
     #: Which are one character of a script without spaces; bool[n].
     unspaced: NDArray[np.bool_]
     #: Which of those are of a syllabary or alphabet, so that one of them says little; bool[n].
     syllables: NDArray[np.bool_]
     #: Which have a digit; bool[n].
     numbers: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, which: slice | NDArray[np.bool_]) -> Tokens:
+        return Tokens(
+            self.data,
+            self.starts[which],
+            self.ends[which],
+            self.unspaced[which],
+            self.syllables[which],
+            self.numbers[which],
+        )
+
+    @property
+    def words(self) -> list[str]:
+        """The tokens themselves, made anew."""
+        places = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        return [self.data[start:end].decode() for start, end in places]
 
 
 @cache
@@ -50,6 +72,12 @@ def _class_of() -> NDArray[np.uint8]:
         for match in regex.finditer(pattern, everything, regex.V1):
             table[match.start() : match.end()] = number
     return table
+
+
+@cache
+def _class_of_ascii() -> bytes:
+    """Return the classes of the first 256 code points, of which the half is used."""
+    return _class_of()[:256].tobytes()
 
 
 def tokenise(text: str) -> Tokens:
@@ -64,49 +92,49 @@ def tokenise(text: str) -> Tokens:
 def tokenise_each(texts: Sequence[str]) -> list[Tokens]:
     """Split several normalised texts, together: most of what a text of a page costs is paid by the call."""
     tokens, first = _tokenise("\n".join(texts))
-    ends = np.cumsum([len(text) + 1 for text in texts])
-    return [
-        Tokens(
-            tokens.words[start:stop],
-            tokens.unspaced[start:stop],
-            tokens.syllables[start:stop],
-            tokens.numbers[start:stop],
-        )
-        for start, stop in pairwise([0, *first.searchsorted(ends).tolist()])
-    ]
+    stops = first.searchsorted(np.cumsum([len(text) + 1 for text in texts])).tolist()
+    return [tokens[start:stop] for start, stop in pairwise([0, *stops])]
 
 
 def _tokenise(text: str) -> tuple[Tokens, NDArray[np.intp]]:
-    """Return the tokens of *text*, and where each begins."""
+    """Return the tokens of *text*, and with which character each begins."""
     # Whole-array work on code points: a regular expression for the same takes ten times as long.
-    encoding, points = _code_points(text)
-    kind = _class_of().take(points)
+    data, kind, places = _classes(text)
     digits = kind == _DIGIT
-    kind -= digits  # words they are, too
+    kind = kind - digits  # words they are, too
     script = kind
     if (kind == _MARK).any():  # a mark is of the script of what it stands on
         standing = np.where(kind == _MARK, 0, np.arange(len(kind)))
         script = kind[np.maximum.accumulate(standing)]
         script = np.where(script == _MARK, _OTHER, script)
-    inside = script != _OTHER
-    before = np.concatenate(([_OTHER], script))[:-1]
+    between = np.full(len(kind) + 2, _OTHER, np.uint8)
+    between[1:-1] = script
+    before, after = between[:-1], between[1:]
+    edge = before != after
     single = (kind == _HAN) | (kind == _SYLLABLE)
-    starts = inside & ((script != before) | single)
-    points = np.maximum(points * inside, _SPACE)  # no letter or digit comes before the space
-    if single.any():
-        points = np.insert(points, np.flatnonzero(starts & (before != _OTHER)), _SPACE)
-    first = np.flatnonzero(starts)
+    edge[:-1] |= single
+    edges = np.flatnonzero(edge)
+    first, last = edges[after.take(edges) != _OTHER], edges[before.take(edges) != _OTHER]
     numbers = np.zeros(len(first), np.bool_)
     numbers[first.searchsorted(np.flatnonzero(digits), "right") - 1] = True
-    words = points.tobytes().decode(encoding).split()
-    return Tokens(words, single[first], script[first] == _SYLLABLE, numbers), first
+    starts, ends = (first, last) if places is None else (places.take(first), places.take(last))
+    return Tokens(data, starts, ends, single[first], script[first] == _SYLLABLE, numbers), first
 
 
-def _code_points(text: str) -> tuple[str, NDArray[np.uint8 | np.uint16 | np.uint32]]:
-    """Return an encoding with one number for each character of *text*, the smallest, and the numbers."""
-    if text.isascii():
-        return "ascii", np.frombuffer(text.encode(), np.uint8)
+def _classes(text: str) -> tuple[bytes, NDArray[np.uint8], NDArray[np.intp] | None]:
+    """Return *text* in UTF-8, the class of each character, and where in it each begins, if not where in *text*."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) == len(text):
+        return data, np.frombuffer(data.translate(_class_of_ascii()), np.uint8), None
+    points = _code_points(text)
+    widths = np.uint8(1) + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
+    places = np.zeros(len(points) + 1, np.intp)
+    np.cumsum(widths, out=places[1:])
+    return data, _class_of().take(points), places
+
+
+def _code_points(text: str) -> NDArray[np.uint16 | np.uint32]:
     data = text.encode("utf-16-le", "surrogatepass")
     if len(data) == 2 * len(text):
-        return "utf-16-le", np.frombuffer(data, "<u2")
-    return "utf-32-le", np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+        return np.frombuffer(data, "<u2")
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")

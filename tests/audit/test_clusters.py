@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.clusters import UnionFind, components, leader_clusters
@@ -47,7 +47,6 @@ def search(count: int, pairs: list[tuple[int, int]]) -> list[int]:
     return labels
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_components_and_union_find_by_search(graph: tuple[int, list[tuple[int, int]]]) -> None:
     count, pairs = graph
@@ -120,7 +119,6 @@ def one_by_one(
     return leaders
 
 
-@settings(deadline=None)
 @given(graphs(), st.data())
 def test_leader_clusters_by_definition_in_any_order_of_pairs(
     graph: tuple[int, list[tuple[int, int]]], data: st.DataObject
@@ -135,7 +133,6 @@ def test_leader_clusters_by_definition_in_any_order_of_pairs(
     assert leader_clusters(np.array(ranks), array(shuffled), verify).tolist() == expected
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_no_pair_is_checked_more_than_twice(graph: tuple[int, list[tuple[int, int]]]) -> None:
     count, pairs = graph
@@ -201,7 +198,6 @@ def test_identical_pages_are_one_cluster(shape: str) -> None:
     assert checked == count - 1
 
 
-@settings(deadline=None)
 @given(graphs(), st.data())
 def test_the_same_clusters_however_pages_are_numbered(
     graph: tuple[int, list[tuple[int, int]]], data: st.DataObject

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit import joins
@@ -72,7 +72,6 @@ def test_every_layout_finds_the_same(blocks: int, monkeypatch: pytest.MonkeyPatc
     )
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.integers(0, 2**64 - 1)
@@ -191,7 +190,6 @@ def shared_by(entries: Sequence[tuple[int, int]], most: int) -> dict[tuple[int, 
     return counted
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 6) | st.just(int(NO_KEY)), st.integers(0, 12)), max_size=80),
     st.integers(1, 8),

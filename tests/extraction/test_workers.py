@@ -303,8 +303,9 @@ def test_start_is_quick_and_in_the_background(pool: Callable[..., Workers]) -> N
     workers = pool("trafilatura", processes=2)
     started = time.monotonic()
     workers.start()
-    assert time.monotonic() - started < 0.2
+    returned = time.monotonic()
     assert wait_until(lambda: len(pids(workers)) == 2, 30)
+    assert returned - started < (time.monotonic() - started) / 2
 
 
 def test_close_is_quick_and_answers_what_waits(pool: Callable[..., Workers], obedient: str) -> None:
@@ -316,7 +317,7 @@ def test_close_is_quick_and_answers_what_waits(pool: Callable[..., Workers], obe
     time.sleep(0.2)
     started = time.monotonic()
     workers.close()
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 5  # of 50 that the pages would have taken
     assert [future.result(0).reason for future in futures] == ["crash"] * 6
     assert {future.result(0).detail for future in futures} == {"the workers were closed"}
     assert wait_until(lambda: all(map(gone, processes)))
@@ -331,7 +332,7 @@ def test_close_before_the_workers_are_up(pool: Callable[..., Workers], obedient:
     future = workers.submit(page("fine"))
     started = time.monotonic()
     workers.close()
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 5
     assert future.result(0).detail == "the workers were closed"
     pool(obedient).close()
 

@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
@@ -47,7 +47,6 @@ def test_ten_by_ten(similarity: float, probability: float) -> None:
     assert candidate_share(layout, similarity) == pytest.approx(probability, abs=4 * error)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 30), st.integers(1, 20), st.data())
 def test_probability_by_definition(bands: int, rows: int, data: st.DataObject) -> None:
     agree = data.draw(st.integers(1, bands))
@@ -57,7 +56,6 @@ def test_probability_by_definition(bands: int, rows: int, data: st.DataObject) -
     assert Bands(bands, rows, agree).probability(float(s)) == pytest.approx(float(tail), abs=1e-9)
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 2), min_size=6, max_size=6), min_size=2, max_size=6), st.data())
 def test_keys_are_equal_where_bands_are(rows: list[list[int]], data: st.DataObject) -> None:
     bands, height = data.draw(st.sampled_from([(1, 6), (2, 3), (3, 2), (6, 1), (2, 2)]))
@@ -136,7 +134,6 @@ def test_the_layout_chosen_is_the_best(threshold: Fraction, miss_weight: Fractio
     assert choose_bands(float(threshold), components, float(miss_weight)) == min(layouts, key=error)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 20), st.integers(1, 12), st.integers(1, 99))
 def test_rates_by_exact_integrals(bands: int, rows: int, percent: int) -> None:
     layout, threshold = Bands(bands, rows), Fraction(percent, 100)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint.bottomk import bottom_k, containment, jaccard, size
@@ -26,7 +26,6 @@ def two_sets(shared: int, only_a: int, only_b: int, seed: int) -> tuple[np.ndarr
     return drawn[: shared + only_a], np.concatenate((drawn[:shared], drawn[shared + only_a :]))
 
 
-@settings(deadline=None)
 @given(values, st.integers(1, 50))
 def test_the_least_distinct_values(elements: list[int], k: int) -> None:
     sketch = sample(elements, k)
@@ -34,7 +33,6 @@ def test_the_least_distinct_values(elements: list[int], k: int) -> None:
     assert sketch[sketch != EMPTY].tolist() == sorted(set(elements))[:k]
 
 
-@settings(deadline=None)
 @given(values, st.lists(values, max_size=4), st.integers(1, 50))
 def test_estimates_by_definition(own: list[int], others: list[list[int]], k: int) -> None:
     sketches = np.array([sample(other, k) for other in others], np.uint64).reshape(-1, k)
@@ -50,7 +48,6 @@ def test_estimates_by_definition(own: list[int], others: list[list[int]], k: int
         assert contained == (len(set(known) & set(other)) / len(known) if known else 0)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(values, values), min_size=1, max_size=6), st.integers(1, 50))
 def test_pairs_are_compared_as_one_with_many(pairs: list[tuple[list[int], list[int]]], k: int) -> None:
     a, b = (np.array([sample(pair[side], k) for pair in pairs]) for side in (0, 1))
@@ -58,7 +55,6 @@ def test_pairs_are_compared_as_one_with_many(pairs: list[tuple[list[int], list[i
     assert jaccard(a, b).tolist() == expected
 
 
-@settings(deadline=None)
 @given(values, values)
 def test_exact_while_sketches_are_whole_sets(a: list[int], b: list[int]) -> None:
     x, y = sample(a, 50), sample(b, 50)

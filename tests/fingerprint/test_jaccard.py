@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint.hashing import distinct
@@ -32,7 +32,6 @@ def ratio(part: float, whole: float) -> float:
     return part / whole if whole else 0
 
 
-@settings(deadline=None)
 @given(bags, bags)
 def test_sets_by_definition(a: list[int], b: list[int]) -> None:
     (x, _), (y, _) = distinct(np.array(a, np.uint64)), distinct(np.array(b, np.uint64))
@@ -42,7 +41,6 @@ def test_sets_by_definition(a: list[int], b: list[int]) -> None:
     assert containment(x, y) == containment(y, x) == ratio(len(both), min(len(set(a)), len(set(b))))
 
 
-@settings(deadline=None)
 @given(bags, bags)
 def test_bags_by_definition(a: list[int], b: list[int]) -> None:
     (x, n), (y, m) = distinct(np.array(a, np.uint64)), distinct(np.array(b, np.uint64))
@@ -53,7 +51,6 @@ def test_bags_by_definition(a: list[int], b: list[int]) -> None:
     assert ones == pytest.approx(jaccard(x, y))
 
 
-@settings(deadline=None)
 @given(texts, texts, st.integers(1, 5))
 def test_words_of_texts_by_definition(a: str, b: str, size: int) -> None:
     def tokens(text: str) -> list[str]:  # one letter a token in Han and Thai
@@ -70,7 +67,6 @@ def test_words_of_texts_by_definition(a: str, b: str, size: int) -> None:
     assert count_jaccard(a, b) == pytest.approx(ratio((counts & others).total(), (counts | others).total()))
 
 
-@settings(deadline=None)
 @given(texts, texts, st.integers(1, 9))
 def test_characters_of_texts_by_definition(a: str, b: str, size: int) -> None:
     def shingles(text: str) -> set[str]:

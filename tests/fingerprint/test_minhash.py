@@ -8,13 +8,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.fingerprint.hashing import mix
 from scrapy_neardup.fingerprint.jaccard import character_jaccard, character_shingles
 from scrapy_neardup.fingerprint.minhash import EMPTY, MinHash, agreement, datasketch, standard_error
+from scrapy_neardup.fingerprint.murmur import mix
 
 hashes = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=300)
 PAIRS = 200
@@ -43,7 +43,6 @@ def test_the_estimate_is_unbiased_with_the_stated_error(shared: int, consecutive
     assert abs(np.std(estimates) - error) <= 4 * error / math.sqrt(2 * PAIRS)
 
 
-@settings(deadline=None)
 @given(hashes, st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_components_are_the_least_of_each_function(values: list[int], count: int, seed: int) -> None:
     family = MinHash(count, seed)
@@ -51,7 +50,6 @@ def test_components_are_the_least_of_each_function(values: list[int], count: int
     assert (family.signature(np.array(values, np.uint64)) == each.min(axis=0)).all()
 
 
-@settings(deadline=None)
 @given(hashes, hashes, st.integers(0, 2**32 - 1))
 def test_a_union_has_the_least_of_both(a: list[int], b: list[int], seed: int) -> None:
     family = MinHash(16, seed)
@@ -100,7 +98,6 @@ def test_datasketch_hello() -> None:
     assert datasketch(sha1(b"Hello"), 4).tolist() == [734825475, 960773806, 359816889, 342714745]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=50), st.integers(0, 2**32 - 1))
 def test_datasketch_in_python_integers(values: list[int], seed: int) -> None:
     mersenne = 2**61 - 1

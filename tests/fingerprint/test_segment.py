@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import hamming
-from scrapy_neardup.fingerprint.hashing import hash_tokens
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.segment import RjiebaSegmenter, segment
 from scrapy_neardup.fingerprint.simhash import fingerprint
+from scrapy_neardup.fingerprint.terms import hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
 
 if TYPE_CHECKING:
@@ -55,14 +55,13 @@ def test_words_do_not_cross_punctuation_and_other_scripts_stay() -> None:
     ]  # fmt: skip
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from("中国人。，a1 か〆々〇\u0301\u302aก\n")))
 def test_only_han_characters_are_joined(text: str) -> None:
     text = normalise(text)
     tokens = tokenise(text)
     joined = segment(text, tokens, InTwos())
     assert "".join(joined.words) == "".join(tokens.words)
-    assert len(joined.words) == len(joined.unspaced) == len(joined.syllables) == len(joined.numbers)
+    assert len(joined) == len(joined.unspaced) == len(joined.syllables) == len(joined.numbers)
     han = tokens.unspaced & ~tokens.syllables
     assert [word for word, single in zip(joined.words, joined.unspaced, strict=True) if single] == [
         word for word, kana in zip(tokens.words, tokens.syllables, strict=True) if kana
@@ -117,8 +116,8 @@ def test_characters_find_more_copies_than_words(weight: str) -> None:
     def fingerprints(text: str) -> tuple[int, int]:
         text = normalise(text)
         characters = tokenise(text)
-        both = (characters.words, segment(text, characters, segmenter).words)
-        return tuple(fingerprint(hash_tokens(units), weight) for units in both)  # type: ignore[arg-type, return-value]
+        both = (characters, segment(text, characters, segmenter))
+        return tuple(fingerprint(hash_tokens([units]), weight) for units in both)  # type: ignore[arg-type, return-value]
 
     articles = chinese_articles()
     assert len(articles) >= 5

@@ -69,7 +69,7 @@ def sketch_by_definition(hashes: Iterable[int]) -> bytes:
     return int(bits, 2).to_bytes(96, "big")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.one_of(HASH, st.integers(0, 2**56)), max_size=150))
 def test_sketch_by_definition(values: list[int]) -> None:
     assert sketch(np.array(values, np.uint64)) == (sketch_by_definition(values), len(set(values)))

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
@@ -49,7 +49,6 @@ def test_languages_are_united() -> None:
     assert stop_words([]) == frozenset()
 
 
-@settings(deadline=None)
 @given(texts, st.sets(st.sampled_from(["the", "的", "は", "2025", "cat"])))
 def test_the_other_tokens_are_left_with_what_is_known_of_them(text: str, words: set[str]) -> None:
     tokens = tokenise(text)

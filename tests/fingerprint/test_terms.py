@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import mmh3
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint import hashing
-from scrapy_neardup.fingerprint.hashing import hash_tokens, roll, shingle
+from scrapy_neardup.fingerprint.hashing import roll, shingle
 from scrapy_neardup.fingerprint.normalise import normalise
-from scrapy_neardup.fingerprint.terms import Shingles, Terms
-from scrapy_neardup.fingerprint.tokens import tokenise
+from scrapy_neardup.fingerprint.terms import Shingles, Terms, hash_tokens
+from scrapy_neardup.fingerprint.tokens import tokenise, tokenise_each
 
 WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "12", "日", "本", "か", "な", "ไ"]), max_size=30).map(
     " ".join
@@ -20,7 +21,7 @@ WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "12", "日", "本", "か"
 
 def terms_of(text: str) -> Terms:
     tokens = tokenise(normalise(text))
-    return Terms(tokens, Shingles(hash_tokens(tokens.words)))
+    return Terms(tokens, Shingles(hash_tokens([tokens])))
 
 
 @given(WORDS, st.lists(st.tuples(st.integers(1, 14), st.integers(1, 14)), min_size=1, max_size=8))
@@ -31,6 +32,16 @@ def test_shingles_of_any_sizes_in_any_order(text: str, sizes: list[tuple[int, in
         expected = shingle(made.hashes, characters if unspaced else words)
         assert made.shingles(words, characters).tolist() == expected.tolist()
         assert made.shingles(words).tolist() == shingle(made.hashes, words).tolist()
+
+
+@given(st.lists(st.lists(WORDS, max_size=4), max_size=4))
+def test_texts_hashed_together_are_those_hashed_alone(groups: list[list[str]]) -> None:
+    texts = [normalise(text) for group in groups for text in group]
+    together = [tokens for group in groups for tokens in tokenise_each([normalise(text) for text in group])]
+    for text, made in zip(texts, Terms.of_each(together, 7), strict=True):
+        alone = [mmh3.hash64(word.encode(), 7, signed=False)[0] for word in tokenise(text).words]
+        assert made.hashes.tolist() == alone
+        assert made.tokens.words == tokenise(text).words
 
 
 @given(WORDS, st.integers(1, 6), st.integers(0, 6))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import regex
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint.tokens import tokenise
@@ -23,7 +23,6 @@ MIXED = st.text(
 )
 
 
-@settings(deadline=None)  # the first call makes a table
 @given(MIXED)
 @example("\u0301")
 @example("日\u0301a")

@@ -126,11 +126,12 @@ async def test_event_loop_is_free_while_a_page_is_extracted(site, crawl, pages, 
                 yield request
 
         async def ticks(self):
-            last = time.perf_counter()
+            # The thread's own time: what else keeps the machine busy is not our doing.
+            last = time.thread_time()
             while True:
                 await asyncio.sleep(0.002)
-                now = time.perf_counter()
-                gaps.append(now - last - 0.002)
+                now = time.thread_time()
+                gaps.append(now - last)
                 last = now
 
         def closed(self, reason):
@@ -145,9 +146,9 @@ async def test_event_loop_is_free_while_a_page_is_extracted(site, crawl, pages, 
     assert result["unique"] == 60
     extract = load_extractor("trafilatura")
     body = site.pages["/0"].decode()
-    extraction = min(timeit.repeat(lambda: extract(body, None), number=1, repeat=5))
-    # Each of the extractions would have held up this loop once; whatever else is busy here does now and then.
-    assert sum(gap > extraction / 2 for gap in gaps) < len(urls) / 2
+    extraction = min(timeit.repeat(lambda: extract(body, None), timer=time.thread_time, number=1, repeat=5))
+    # Each of the extractions would have held up this loop once.
+    assert sum(gap > extraction / 2 for gap in gaps) < len(urls) / 4
 
 
 @pytest.mark.parametrize("policy", ["tag", "drop_items", "drop_page"])

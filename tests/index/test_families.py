@@ -71,7 +71,7 @@ def documents(new: list[tuple[int, ...]]) -> Documents:
     most=st.integers(0, 6),
     on_disk=st.booleans(),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_key_matches(
     monkeypatch: pytest.MonkeyPatch,
     stored: list[list[tuple[int, ...]]],

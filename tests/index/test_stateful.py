@@ -279,7 +279,6 @@ def test_disk(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
         settings=settings(
             max_examples=30,
             stateful_step_count=50,
-            deadline=None,
             phases=(Phase.generate,),
             suppress_health_check=list(HealthCheck),
         ),
