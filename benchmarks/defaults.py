@@ -206,7 +206,7 @@ def source_table(data: Data, strangers: NDArray[np.int64], judge: Judge) -> None
     terms = []
     for text in data.texts:
         tokens = tokenise(long_paragraphs(normalise(text.text), FEATURES.min_paragraph))
-        terms.append(Terms(tokens, Shingles(hash_tokens([tokens]))))
+        terms.append(Terms(tokens, Shingles(hash_tokens(tokens))))
     judgement = judge.judge(data.a, data.b)
     fit = judge.fit[data.a] & judge.fit[data.b]
     marks = judge.documents.records["fingerprint"]

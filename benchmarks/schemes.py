@@ -213,7 +213,7 @@ def press_releases(data: Path) -> None:
     for weight in ("tf", "sqrt", "set"):
         for without in (False, True):
             marks = {
-                name: fingerprint(hash_tokens([drop(each, stop) if without else each]), weight)
+                name: fingerprint(hash_tokens(drop(each, stop) if without else each), weight)
                 for name, each in tokens.items()
             }
             label = f"SimHash {weight}{', no stop words' if without else ''} ≤ 3"
@@ -252,8 +252,8 @@ def chinese(runs: int = 40) -> None:
     def units(text: str) -> dict[str, NDArray[np.uint64]]:
         text = normalise(text)
         tokens = tokenise(text)
-        characters = hash_tokens([tokens])
-        words = hash_tokens([segment(text, tokens, segmenter)])
+        characters = hash_tokens(tokens)
+        words = hash_tokens(segment(text, tokens, segmenter))
         return {"characters": characters, "pairs of characters": shingle(characters, 2), "words": words}
 
     edits = [("characters", 3), ("characters", 10), ("phrases", 3), ("phrases", 10)]

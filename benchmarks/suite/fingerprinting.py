@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from scrapy_neardup import Features, Fingerprinter
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
-from scrapy_neardup.fingerprint.simhash import fingerprint
+from scrapy_neardup.fingerprint.simhash import fingerprint_each
 from scrapy_neardup.fingerprint.sketch import sketch_each
 from scrapy_neardup.fingerprint.terms import Terms
-from scrapy_neardup.fingerprint.tokens import tokenise, tokenise_each
+from scrapy_neardup.fingerprint.tokens import tokenise_each
 
 from . import inputs
 from .measuring import Finding, Goal, interleave, timed
@@ -38,14 +38,16 @@ def measure(form: Form) -> Iterator[Finding]:
     features = Features()
     fingerprinter = Fingerprinter(features, 1)
     groups = [texts[start : start + GROUP] for start in range(0, len(texts), GROUP)]
-    words = [tokenise(long_paragraphs(normalise(text), features.min_paragraph)) for text in texts]
+    mains = [[long_paragraphs(normalise(text), features.min_paragraph) for text in group] for group in groups]
+    tokens = [tokenise_each(group) for group in mains]
+    words = [each.words for group in tokens for each in group]
     shingles = [joined(each) for each in words]
     encoded = [[shingle.encode() for shingle in each] for each in shingles]
 
     def our_simhashes(texts: list[str]) -> None:
         mains = [long_paragraphs(normalise(text), features.min_paragraph) for text in texts]
-        for terms in Terms.of_each(tokenise_each(mains), seed=1):
-            fingerprint(terms.votes(features.shingle), features.weight)
+        terms = Terms.of_each(tokenise_each(mains), seed=1)
+        fingerprint_each([each.votes(features.shingle) for each in terms], features.weight)
 
     def our_sketches(tokens: list[Tokens]) -> None:
         sketch_each([terms.shingles(SHINGLE) for terms in Terms.of_each(tokens, seed=1)])
@@ -70,15 +72,15 @@ def measure(form: Form) -> Iterator[Finding]:
         "SimHash": each(our_simhashes, groups),
         "signature": each(lambda group: list(fingerprinter.signatures(group)), groups),
         "one signature": each(fingerprinter.signature, texts),
-        "sketch": each(our_sketches, [words[start : start + GROUP] for start in range(0, len(words), GROUP)]),
+        "sketch": each(our_sketches, tokens),
         "simhash": each(lambda text: simhash.Simhash(text).value, texts),
         "datasketch": each(lambda rows: datasketch.MinHash(128).update_batch(rows), encoded),
         "rensa": each(by_rensa, shingles),
-        "rensa from words": each(lambda tokens: by_rensa(joined(tokens)), words),
+        "rensa from words": each(lambda each: by_rensa(joined(each)), words),
         "gaoya": lambda: timed(by_gaoya) / len(texts) * 1e6,
     }
     found = interleave(form.repeats, tasks)
-    mean = round(sum(len(each.words) for each in words) / len(words))
+    mean = round(sum(map(len, words)) / len(words))
     note = f"mean of {len(texts)} texts, {mean} words"
     whole = "SimHash, sketch, digest, numbers and anchors"
     for work, ours, peer, goal, more in (
@@ -99,21 +101,26 @@ def measure(form: Form) -> Iterator[Finding]:
         ("SimHash of a text", "SimHash", "gaoya", None, "its character 4-grams, filed in its index, too"),
         (f"{whole} of a text, one by one", "one signature", "simhash", None, "as a crawl does"),
         (f"{whole} of a text", "signature", "datasketch", None, "MinHash(128) alone, shingles ready"),
-        ("sketch of word 5-shingles", "sketch", "rensa from words", 1, "both from words; RMinHash(128)"),
-        ("sketch of word 5-shingles", "sketch", "rensa", None, "ours from words, its shingles ready"),
+        (
+            "sketch of word 5-shingles",
+            "sketch",
+            "rensa from words",
+            1,
+            "ours from tokens, its from a list of them; RMinHash(128)",
+        ),
+        ("sketch of word 5-shingles", "sketch", "rensa", None, "ours from tokens, its shingles ready"),
         (
             "sketch of word 5-shingles",
             "sketch",
             "datasketch",
             None,
-            "ours from words, its shingles ready; MinHash(128)",
+            "ours from tokens, its shingles ready; MinHash(128)",
         ),
     ):
         bound = Goal(goal, ratio=True) if goal else None
         yield Finding(work, 0, "µs", found[ours], peer, found[peer], bound, f"{more}; {note}")
 
 
-def joined(tokens: Tokens) -> list[str]:
+def joined(words: list[str]) -> list[str]:
     """Return the shingles as strings, as peers want them."""
-    words = tokens.words
     return [" ".join(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1))]

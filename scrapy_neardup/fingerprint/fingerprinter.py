@@ -11,12 +11,12 @@ from scrapy_neardup.errors import ConfigurationError
 from .features import Features
 from .jaccard import character_shingles
 from .normalise import normalise
-from .numbers import numbers
+from .numbers import numbers_each
 from .paragraphs import long_paragraphs
 from .schemes import Anchored, Scheme
 from .segment import load_segmenter, segment
 from .signature import Signature
-from .simhash import fingerprint
+from .simhash import fingerprint_each
 from .sketch import sketch_each
 from .stopwords import drop, stop_words
 from .terms import Terms
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _SEEDS = 1 << 32
 #: Characters of the texts that are taken together: what is made of them stays in the cache of a processor.
-_GROUP = 1 << 16
+_GROUP = 1 << 17
 _DEFAULT = Features()
 _SCHEME = Anchored()
 
@@ -85,20 +85,37 @@ class Fingerprinter:
         size = self.features.sketch_shingle
         terms = Terms.of_each(self._tokens(mains), self.seed)
         shingles = [each.shingles(size, size + 1) for each in terms]
-        rows = zip(texts, mains, terms, shingles, sketch_each(shingles), strict=True)
+        votes = [self._votes(*row) for row in zip(mains, terms, strict=True)]
+        rows = zip(
+            texts,
+            mains,
+            terms,
+            fingerprint_each(votes, self.features.weight),
+            numbers_each([each.hashes[each.tokens.numbers] for each in terms]),
+            shingles,
+            sketch_each(shingles),
+            strict=True,
+        )
         return [self._signature(*row) for row in rows]
 
     def _signature(
-        self, text: str, main: str, terms: Terms, shingles: NDArray[np.uint64], sketched: tuple[bytes, int]
+        self,
+        text: str,
+        main: str,
+        terms: Terms,
+        fingerprint: int,
+        numbers: bytes,
+        shingles: NDArray[np.uint64],
+        sketched: tuple[bytes, int],
     ) -> Signature:
         keys, extra = self.scheme.sign(terms, shingles, self.seed)
         return Signature(
-            fingerprint=fingerprint(self._votes(main, terms), self.features.weight),
+            fingerprint=fingerprint,
             digest=self._digest(text),
             tokens=terms.count,
             shingles=sketched[1],
             sketch=sketched[0],
-            numbers=numbers(terms.hashes[terms.tokens.numbers]),
+            numbers=numbers,
             wall=is_wall(main, terms.count),
             keys=keys.astype("<u8").tobytes(),
             extra=extra,

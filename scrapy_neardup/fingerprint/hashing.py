@@ -19,7 +19,9 @@ def roll(rolled: NDArray[np.uint64], hashes: NDArray[np.uint64], start: int, siz
     count = len(hashes) - size + 1
     rolled = rolled[:count]
     for offset in range(start, size):
-        rolled = mix(rolled * _MULTIPLIER + hashes[offset : offset + count])
+        longer = rolled * _MULTIPLIER
+        longer += hashes[offset : offset + count]
+        rolled = mix(longer)
     return rolled
 
 

@@ -46,7 +46,7 @@ def hash_slices(
     low, high = _load(words, tails)
     low &= _FIRST_BYTES.take(left + 8)
     high &= _FIRST_BYTES.take(left)
-    length = sizes.astype(np.uint64)
+    length = sizes.view(np.uint64)
     h1 = _scramble(low, _C1, 31, _C2) ^ h1 ^ length
     h2 = _scramble(high, _C2, 33, _C1) ^ h2 ^ length
     h1 += h2
@@ -60,9 +60,12 @@ def hash_slices(
 
 def mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Spread every input bit over all 64 output bits: the finaliser of MurmurHash3, a bijection."""
-    hashes = (hashes ^ (hashes >> _MIX_SHIFT)) * _MIX_1
-    hashes = (hashes ^ (hashes >> _MIX_SHIFT)) * _MIX_2
-    return hashes ^ (hashes >> _MIX_SHIFT)
+    mixed = hashes ^ (hashes >> _MIX_SHIFT)
+    mixed *= _MIX_1
+    mixed ^= mixed >> _MIX_SHIFT
+    mixed *= _MIX_2
+    mixed ^= mixed >> _MIX_SHIFT
+    return mixed
 
 
 def _bodies(
@@ -83,19 +86,25 @@ def _bodies(
 
 def _load(words: NDArray[np.uint64], at: NDArray[np.intp]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Read two words of eight bytes that begin at any byte: each is made of two of three that do not."""
-    word, offset = at >> 3, ((at & 7) << 3).astype(np.uint64)
+    word, offset = at >> 3, ((at & 7) << 3).view(np.uint64)
     rest = _WORD_BITS - offset  # shifted by all its 64 bits a word is 0
     middle = words.take(word + 1)
-    low = (words.take(word) >> offset) | (middle << rest)
-    high = (middle >> offset) | (words.take(word + 2) << rest)
+    low = words.take(word) >> offset
+    low |= middle << rest
+    high = middle >> offset
+    high |= words.take(word + 2) << rest
     return low, high
 
 
 def _scramble(
     values: NDArray[np.uint64], before: np.uint64, bits: int, after: np.uint64
 ) -> NDArray[np.uint64]:
-    return _rotate(values * before, bits) * after
+    scrambled = _rotate(values * before, bits)
+    scrambled *= after
+    return scrambled
 
 
 def _rotate(values: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    return (values << np.uint64(bits)) | (values >> np.uint64(64 - bits))
+    rotated = values << np.uint64(bits)
+    rotated |= values >> np.uint64(64 - bits)
+    return rotated

@@ -15,6 +15,8 @@ from .hashing import unique
 from .murmur import mix
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 BITS = 256
@@ -26,13 +28,22 @@ _MOST = 300
 
 def numbers(hashes: NDArray[np.uint64]) -> bytes:
     """Enter the hashes of the tokens with a digit (uint64[n]); `SIZE` bytes."""
-    bits = np.zeros(BITS, np.uint8)
-    if len(hashes):
-        entered = mix(hashes)
-        if len(entered) > _MOST:
-            entered = unique(entered)[:_MOST]
-        bits[entered & np.uint64(BITS - 1)] = 1
-    return np.packbits(bits).tobytes()
+    return numbers_each([hashes])[0]
+
+
+def numbers_each(texts: Sequence[NDArray[np.uint64]]) -> list[bytes]:
+    """Make the filters of several texts together, see `numbers`."""
+    entered = [hashes if len(hashes) <= _MOST else _least(hashes) for hashes in texts]
+    bits = np.zeros((len(texts), BITS), np.bool_)
+    rows = np.arange(len(texts)).repeat([len(hashes) for hashes in entered])
+    bits[rows, mix(np.concatenate(entered)) & np.uint64(BITS - 1)] = True
+    return [row.tobytes() for row in np.packbits(bits, axis=1)]
+
+
+def _least(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the `_MOST` distinct ones of which `mix` makes the least."""
+    values = unique(hashes)
+    return values[np.argsort(mix(values))[:_MOST]]
 
 
 def substituted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from .hashing import distinct
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from .features import Weight
@@ -17,6 +20,10 @@ _CHUNK = 8192  # features; bounds the memory of a vote at 4 MB
 _WEIGHT_UNIT = (
     4096  # weights are whole multiples of 1/4096: their sums are exact, in any order, on any machine
 )
+# Eight counters of a byte, one for each of eight bits, are added at a time; 255 features cannot make one overflow.
+_COUNTED = 255
+_SHIFTS = np.arange(8, dtype=np.uint64)[:, np.newaxis]
+_LOWEST = np.uint64(0x0101010101010101)
 
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | None = None) -> int:
@@ -32,21 +39,56 @@ def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | None = None)
 
 def _count(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Count the ones in each column of *bits* (uint8[n, 64], n > 0)."""
-    # Eight counters of a byte are added at a time, which 255 rows cannot make overflow.
-    counters = np.add.reduceat(bits.view(np.uint64), np.arange(0, len(bits), 255), axis=0)
+    counters = np.add.reduceat(bits.view(np.uint64), np.arange(0, len(bits), _COUNTED), axis=0)
     ones: NDArray[np.int64] = counters.view(np.uint8).sum(axis=0, dtype=np.int64)
     return ones
 
 
+def vote_each(texts: Sequence[NDArray[np.uint64]]) -> list[int]:
+    """Let the hashes of each of several texts (uint64[n] each) vote, all of the same weight, see `vote`.
+
+    For one text `vote` is faster.
+    """
+    voting = [hashes for hashes in texts if len(hashes)]
+    if not voting:
+        return [0] * len(texts)
+    sizes = [len(hashes) for hashes in voting]
+    starts = [range(end - size, end, _COUNTED) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+    counters = _count_each(np.concatenate(voting), list(chain.from_iterable(starts)))
+    firsts = list(accumulate(map(len, starts[:-1]), initial=0))
+    ayes = np.add.reduceat(counters, firsts, axis=0, dtype=np.int64)
+    most = np.packbits(ayes * 2 > np.array(sizes)[:, np.newaxis], axis=1, bitorder="little")
+    found = iter(most.view("<u8")[:, 0].tolist())
+    return [next(found) if len(hashes) else 0 for hashes in texts]
+
+
+def _count_each(hashes: NDArray[np.uint64], starts: list[int]) -> NDArray[np.uint8]:
+    """Count the ones of each bit from each of *starts* to the next, at most 255 hashes; uint8[starts, 64]."""
+    counters = np.empty((8, len(starts)), "<u8")
+    at = np.array([*starts, len(hashes)])
+    for first in range(0, len(starts), _CHUNK // _COUNTED):
+        part = slice(first, min(first + _CHUNK // _COUNTED, len(starts)))
+        ones = hashes[at[first] : at[part.stop]] >> _SHIFTS
+        ones &= _LOWEST
+        counters[:, part] = np.add.reduceat(ones, at[part] - at[first], axis=1)
+    # Row k has bits k, 8 + k and so on.
+    return counters.view(np.uint8).reshape(8, -1, 8).transpose(1, 2, 0).reshape(-1, 64)
+
+
 def fingerprint(features: NDArray[np.uint64], weight: Weight) -> int:
     """64-bit SimHash of feature hashes (uint64[n], with repetitions), each distinct one weighted by its count."""
+    return fingerprint_each([features], weight)[0]
+
+
+def fingerprint_each(texts: Sequence[NDArray[np.uint64]], weight: Weight) -> list[int]:
+    """Fingerprint several texts together, see `fingerprint`."""
     if weight == "tf":
-        return vote(features)
-    values, counts = distinct(features)
+        return vote_each(texts) if len(texts) > 1 else list(map(vote, texts))
+    bags = [distinct(features) for features in texts]
     if weight == "set":
-        return vote(values)
-    weights = np.sqrt(counts) if weight == "sqrt" else 1 + np.log(counts)
-    return vote(values, np.rint(weights * _WEIGHT_UNIT))
+        return vote_each([values for values, _ in bags])
+    weigh = np.sqrt if weight == "sqrt" else lambda counts: 1 + np.log(counts)
+    return [vote(values, np.rint(weigh(counts) * _WEIGHT_UNIT)) for values, counts in bags]
 
 
 @overload

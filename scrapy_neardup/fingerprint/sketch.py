@@ -34,7 +34,7 @@ _STARTS = np.array([-(-(bin_ << 64) // BINS) for bin_ in range(BINS)], np.uint64
 _ASKED = (
     (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % np.uint64(BINS)).astype(np.intp).reshape(BINS, 64)
 )
-_ASKED_FIRST = _ASKED[:, :4].copy()  # enough for most
+_ASKED_FIRST = _ASKED[:, :8].copy()  # enough for most
 # Which bit of a lent minimum it takes: another one than the lender's, else it would only repeat the lender.
 _BIT = (np.arange(BINS) % 31 + 1).astype(np.uint64)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, groupby
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,15 +18,9 @@ if TYPE_CHECKING:
     from .tokens import Tokens
 
 
-def hash_tokens(texts: Sequence[Tokens], seed: int = 0) -> NDArray[np.uint64]:
-    """Hash the tokens of *texts*, those together that were made together; uint64[n]."""
-    hashes = [np.empty(0, np.uint64)]
-    for _, group in groupby(texts, lambda tokens: id(tokens.data)):
-        together = list(group)
-        starts = np.concatenate([tokens.starts for tokens in together])
-        ends = np.concatenate([tokens.ends for tokens in together])
-        hashes.append(hash_slices(together[0].data, starts, ends, seed))
-    return np.concatenate(hashes)
+def hash_tokens(tokens: Tokens, seed: int = 0) -> NDArray[np.uint64]:
+    """Hash each of *tokens*; uint64[n]."""
+    return hash_slices(tokens.data, tokens.starts, tokens.ends, seed)
 
 
 class Shingles:
@@ -66,10 +60,20 @@ class Terms:
 
     @classmethod
     def of_each(cls, texts: Sequence[Tokens], seed: int) -> list[Terms]:
-        """Hash the tokens of several texts together."""
-        shingles = Shingles(hash_tokens(texts, seed))
-        starts = accumulate(map(len, texts), initial=0)
-        return [cls(tokens, shingles, start) for tokens, start in zip(texts, starts, strict=False)]
+        """Hash the tokens of several texts, those together that were made together."""
+        groups: dict[int, list[int]] = {}
+        for number, tokens in enumerate(texts):
+            groups.setdefault(id(tokens.data), []).append(number)
+        terms: dict[int, Terms] = {}
+        for numbers in groups.values():
+            together = [texts[number] for number in numbers]
+            begins = np.concatenate([tokens.starts for tokens in together])
+            ends = np.concatenate([tokens.ends for tokens in together])
+            shingles = Shingles(hash_slices(together[0].data, begins, ends, seed))
+            starts = accumulate(map(len, together), initial=0)
+            for number, tokens, start in zip(numbers, together, starts, strict=False):
+                terms[number] = cls(tokens, shingles, start)
+        return [terms[number] for number in range(len(texts))]
 
     def votes(self, size: int) -> NDArray[np.uint64]:
         """SimHash features: shingles; of single tokens, but of two where a token is a syllable or letter."""

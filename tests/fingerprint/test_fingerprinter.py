@@ -293,7 +293,7 @@ def test_parts_of_a_signature_are_made_of_the_same_tokens() -> None:
     text = text_of(article("english", 2)) + "\nOf 1200 people, 37 came on 12 May, said no 9 of the 1st row."
     signature = FINGERPRINTER.signature(text)
     tokens = tokenise(normalise(text))
-    hashes = hash_tokens([tokens])
+    hashes = hash_tokens(tokens)
     assert (signature.sketch, signature.shingles) == sketch(shingle(hashes, 5))
     assert signature.numbers == numbers(hashes[tokens.numbers])
     assert sum(byte.bit_count() for byte in signature.numbers) == len({"1200", "37", "12", "9", "1st"})

@@ -75,6 +75,9 @@ def test_every_line_end_is_one_newline(end: str) -> None:
         ("co\u00adoperate zero\u200bwidth", "cooperate zerowidth"),
         ("MAÑANA man\u0303ana", "mañana mañana"),
         ("\ud800x", "\ud800x"),
+        ("\ud83dx\ude00", "\ud83dx\ude00"),  # halves of a pair, apart
+        ("The “Inn”  – 10 o’clock…\n \n  On\u00a0top\n", "the “inn” – 10 o’clock...\non top"),
+        ("H\u0331 “K”", "\u1e96 “k”"),  # composed once it is a small letter
     ],
 )
 def test_examples(text: str, expected: str) -> None:

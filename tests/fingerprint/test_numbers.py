@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.numbers import SIZE, numbers, substituted
+from scrapy_neardup.fingerprint.numbers import SIZE, numbers, numbers_each, substituted
 
 HASHES = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 2**64 - 1)), max_size=60)
 
@@ -29,6 +29,13 @@ def test_no_shared_number_is_missed(some: list[int], more: list[int]) -> None:
     part, whole = filter_of(some), filter_of([*more, *some, *some])
     assert (part & whole == part).all()
     assert float(substituted(part, whole)[0]) == 0  # one that has more has substituted none
+
+
+@given(st.lists(HASHES, max_size=5))
+def test_filters_made_together_are_those_made_alone(texts: list[list[int]]) -> None:
+    arrays = [np.array(values, np.uint64) for values in texts]
+    arrays.insert(1, np.arange(1000, dtype=np.uint64).repeat(2))
+    assert numbers_each(arrays) == [numbers(array) for array in arrays]
 
 
 @given(HASHES, HASHES)

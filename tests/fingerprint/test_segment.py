@@ -117,7 +117,7 @@ def test_characters_find_more_copies_than_words(weight: str) -> None:
         text = normalise(text)
         characters = tokenise(text)
         both = (characters, segment(text, characters, segmenter))
-        return tuple(fingerprint(hash_tokens([units]), weight) for units in both)  # type: ignore[arg-type, return-value]
+        return tuple(fingerprint(hash_tokens(units), weight) for units in both)  # type: ignore[arg-type, return-value]
 
     articles = chinese_articles()
     assert len(articles) >= 5

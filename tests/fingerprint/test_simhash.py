@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint import Weight, hamming, vote
-from scrapy_neardup.fingerprint.simhash import fingerprint
+from scrapy_neardup.fingerprint.simhash import fingerprint, fingerprint_each, vote_each
 
 if TYPE_CHECKING:
     import random
@@ -47,6 +47,22 @@ def test_vote_of_more_features_than_fit_in_one_step() -> None:
     hashes = np.random.default_rng(3).integers(0, 2**64, 20_000, np.uint64)
     ayes = [int((hashes >> np.uint64(bit) & np.uint64(1)).sum()) for bit in range(64)]
     assert vote(hashes) == sum(1 << bit for bit, count in enumerate(ayes) if count * 2 > 20_000)
+
+
+@given(st.lists(VALUES | FEW_VALUES, max_size=5), st.sampled_from(["set", "sqrt", "log", "tf"]))
+def test_texts_together_are_those_alone(texts: list[list[int]], weight: Weight) -> None:
+    arrays = [np.array(values, np.uint64) for values in texts]
+    assert fingerprint_each(arrays, weight) == [fingerprint(array, weight) for array in arrays]
+    assert vote_each(arrays) == [vote(array) for array in arrays]
+
+
+def test_long_and_short_texts_together() -> None:
+    dice = np.random.default_rng(5)
+    sizes = [0, 1, 254, 255, 256, 0, 8160, 8161, 3, 20_000, 0, 1, 1, 1, 510, 0]
+    texts = [dice.integers(0, 2**64, size, np.uint64) for size in sizes]
+    texts.append(np.full(70_000, 2**64 - 1, np.uint64))  # counters would overflow
+    texts += [np.array([number], np.uint64) for number in range(300)]
+    assert vote_each(texts) == [vote(text) for text in texts]
 
 
 @given(VALUES | FEW_VALUES, st.sampled_from(["set", "sqrt", "log", "tf"]), st.randoms(use_true_random=False))

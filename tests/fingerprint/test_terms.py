@@ -21,7 +21,7 @@ WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "12", "日", "本", "か"
 
 def terms_of(text: str) -> Terms:
     tokens = tokenise(normalise(text))
-    return Terms(tokens, Shingles(hash_tokens([tokens])))
+    return Terms(tokens, Shingles(hash_tokens(tokens)))
 
 
 @given(WORDS, st.lists(st.tuples(st.integers(1, 14), st.integers(1, 14)), min_size=1, max_size=8))
