@@ -17,14 +17,24 @@ if TYPE_CHECKING:
 #: Longer strings, in bytes, are hashed one by one.
 LONGEST = 128
 _BLOCK = 16
-_C1, _C2 = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
-_ADD_1, _ADD_2 = np.uint64(0x52DCE729), np.uint64(0x38495AB5)
-_FIVE = np.uint64(5)
 _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _MIX_SHIFT = np.uint64(33)
 _WORD_BITS = np.uint64(64)
+
+
+def _column(first: int, second: int) -> NDArray[np.uint64]:
+    return np.array([[first], [second]], np.uint64)
+
+
+# The two halves of a block and of the state are two rows, which go the same way with other constants.
+_BEFORE = _column(0x87C37B91114253D5, 0x4CF5AD432745937F)
+_AFTER = _BEFORE[::-1].copy()
+_BLOCK_TURN = _column(31, 33)
+_TURNS, _ADD, _FIVE = (27, 31), (np.uint64(0x52DCE729), np.uint64(0x38495AB5)), np.uint64(5)
 # Which bits of a word are among the first n bytes, at n + 8.
 _FIRST_BYTES = np.array([(1 << 8 * min(max(size, 0), 8)) - 1 for size in range(-8, _BLOCK)], np.uint64)
+_HALVES = np.array([[8], [0]])
+_THREE_WORDS = np.array([[0], [1], [2]])
 
 
 def hash_slices(
@@ -36,25 +46,26 @@ def hash_slices(
     """
     sizes = ends - starts
     words = np.frombuffer(data + bytes(5 * 8 - len(data) % 8), "<u8")
-    h1: NDArray[np.uint64] | np.uint64 = np.uint64(seed)
-    h2 = h1
+    state: NDArray[np.uint64] | np.uint64 = np.uint64(seed)
     left, tails = sizes, starts
-    blocks = sizes // _BLOCK
-    if blocks.any():
-        h1, h2 = _bodies(words, starts, np.where(sizes > LONGEST, 0, blocks), seed)
+    longest = sizes.max(initial=0)
+    if longest >= _BLOCK:
+        blocks = sizes // _BLOCK
+        state = _bodies(words, starts, np.where(sizes > LONGEST, 0, blocks), seed)
         left, tails = sizes % _BLOCK, starts + blocks * _BLOCK
-    low, high = _load(words, tails)
-    low &= _FIRST_BYTES.take(left + 8)
-    high &= _FIRST_BYTES.take(left)
-    length = sizes.view(np.uint64)
-    h1 = _scramble(low, _C1, 31, _C2) ^ h1 ^ length
-    h2 = _scramble(high, _C2, 33, _C1) ^ h2 ^ length
-    h1 += h2
-    h2 += h1
-    hashes = mix(h1) + mix(h2)
-    for number in np.flatnonzero(sizes > LONGEST).tolist():
-        digest = mmh3.mmh3_x64_128_digest(data[starts[number] : ends[number]], seed)
-        hashes[number] = int.from_bytes(digest[:8], "little")
+    halves = _load(words, tails)
+    halves &= _FIRST_BYTES.take(left + _HALVES)
+    halves = _scramble(halves)
+    halves ^= state
+    halves ^= sizes.view(np.uint64)
+    halves[0] += halves[1]
+    halves[1] += halves[0]
+    halves = mix(halves)
+    hashes: NDArray[np.uint64] = halves[0] + halves[1]
+    if longest > LONGEST:
+        for number in np.flatnonzero(sizes > LONGEST).tolist():
+            digest = mmh3.mmh3_x64_128_digest(data[starts[number] : ends[number]], seed)
+            hashes[number] = int.from_bytes(digest[:8], "little")
     return hashes
 
 
@@ -70,41 +81,36 @@ def mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _bodies(
     words: NDArray[np.uint64], starts: NDArray[np.intp], blocks: NDArray[np.intp], seed: int
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return both halves of the state after so many whole *blocks* of each string; uint64[n] each."""
-    h1, h2 = np.full((2, len(starts)), seed, np.uint64)
+) -> NDArray[np.uint64]:
+    """Return the state after so many whole *blocks* of each string; uint64[2, n]."""
+    state = np.full((2, len(starts)), seed, np.uint64)
     for number in range(blocks.max()):
         longer = np.flatnonzero(blocks > number)
-        low, high = _load(words, starts[longer] + number * _BLOCK)
-        one, other = h1[longer], h2[longer]
-        one = _rotate(one ^ _scramble(low, _C1, 31, _C2), 27) + other
-        one = one * _FIVE + _ADD_1
-        other = _rotate(other ^ _scramble(high, _C2, 33, _C1), 31) + one
-        h1[longer], h2[longer] = one, other * _FIVE + _ADD_2
-    return h1, h2
+        halves = _scramble(_load(words, starts[longer] + number * _BLOCK))
+        halves ^= state[:, longer]
+        other = state[1, longer]
+        for half, turn, add in zip((0, 1), _TURNS, _ADD, strict=True):
+            other = (_rotate(halves[half], np.uint64(turn)) + other) * _FIVE + add
+            state[half, longer] = other
+    return state
 
 
-def _load(words: NDArray[np.uint64], at: NDArray[np.intp]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Read two words of eight bytes that begin at any byte: each is made of two of three that do not."""
-    word, offset = at >> 3, ((at & 7) << 3).view(np.uint64)
-    rest = _WORD_BITS - offset  # shifted by all its 64 bits a word is 0
-    middle = words.take(word + 1)
-    low = words.take(word) >> offset
-    low |= middle << rest
-    high = middle >> offset
-    high |= words.take(word + 2) << rest
-    return low, high
+def _load(words: NDArray[np.uint64], at: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """Read two words of eight bytes that begin at any byte, uint64[2, n]: from three that do not."""
+    offset = ((at & 7) << 3).view(np.uint64)
+    three = words.take((at >> 3) + _THREE_WORDS)
+    two: NDArray[np.uint64] = three[:2] >> offset
+    two |= three[1:] << (_WORD_BITS - offset)  # shifted by all its 64 bits a word is 0
+    return two
 
 
-def _scramble(
-    values: NDArray[np.uint64], before: np.uint64, bits: int, after: np.uint64
-) -> NDArray[np.uint64]:
-    scrambled = _rotate(values * before, bits)
-    scrambled *= after
+def _scramble(halves: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    scrambled = _rotate(halves * _BEFORE, _BLOCK_TURN)
+    scrambled *= _AFTER
     return scrambled
 
 
-def _rotate(values: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    rotated = values << np.uint64(bits)
-    rotated |= values >> np.uint64(64 - bits)
+def _rotate(values: NDArray[np.uint64], bits: NDArray[np.uint64] | np.uint64) -> NDArray[np.uint64]:
+    rotated = values << bits
+    rotated |= values >> (_WORD_BITS - bits)
     return rotated

@@ -61,6 +61,8 @@ class Terms:
     @classmethod
     def of_each(cls, texts: Sequence[Tokens], seed: int) -> list[Terms]:
         """Hash the tokens of several texts, those together that were made together."""
+        if len(texts) == 1:
+            return [cls(texts[0], Shingles(hash_tokens(texts[0], seed)))]
         groups: dict[int, list[int]] = {}
         for number, tokens in enumerate(texts):
             groups.setdefault(id(tokens.data), []).append(number)

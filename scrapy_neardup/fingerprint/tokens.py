@@ -94,6 +94,8 @@ def tokenise_each(texts: Sequence[str]) -> list[Tokens]:
 
     Those of ASCII characters alone, which take a fraction of the time, are kept apart from the others.
     """
+    if len(texts) == 1:
+        return [tokenise(texts[0])]
     found: dict[int, Tokens] = {}
     plain = [text.isascii() for text in texts]
     for ascii_only in set(plain):
