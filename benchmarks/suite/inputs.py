@@ -107,7 +107,8 @@ def documents(header: Header, count: int, seed: int) -> Documents:
 
     dice = np.random.default_rng(seed)
     records = np.frombuffer(dice.bytes(count * header.dtype.itemsize), header.dtype).copy()
-    records["scope"], records["time"], records["template"] = 0, 1_700_000_000, False
+    records["scope"], records["template"] = 0, False
+    records["time"] = 1_700_000_000 + np.arange(count) // 50  # so many pages a second
     records["tokens"] = dice.integers(100, 2000, count)
     records["shingles"] = records["tokens"]
     keys = dice.integers(0, 2**64 - 1, (header.keys, count), np.uint64)

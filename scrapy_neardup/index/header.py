@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 #: Version of the layout on disk.
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,11 @@ class Header:
             version = int(fields["format"])
         except (ValueError, KeyError, TypeError) as error:
             raise IndexCorrupted(f"The header of the index cannot be read ({error}).") from error
+        if version < FORMAT:
+            raise IndexMismatch(
+                f"The index has format {version}, which this version of scrapy-neardup no longer knows: "
+                "start anew with NEARDUP_RESET or reset=True, or use another directory."
+            )
         if version > FORMAT:
             raise IndexMismatch(
                 f"The index has format {version} and this version of scrapy-neardup knows format {FORMAT}: "

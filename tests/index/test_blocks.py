@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -32,7 +34,9 @@ urls = st.one_of(
 def documents(urls: list[str], header: Header) -> Documents:
     rng = np.random.default_rng(len(urls))
     records = (
-        np.frombuffer(rng.bytes(header.dtype.itemsize * len(urls)), header.dtype) if header.record else None
+        np.frombuffer(rng.bytes(header.dtype.itemsize * len(urls)), header.dtype).copy()
+        if header.record
+        else None
     )
     keys = rng.integers(0, 2**64, (header.keys, len(urls)), np.uint64)
     return Documents(keys, np.zeros(len(urls), header.dtype) if records is None else records, urls)
@@ -71,6 +75,19 @@ def test_urls_of_one_host_take_little() -> None:
     bare = encode_block(documents([""] * 640, HEADER))
     assert (len(encode_block(documents(some, HEADER))) - len(bare)) / 640 < 16
     assert len(bare) < 640 * (HEADER.dtype.itemsize + 1)
+
+
+def test_bytes_that_are_the_same_in_all_records_are_stored_once() -> None:
+    header = replace(HEADER, record=(("scope", "<u8"), ("time", "<u4"), ("sketch", "(5,)u1")))
+    some = documents([""] * 1000, header)
+    some.records["scope"] = 2**63 + 5
+    some.records["time"] = 1_700_000_000 + np.arange(1000) % 256
+    block = encode_block(some)
+    assert len(block) < 1000 * (1 + 1 + 5) + 300  # two bytes of the time differ
+    assert decode_block(block, header).records.tobytes() == some.records.tobytes()
+    alike = documents(["u"] * 3, header)
+    alike.records[:] = alike.records[0]
+    assert decode_block(encode_block(alike), header).records.tobytes() == alike.records.tobytes()
 
 
 def test_a_checksum_that_does_not_match() -> None:

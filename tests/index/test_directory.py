@@ -92,9 +92,17 @@ def test_unnamed_and_ignored_parameters_do_not_matter(tmp_path: Path) -> None:
 
 
 def test_made_by_a_newer_version(path: Path) -> None:
-    meta(path, b"header", {"format": 2, "families": "of another kind"})
-    with pytest.raises(IndexMismatch, match=r"format 2 .* upgrade scrapy-neardup"):
+    meta(path, b"header", {"format": 3, "families": "of another kind"})
+    with pytest.raises(IndexMismatch, match=r"format 3 .* upgrade scrapy-neardup"):
         LmdbIndex(path, HEADER)
+
+
+def test_made_by_an_older_version(path: Path) -> None:
+    meta(path, b"header", {"format": 1, "families": "of another kind"})
+    with pytest.raises(IndexMismatch, match=r"format 1, .* NEARDUP_RESET"):
+        LmdbIndex(path, HEADER)
+    with closing(LmdbIndex(path, HEADER, reset=True)) as index:
+        assert index.gauges()["documents"] == 0
 
 
 @pytest.mark.parametrize("change", [{"format": "?"}, {"families": 3}, {"record": None}, {"surprise": 1}])
