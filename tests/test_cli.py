@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -423,7 +424,7 @@ def spoil(path: Path, how: str) -> None:
             file.truncate(data.stat().st_size - 4096)
     else:
         with opened(path) as (environment, header):
-            newer = header.to_json().replace(b'"format": 1', b'"format": 99')
+            newer = replace(header, format=header.format + 1).to_json()
             environment.write(lambda t: t.put(b"header", newer, db=environment.databases["meta"]))
 
 

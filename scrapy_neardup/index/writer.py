@@ -164,6 +164,8 @@ class Writer:
                     upkeep = self.upkeep()
                 if upkeep is not None and next(upkeep, self) is self:
                     upkeep = self._upkeep_error = None
+            except lmdb.MapResizedError:  # another process made it larger: once more, when this one has
+                upkeep, self._resized = None, True
             except Exception as error:  # noqa: BLE001
                 upkeep = None
                 self._upkeep_failed(error)

@@ -17,6 +17,7 @@ import pytest
 
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index import Header, LmdbIndex, directory, open_index
+from scrapy_neardup.index.header import FORMAT
 from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
 
 from .consistency import check
@@ -92,14 +93,14 @@ def test_unnamed_and_ignored_parameters_do_not_matter(tmp_path: Path) -> None:
 
 
 def test_made_by_a_newer_version(path: Path) -> None:
-    meta(path, b"header", {"format": 3, "families": "of another kind"})
-    with pytest.raises(IndexMismatch, match=r"format 3 .* upgrade scrapy-neardup"):
+    meta(path, b"header", {"format": FORMAT + 1, "families": "of another kind"})
+    with pytest.raises(IndexMismatch, match=rf"format {FORMAT + 1} .* upgrade scrapy-neardup"):
         LmdbIndex(path, HEADER)
 
 
 def test_made_by_an_older_version(path: Path) -> None:
-    meta(path, b"header", {"format": 1, "families": "of another kind"})
-    with pytest.raises(IndexMismatch, match=r"format 1, .* NEARDUP_RESET"):
+    meta(path, b"header", {"format": FORMAT - 1, "families": "of another kind"})
+    with pytest.raises(IndexMismatch, match=rf"format {FORMAT - 1}, .* NEARDUP_RESET"):
         LmdbIndex(path, HEADER)
     with closing(LmdbIndex(path, HEADER, reset=True)) as index:
         assert index.gauges()["documents"] == 0
