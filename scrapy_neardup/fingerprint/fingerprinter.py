@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .tokens import Tokens
 
 _SEEDS = 1 << 32
-#: Characters of the texts that are taken together: what is made of them stays in the cache of a processor.
+#: Characters of the texts that are taken together: with fewer calls cost more, with more a cache overflows.
 _GROUP = 1 << 17
 _DEFAULT = Features()
 _SCHEME = Anchored()

@@ -72,10 +72,10 @@ def sketch_each(texts: Sequence[NDArray[np.uint64]]) -> list[tuple[bytes, int]]:
     return [(packed[number * SIZE : (number + 1) * SIZE], count) for number, count in enumerate(counts)]
 
 
-def _bins(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+def _bins(hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return hash * BINS >> 64, in two halves, for the product has up to 74 bits."""
     high, low = hashes >> _HALF, hashes & _LOW
-    return ((high * _BINS + (low * _BINS >> _HALF)) >> _HALF).astype(np.intp)
+    return ((high * _BINS + (low * _BINS >> _HALF)) >> _HALF).view(np.int64)
 
 
 def similarity(
