@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -167,7 +167,6 @@ class Site:
 def load_network() -> list[Site]:
     """Read the table of sites and pages."""
     table = json.loads((FOLDER / "sites.json").read_text("utf-8"))
-    stories = {(row["site"], row["path"]): row["article"] for row in table["pages"] if "article" in row}
     pages = [
         Page(
             site=row["site"],
@@ -175,10 +174,11 @@ def load_network() -> list[Site]:
             expect=tuple(row["expect"]) if isinstance(row["expect"], list) else (row["expect"],),
             note=row.get("note", ""),
             row=row,
-            story=stories.get((row["site"], row["path"].partition("?")[0]), ""),
         )
         for row in table["pages"]
     ]
+    stories = {(page.site, page.path): page.row["article"] for page in pages if "article" in page.row}
+    pages = [replace(page, story=stories.get((page.site, page.plain_path), "")) for page in pages]
     return [Site(site, [page for page in pages if page.site == site["key"]]) for site in table["sites"]]
 
 

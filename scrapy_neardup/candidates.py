@@ -153,7 +153,6 @@ def judge(
     Of each pair *b* is the one that is stored. *exact* (bool[n]) are those with equal digest, *shared* (int[n]) is
     how many of the scheme's further keys are equal.
     """
-    one = np.float32(1)
     if exact.all():  # as for most copies: nothing needs to be estimated
         ones = np.ones(len(exact), np.float32)
         return Judgement(exact, exact, ~exact, np.zeros(len(exact), np.uint8), ones, ones)
@@ -169,6 +168,7 @@ def judge(
         evidence = Evidence(jaccard, containment, missing, numbers, tokens, known & same, known & ~same)
         verified, other_values = verify(evidence)
         near, template = near & verified, near & other_values & ~exact
+    one = np.float32(1)
     return Judgement(
         exact,
         exact | near,

@@ -45,10 +45,9 @@ def _count(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def vote_each(texts: Sequence[NDArray[np.uint64]]) -> list[int]:
-    """Let the hashes of each of several texts (uint64[n] each) vote, all of the same weight, see `vote`.
-
-    For one text `vote` is faster.
-    """
+    """Let the hashes of each of several texts (uint64[n] each) vote, all of the same weight, see `vote`."""
+    if len(texts) == 1:  # which is faster
+        return [vote(texts[0])]
     voting = [hashes for hashes in texts if len(hashes)]
     if not voting:
         return [0] * len(texts)
@@ -83,7 +82,7 @@ def fingerprint(features: NDArray[np.uint64], weight: Weight) -> int:
 def fingerprint_each(texts: Sequence[NDArray[np.uint64]], weight: Weight) -> list[int]:
     """Fingerprint several texts together, see `fingerprint`."""
     if weight == "tf":
-        return vote_each(texts) if len(texts) > 1 else list(map(vote, texts))
+        return vote_each(texts)
     bags = [distinct(features) for features in texts]
     if weight == "set":
         return vote_each([values for values, _ in bags])
