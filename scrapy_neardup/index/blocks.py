@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: URLs of one chunk.
 CHUNK = 32
 SEPARATOR = b"\xff"
+#: Levels of zlib: for what stays, and for the log, which is soon written again. Both are read alike.
+SMALL, FAST = 6, 0
 
 #: Number of documents, checksum of all that follows: LMDB 0.9 has none.
 _HEAD = struct.Struct("<II")
@@ -32,12 +34,12 @@ _HEAD = struct.Struct("<II")
 
 def encode_block(documents: Stored | Documents) -> bytes:
     """Serialise documents without their keys."""
-    return _with_head(len(documents.urls), _body(documents))
+    return _with_head(len(documents.urls), _body(documents, SMALL))
 
 
 def encode_logged(documents: Documents) -> bytes:
     """Serialise documents with their keys."""
-    return _with_head(len(documents.urls), documents.keys.tobytes() + _body(documents))
+    return _with_head(len(documents.urls), documents.keys.tobytes() + _body(documents, FAST))
 
 
 def decode_block(
@@ -65,10 +67,10 @@ def _with_head(count: int, body: bytes) -> bytes:
     return _HEAD.pack(count, zlib.crc32(body)) + body
 
 
-def _body(documents: Stored | Documents) -> bytes:
-    """Return records, where each chunk of URLs ends (uint32), chunks."""
+def _body(documents: Stored | Documents, level: int) -> bytes:
+    """Return records, where each chunk of URLs ends (uint32), chunks compressed at *level*."""
     urls = documents.urls
-    chunks = [_pack(urls[start : start + CHUNK]) for start in range(0, len(urls), CHUNK)]
+    chunks = [_pack(urls[start : start + CHUNK], level) for start in range(0, len(urls), CHUNK)]
     ends = np.cumsum([len(chunk) for chunk in chunks], dtype=np.uint32)
     return b"".join((_pack_records(documents.records), ends.tobytes(), *chunks))
 
@@ -107,11 +109,11 @@ def _bytes_of(records: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(records).view(np.uint8).reshape(len(records), records.dtype.itemsize)
 
 
-def _pack(urls: list[str]) -> bytes:
+def _pack(urls: list[str], level: int) -> bytes:
     """Compress URLs; none at all take nothing."""
     if not any(urls):
         return b""
-    return zlib.compress(SEPARATOR.join(url.encode("utf-8", "surrogatepass") for url in urls))
+    return zlib.compress(SEPARATOR.join(url.encode("utf-8", "surrogatepass") for url in urls), level)
 
 
 def _unpack(data: bytes | memoryview) -> list[bytes]:

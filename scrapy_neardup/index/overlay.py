@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -50,7 +50,7 @@ class Overlay:
         self._pending: dict[int, Any] = {}
         self._group: set[int] = set()
         #: Numbers on disk of documents that were handed out under a temporary one.
-        self._aliases: dict[int, int] = {}
+        self._aliases: OrderedDict[int, int] = OrderedDict()
         #: First numbers of blocks of our own, until the snapshot has them.
         self._own: set[int] = set()
         #: What all this agrees with.
@@ -138,7 +138,7 @@ class Overlay:
         self.columns.renumber(group.numbers, new)
         self._aliases.update(zip(group.numbers, new, strict=True))
         while len(self._aliases) > ALIASES:
-            del self._aliases[next(iter(self._aliases))]
+            self._aliases.popitem(last=False)  # of a plain dict, the first is looked for among all that have gone
         for _ in group.numbers:
             self.queue.popleft()
         if group.numbers:
@@ -178,9 +178,8 @@ class Overlay:
         if state.folded > before.folded:
             numbers = self.columns.numbers()
             self.columns.remove(numbers[(numbers >= 0) & (numbers < state.folded)].tolist())
-        for first, documents in snapshot.log(max(before.next, state.folded)):
-            if first not in self._own:
-                self.columns.append(np.arange(first, first + len(documents.urls)), documents)
+        for first, documents in snapshot.log(max(before.next, state.folded), skip=self._own):
+            self.columns.append(np.arange(first, first + len(documents.urls)), documents)
         self._own.clear()
         self.columns.remove(snapshot.dead[snapshot.dead >= state.folded].tolist())
         self._state = state

@@ -164,13 +164,16 @@ class Snapshot:
                 break
             yield number, documents.stored
 
-    def log(self, start: int, *, check: bool = False) -> Iterator[tuple[int, Documents]]:
+    def log(
+        self, start: int, *, skip: Collection[int] = (), check: bool = False
+    ) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log from document *start* on, where one begins, as `blocks` does.
 
-        Only a *check* verifies checksums.
+        But for those whose first document is one of *skip*. Only a *check* verifies checksums.
         """
         for number, value in self._values("log", start):
-            yield number, decode_logged(value, self.header, check=check)
+            if number not in skip:
+                yield number, decode_logged(value, self.header, check=check)
 
     def partition(self, run: Run, cut: int, table: int, partition: int) -> Partition:
         """Return one partition of a table of *run* that is cut by *cut* bits, as views where possible."""

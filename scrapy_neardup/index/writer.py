@@ -77,12 +77,14 @@ class Writer:
 
     def notice(self) -> None:
         """Look at the overlay, which has something new for the disk. Needs the lock of the index."""
+        queued = len(self._overlay.queue)
         if self._since is None:
             self._since = time.monotonic()
             self._wake.notify_all()
-        elif len(self._overlay.queue) >= GROUP:
+        elif queued == GROUP:  # with more the thread is awake
             self._wake.notify_all()
-        self._trim()
+        elif queued > BACKLOG:
+            self._trim()
 
     def adopt_size(self) -> None:
         """Make the memory map as large as another process has made it, soon. Needs the lock of the index."""

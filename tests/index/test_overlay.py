@@ -1,0 +1,77 @@
+"""The newest documents of an index: what a commit makes of their numbers, and that it takes no longer late in a crawl."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_neardup.index import open_index, overlay, snapshot
+from scrapy_neardup.index.overlay import ALIASES, Overlay
+from scrapy_neardup.index.storage import State
+from tests.index.small import HEADER, documents
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+GROUP = 1000
+
+
+def commit(over: Overlay, first: int, count: int) -> list[int]:
+    """Reserve, confirm and commit *count* documents, which get the numbers from *first* on; return the temporary ones."""
+    some = documents(range(count), [f"u{number}" for number in range(first, first + count)])
+    numbers = [
+        over.reserve(some.keys[:, row], some.records[row], some.urls[row], None) for row in range(count)
+    ]
+    for number in numbers:
+        assert over.confirm(number)
+    group = over.begin(count)
+    assert group is not None
+    over.commit(group, State(next=first + count))
+    return numbers
+
+
+def test_temporary_numbers_lead_to_the_last_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overlay, "ALIASES", 5)
+    over = Overlay(HEADER)
+    temporary = commit(over, 0, 4) + commit(over, 4, 4)
+    assert [over.number(number) for number in temporary] == [*temporary[:3], 3, 4, 5, 6, 7]
+
+
+def test_a_commit_takes_no_longer_once_aliases_are_forgotten() -> None:
+    """To look for the first of a plain dict made each commit of a long crawl take 20 times as long."""
+
+    def seconds(first: int) -> float:
+        start = time.thread_time()
+        commit(over, first, GROUP)
+        taken = time.thread_time() - start
+        over.columns.remove(range(first, first + GROUP))
+        return taken
+
+    over = Overlay(HEADER)
+    groups = ALIASES // GROUP
+    early = [seconds(number * GROUP) for number in range(groups)]
+    late = [seconds(number * GROUP) for number in range(groups, 2 * groups)]
+    assert np.median(late) < 4 * np.median(early)
+
+
+def test_own_commits_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    decode = snapshot.decode_logged
+
+    def noting(*arguments: Any, **options: Any) -> Any:
+        read.append(arguments)
+        return decode(*arguments, **options)
+
+    monkeypatch.setattr(snapshot, "decode_logged", noting)
+    some = documents(range(8), [f"u{number}" for number in range(8)])
+    index = open_index(tmp_path / "index", HEADER)
+    for row in range(8):
+        index.confirm(index.reserve(some.keys[:, row], some.records[row], some.urls[row], None))
+        index.flush()
+    assert len(index.search(0, some.keys[0]).document) == 8
+    assert not read
+    index.close()
