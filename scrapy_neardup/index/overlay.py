@@ -138,7 +138,8 @@ class Overlay:
         self.columns.renumber(group.numbers, new)
         self._aliases.update(zip(group.numbers, new, strict=True))
         while len(self._aliases) > ALIASES:
-            self._aliases.popitem(last=False)  # of a plain dict, the first is looked for among all that have gone
+            # In a plain dict the first would be looked for among all that have gone.
+            self._aliases.popitem(last=False)
         for _ in group.numbers:
             self.queue.popleft()
         if group.numbers:
