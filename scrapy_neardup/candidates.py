@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,7 @@ from .fingerprint.sketch import SIZE as SKETCH_SIZE
 from .fingerprint.sketch import similarity
 from .fingerprint.verify import Evidence, verify
 from .index import Documents, Header
-from .sites import UNKNOWN, site_keys
+from .sites import UNKNOWN, site_key
 from .tables import EQUAL, NO_KEY, Family
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ RECORD = (
     ("sketch", f"({SKETCH_SIZE},)u1"),
     ("numbers", f"({NUMBERS_SIZE},)u1"),
 )
+#: The same as bytes, and what comes before the scheme's further keys: digest, URL, fingerprint.
+_RECORD = struct.Struct(f"<8sQQIIII?{SKETCH_SIZE}s{NUMBERS_SIZE}s")
+_KEYS = struct.Struct("<8sQQ")
 
 
 def families(scheme: Scheme) -> tuple[Family, ...]:
@@ -66,10 +70,14 @@ def filed_url(url: str) -> str:
     return url.partition("#")[0]
 
 
-def url_keys(urls: Sequence[str], seed: int) -> NDArray[np.uint64]:
+def url_key(url: str, seed: int) -> int:
+    """Hash a filed URL for its table: 64 bits."""
+    return mmh3.hash64(url.encode("utf-8", "surrogatepass"), seed, signed=False)[0]
+
+
+def url_keys(urls: Iterable[str], seed: int) -> NDArray[np.uint64]:
     """Hash filed URLs for their table: uint64[n]."""
-    data = (url.encode("utf-8", "surrogatepass") for url in urls)
-    return np.array([mmh3.hash64(each, seed, signed=False)[0] for each in data], np.uint64)
+    return np.array([url_key(url, seed) for url in urls], np.uint64)
 
 
 def find_urls(index: Index, urls: Iterable[str]) -> list[int]:
@@ -87,33 +95,28 @@ def entries(
 ) -> Documents:
     """Return documents as they are filed in an index with *header*; *time* in seconds since 1970."""
     urls = [filed_url(url) for url in urls]
-    digests = np.frombuffer(b"".join(each.digest for each in signatures), "<u8").reshape(-1, 2)
-    records = np.zeros(len(signatures), header.dtype)
-    records["digest"] = digests[:, 1]
-    records["fingerprint"] = [each.fingerprint for each in signatures]
-    records["scope"] = mmh3.hash64(scope, signed=False)[0] if scope else 0
-    records["time"] = time
-    records["tokens"] = [each.tokens for each in signatures]
-    records["shingles"] = [each.shingles for each in signatures]
-    records["site"] = site_keys(urls)
-    records["sketch"] = _bytes([each.sketch for each in signatures])
-    records["numbers"] = _bytes([each.numbers for each in signatures])
-    for name, _ in header.record[len(RECORD) :]:
-        kept = np.frombuffer(b"".join(each.extra for each in signatures), records[name].dtype)
-        records[name] = kept.reshape(records[name].shape)
-    keys = np.empty((sum(family.keys for family in header.families), len(signatures)), np.uint64)
-    keys[DIGEST] = digests[:, 0]
-    keys[URL] = url_keys(urls, header.seed)
-    keys[OWN] = records[
-        "fingerprint"
-    ]  # unless the scheme does not file it; then the next line writes over it
-    further = np.frombuffer(b"".join(each.keys for each in signatures), "<u8").reshape(len(signatures), -1)
-    keys[len(keys) - further.shape[1] :] = further.T
-    return Documents(keys, records, urls)
-
-
-def _bytes(parts: list[bytes]) -> NDArray[np.uint8]:
-    return np.frombuffer(b"".join(parts), np.uint8).reshape(len(parts), -1)
+    scope_key = mmh3.hash64(scope, signed=False)[0] if scope else 0
+    records, keys = bytearray(), bytearray()
+    # Field by field, arrays of one document would take four times as long.
+    for signature, url in zip(signatures, urls, strict=True):
+        records += _RECORD.pack(
+            signature.digest[8:],
+            signature.fingerprint,
+            scope_key,
+            time,
+            signature.tokens,
+            signature.shingles,
+            site_key(url),
+            False,
+            signature.sketch,
+            signature.numbers,
+        )
+        records += signature.extra
+        # The fingerprint last, unless the scheme does not file it.
+        filed = _KEYS.pack(signature.digest[:8], url_key(url, header.seed), signature.fingerprint)
+        keys += filed[: 8 * header.keys - len(signature.keys)] + signature.keys
+    filed_keys = np.frombuffer(keys, "<u8").reshape(len(urls), -1).T.astype(np.uint64, order="C")
+    return Documents(filed_keys, np.frombuffer(records, header.dtype), urls)
 
 
 @dataclass(frozen=True)

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import mmh3
-import numpy as np
 import tldextract
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-#: What `site_keys` says of a URL without a host.
+#: What `site_key` says of a URL without a host.
 UNKNOWN = 0
 
 
-def site_keys(urls: Iterable[str]) -> NDArray[np.uint32]:
-    """Hash the site of each URL: uint32[n], `UNKNOWN` if it has no host.
+def site_key(url: str) -> int:
+    """Hash the site of a URL: 32 bits, `UNKNOWN` if it has no host.
 
     A site is what someone has registered under a public suffix (news.example.co.uk: example.co.uk); where no suffix
     is known, as on an intranet, the last two names of the host; else, as for an address, host and port.
     """
-    return np.array([_site_key(_host(url)) for url in urls], np.uint32)
+    return _site_of(_host(url))
 
 
 def load_suffixes() -> None:
@@ -41,7 +34,7 @@ def _host(url: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _site_key(host: str) -> int:
+def _site_of(host: str) -> int:
     if not host:
         return UNKNOWN
     parts = _suffixes()(host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from .sites import site_keys
+from .sites import site_key
 
 #: A text of so many tokens at most, on so many sites besides the first, is a wall.
 LONGEST = 100
@@ -23,7 +23,7 @@ class Spread:
         """Take note that a copy of *url* with so many *tokens* is on *site*; tells whether that makes it a wall."""
         if tokens > LONGEST:
             return False
-        sites = self._sites.setdefault(url, set(site_keys([url]).tolist()))
+        sites = self._sites.setdefault(url, {site_key(url)})
         self._sites.move_to_end(url)
         if len(self._sites) > _FOLLOWED:
             self._sites.popitem(last=False)

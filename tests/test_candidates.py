@@ -23,7 +23,7 @@ from scrapy_neardup.fingerprint.bands import Bands
 from scrapy_neardup.fingerprint.hashing import distinct
 from scrapy_neardup.fingerprint.jaccard import jaccard, text_jaccard, word_shingles
 from scrapy_neardup.index import Header, MemoryIndex
-from scrapy_neardup.sites import site_keys
+from scrapy_neardup.sites import site_key
 from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def test_entries_hold_what_the_signatures_say(name: str) -> None:
     filed = entries(signatures, urls, header, scope="s", time=1234)
     assert filed.urls == ["https://news.example.com/1", "", "https://example.org/ä"]
     assert filed.keys.shape == (sum(family.keys for family in header.families), 3)
-    assert filed.records["site"].tolist() == site_keys(urls).tolist()
+    assert filed.records["site"].tolist() == [site_key(url) for url in urls]
     assert not filed.records["template"].any()
     assert len(set(filed.records["scope"].tolist())) == 1
     for row, signature in enumerate(signatures):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_neardup import Detector
-from scrapy_neardup.sites import site_keys
+from scrapy_neardup.sites import site_key
 from scrapy_neardup.spread import LONGEST, SITES, Spread
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ FIRST = "https://first.example/"
 
 
 def keys(count: int, start: int = 0) -> list[int]:
-    return site_keys(f"https://site{number}.example/" for number in range(start, start + count)).tolist()
+    return [site_key(f"https://site{number}.example/") for number in range(start, start + count)]
 
 
 def test_the_sixth_site_makes_it_a_wall_and_it_stays_one() -> None:
@@ -27,7 +27,7 @@ def test_the_sixth_site_makes_it_a_wall_and_it_stays_one() -> None:
 
 def test_sites_count_once_and_that_of_the_first_page_not_at_all() -> None:
     spread = Spread()
-    own = int(site_keys([FIRST])[0])
+    own = site_key(FIRST)
     met = [*keys(SITES - 1), own] * 3
     assert not any(spread.meets(FIRST, key, 50) for key in met)
     assert spread.meets(FIRST, keys(1, SITES)[0], 50)

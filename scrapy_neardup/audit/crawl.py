@@ -9,7 +9,7 @@ import numpy as np
 
 from scrapy_neardup.candidates import DIGEST, filed_url
 from scrapy_neardup.index import Documents
-from scrapy_neardup.sites import site_keys
+from scrapy_neardup.sites import site_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +65,7 @@ def load_crawl(store: Store, settings: Settings) -> Crawl:
         [columns.url[row] for row in rows],
     )
     moved = [place for place, (row, source) in enumerate(zip(rows, sources, strict=True)) if row != source]
-    documents.records["site"][moved] = site_keys(documents.urls[place] for place in moved)
+    documents.records["site"][moved] = [site_key(documents.urls[place]) for place in moved]
     fetched = [columns.fetched[row] for row in rows]
     times = np.array([np.nan if time is None else time for time in fetched], np.float64)
     titles = [columns.title[source] for source in sources]

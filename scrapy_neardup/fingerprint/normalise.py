@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 
 import numpy as np
 import regex
 
+from .hashing import unique
+
 # Zero-width and bidi controls, soft hyphens, variation selectors, fillers: they change no letter that is read.
 _INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
+_MARK = regex.compile(r"\p{M}")
 _IOTA = "\u03b9"
-_SPACE, _NEWLINE, _BEYOND_ASCII = 32, 10, 128
+_SPACE = 32
+_ASCII = bytes(range(128))
+#: Different characters to be replaced in a text, one at a time, up to which that is quicker than folding all of it.
+_FEW = 16
 
 
 def normalise(text: str) -> str:
@@ -32,29 +39,46 @@ def normalise(text: str) -> str:
 
 
 def _plainly_folded(text: str) -> str | None:
-    """Fold *text* if only ASCII letters change and all else is seen, as in most texts; else return None."""
+    """Fold *text* character by character, in next to no time if only few of them change; return None if it cannot be."""
     if text.isascii():
         return text.lower()
-    text = text.replace("\u00a0", " ").replace("\u2026", "...")  # often all that keeps a text from being NFKC
-    rest = _beyond_ascii(text)
-    if rest != rest.casefold() or not rest.isprintable() or _INVISIBLE.search(rest):
+    changed = 0
+    for character in _distinct(_beyond_ascii(text.encode("utf-8", "surrogatepass"))):
+        alone = _fold_alone(character)
+        if alone is None or changed > _FEW:
+            return None
+        if alone != character:
+            text = text.replace(character, alone)
+            changed += 1
+    data = text.encode()
+    # ASCII characters combine with marks alone, of which there are none.
+    if not unicodedata.is_normalized("NFKC", _beyond_ascii(data)):
         return None
-    folded = text.encode().lower().decode()  # of bytes, ASCII letters alone
-    both = all(unicodedata.is_normalized("NFKC", form) for form in (text, folded))
-    return folded if both else None
+    return data.lower().decode()  # of bytes, ASCII letters alone
 
 
-def _beyond_ascii(text: str) -> str:
-    """Return the characters of *text* that are not ASCII."""
+def _beyond_ascii(data: bytes) -> str:
+    """Return the characters of UTF-8 that are not ASCII: no other has a byte of theirs."""
+    return data.translate(None, _ASCII).decode("utf-8", "surrogatepass")
+
+
+def _distinct(text: str) -> str:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-    return points[points >= _BEYOND_ASCII].tobytes().decode("utf-32-le", "surrogatepass")
+    return unique(points).tobytes().decode("utf-32-le", "surrogatepass")
+
+
+@lru_cache(maxsize=1 << 14)
+def _fold_alone(character: str) -> str | None:
+    """Fold a character; return None for marks, which depend on what they stand on, and for what is not printable."""
+    shown = _INVISIBLE.sub("", character)
+    folded = _fold(shown)
+    return None if _MARK.search(shown + folded) or not folded.isprintable() else folded
 
 
 def _is_tidy(text: str) -> bool:
-    """Whether *text*, else printable, has no white space but single spaces and newlines, none beside another."""
+    """Whether stripped lines, of which none is empty, have no white space but single spaces, beyond ASCII none at all."""
     units = np.frombuffer(text.encode(), np.uint8)
-    white = units <= _SPACE
-    return not ((white[1:] & white[:-1]).any() or ((units < _SPACE) & (units != _NEWLINE)).any())
+    return "  " not in text and np.count_nonzero(units < _SPACE) == text.count("\n")
 
 
 def _fold(text: str) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Comparisons of keys with rows up to which all are made.
 COMPARISONS = 1 << 20
 #: Comparisons of equal keys with rows up to which the rows need not be sorted.
-UNSORTED = 1 << 12
+UNSORTED = 1 << 10
 NOTHING = Entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
 
 
@@ -131,7 +131,7 @@ class Columns:
                 rows += found
         if newer < len(self._urls):
             equal = self._keys[self._header.rows[family], newer : len(self._urls)] == keys[:, None, None]
-            if equal.any():  # seldom
+            if np.count_nonzero(equal):  # seldom
                 position, _, row = (equal & self._header.families[family].has(keys)[:, None, None]).nonzero()
                 query += position.tolist()
                 rows += (row + newer).tolist()

@@ -34,14 +34,15 @@ def search_runs(
     See `Index.search` for *most*.
     """
     tables = reader.header.families[family].tables
-    if tables.blocks > 1:
+    equal = reader.header.families[family].equal
+    if not equal:
         most = 0
-    flips = tables.flips(distance)
-    partitions = max((1 << cut for _, cut in reader.cuts[family]), default=1)
-    if len(keys) > 1 and len(keys) * len(flips[0]) > DENSE * partitions:
+    if len(keys) > 1 and _is_dense(reader, family, len(keys) * len(tables.flips(distance)[0])):
         found = _search_many(reader, family, keys, distance, most)
+    elif equal:
+        found = _search_equal(reader, family, keys.tolist(), most)
     else:
-        found = _search_few(reader, family, keys.tolist(), distance, most)
+        found = _search_few(reader, family, keys.tolist(), distance)
     for matches in found:
         if len(reader.dead):
             alive = ~is_member(matches.document, reader.dead)
@@ -50,17 +51,42 @@ def search_runs(
             yield matches
 
 
-def _search_few(
-    reader: Snapshot, family: int, keys: list[int], distance: int, most: int
-) -> Iterator[Matches]:
+def _is_dense(reader: Snapshot, family: int, probes: int) -> bool:
+    """Whether so many *probes* of a table are many for each of its partitions."""
+    return probes > DENSE * max((1 << cut for _, cut in reader.cuts[family]), default=1)
+
+
+def _search_equal(reader: Snapshot, family: int, keys: list[int], most: int) -> Iterator[Matches]:
+    """Bisect for each key."""
+    table, cuts = reader.header.first_table[family], reader.cuts[family]
+    query: list[int] = []
+    documents: list[int] = []
+    for position, key in enumerate(keys):
+        for run, cut in cuts:
+            entries, values, starts, shift, mask = reader.partition(run, cut, table, key >> (64 - cut))
+            place = (key >> shift) & mask
+            end = starts[place + 1]
+            start = bisect_left(values, key, starts[place], end)
+            if start < end and values[start] == key:
+                stop = bisect_right(values, key, start, end)
+                if not most or stop - start <= most:
+                    documents += entries.documents[start:stop].tolist()
+                    query += [position] * (stop - start)
+    if documents:
+        yield Matches(
+            np.array(query, np.int64), np.array(documents, np.int64), np.zeros(len(documents), np.uint8)
+        )
+
+
+def _search_few(reader: Snapshot, family: int, keys: list[int], distance: int) -> Iterator[Matches]:
     """Bisect for the range of each probe, then compare what is in some hundreds of them at once."""
     step = max(1, FEW // sum(map(len, reader.header.families[family].tables.flips(distance))))
     for start in range(0, len(keys), step):
-        yield from _search_some(reader, family, keys[start : start + step], start, distance, most)
+        yield from _search_some(reader, family, keys[start : start + step], start, distance)
 
 
 def _search_some(
-    reader: Snapshot, family: int, keys: list[int], number: int, distance: int, most: int
+    reader: Snapshot, family: int, keys: list[int], number: int, distance: int
 ) -> Iterator[Matches]:
     """Search for *keys*, the first of which is *number*."""
     tables = reader.header.families[family].tables
@@ -80,7 +106,7 @@ def _search_some(
                     place = (low >> shift) & mask
                     start = bisect_left(values, low, starts[place], starts[place + 1])
                     stop = bisect_right(values, high, start, starts[((high >> shift) & mask) + 1])
-                    if start < stop and (not most or stop - start <= most):
+                    if start < stop:
                         ranges.append((position, permuted, entries, start, stop))
     if not ranges:
         return
