@@ -31,12 +31,22 @@ _TAG = re.compile(
     r"<(?!/?(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)(/?)[a-z]",
     re.IGNORECASE,
 )
-# The names of elements without content, by how they begin: three letters, or two of which nothing else begins so.
-_VOID = [
-    int.from_bytes(start, "big") for start in b"are bas br col emb hr img inp lin met par sou tra wbr".split()
-]
 _LOWER = np.uint8(0x20)  # the bit that makes an ASCII letter lower case
-_PLACES = np.array([1 << 16, 1 << 8, 1])
+_LETTER = 0x1F  # and those that tell letters apart
+
+
+def _void_names() -> NDArray[np.bool_]:
+    """Tell which names are of elements without content, by the `_LETTER` bits of their first three letters; bool[32, 32, 32].
+
+    Or of two, of which nothing else begins so.
+    """
+    void = np.zeros((32, 32, 32), np.bool_)
+    for start in b"are bas br col emb hr img inp lin met par sou tra wbr".split():
+        void[tuple(letter & _LETTER for letter in start)] = True
+    return void
+
+
+_VOID = _void_names()
 
 
 def is_binary(body: bytes) -> bool:
@@ -67,9 +77,8 @@ def _open_tags(html: str) -> int:
     tags = np.flatnonzero(data[:-4] == ord("<")) + 1
     steps = _are_letters(data[tags] | _LOWER).astype(np.int64)
     ends = np.flatnonzero(data[tags] == ord("/"))
-    names = data[tags[ends, np.newaxis] + (1, 2, 3)] | _LOWER
-    codes = names @ _PLACES
-    closing = _are_letters(names[:, 0]) & ~np.isin(codes, _VOID) & ~np.isin(codes >> 8, _VOID)
+    names = [data[tags[ends] + place] for place in (1, 2, 3)]
+    closing = _are_letters(names[0] | _LOWER) & ~_VOID[tuple(name & _LETTER for name in names)]
     steps[ends] = -closing.astype(np.int64)
     depths = np.cumsum(steps)
     return int((depths - np.minimum.accumulate(np.minimum(depths, 0))).max(initial=0))

@@ -12,17 +12,19 @@ _BLOCK = (
     "figcaption|figure|footer|form|h[1-6]|head|header|hr|html|legend|li|main|menu|nav|ol|option|p|pre|section|"
     "summary|table|tbody|td|tfoot|th|thead|tr|ul|video"
 )
-#: Atomic throughout, and what an unclosed construct has swallowed is never scanned again: linear time.
+# Atomic throughout, and what an unclosed construct has swallowed is never scanned again: linear time. All begin with
+# the same character, which the search can so skip to.
 _ATTRIBUTES = r"""(?>[^<>=]++|=\s*+(?:"[^"]*+"|'[^']*+')|=)*+>?"""
 _MARKUP = regex.compile(
-    rf"""
-      <!--.*?(?:-->|\Z)
-    | <(?P<hidden>{_INVISIBLE})(?=[\s/>]){_ATTRIBUTES}.*?(?:</(?P=hidden)(?=[\s/>])[^<>]*+>?|\Z)
-    | </?+(?P<block>{_BLOCK})(?=[\s/>]){_ATTRIBUTES}
-    | </?+(?P<inline>[a-z])[^\s/<>]*+{_ATTRIBUTES}
-    | <[!?/][^<>]*+>?
-    """,
-    regex.VERBOSE | regex.DOTALL | regex.IGNORECASE | regex.V1,
+    rf"""<(?:
+      !--(?:[^\-]++|-(?!->))*+(?:-->)?+
+    | (?P<hidden>{_INVISIBLE})(?=[\s/>]){_ATTRIBUTES}
+      (?:[^<]++|<(?!/(?P=hidden)[\s/>]))*+(?:</(?P=hidden)[^<>]*+>?)?+
+    | /?+(?P<block>{_BLOCK})(?=[\s/>]){_ATTRIBUTES}
+    | /?+(?P<inline>[a-z])[^\s/<>]*+{_ATTRIBUTES}
+    | [!?/][^<>]*+>?
+    )""",
+    regex.VERBOSE | regex.IGNORECASE | regex.V1,
 )
 _REPLACEMENTS = {"block": "\n", "inline": ""}
 
