@@ -61,7 +61,8 @@ class Worker:
         """Return the extraction; a worker that is too slow is killed, one that died is a ``crash``."""
         started = perf_counter()
         with contextlib.suppress(OSError):  # it ended while reading; its answer, or none, says why
-            self._connection.send(page)
+            self._connection.send_bytes(page.body)  # which pickling would copy twice
+            self._connection.send((page.url, page.content_type))
         try:
             if not self._connection.poll(timeout):
                 self.kill()

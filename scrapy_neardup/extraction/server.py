@@ -18,12 +18,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .base import Extraction
+from .base import Extraction, Page
 from .loading import load_extractor
 from .task import extract
 
 if TYPE_CHECKING:
-    from .base import Extractor, Job, Page, Texter
+    from .base import Extractor, Job, Texter
 
 #: Pages after which a worker is replaced, against what libraries leak.
 MAX_PAGES = 5000
@@ -80,7 +80,7 @@ def serve(connection: Connection, extractor: Extractor, job: Job) -> None:
 
 def _next(connection: Connection, extractor: Extractor, job: Job) -> Extraction:
     try:
-        page: Page = connection.recv()
+        page = Page(connection.recv_bytes(), *connection.recv())
     except MemoryError:
         return Extraction(None, "memory", 0.0)
     signal.setitimer(signal.ITIMER_REAL, job.timeout + ORPHAN_GRACE)  # SIGALRM kills, even inside of C code
