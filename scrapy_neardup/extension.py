@@ -15,7 +15,7 @@ from .gate import is_crawl, is_scrapy_command
 from .journal import Journal
 from .settings import POLICIES, Config
 from .settler import Settler
-from .waiting import run_bounded, wait_done
+from .waiting import Pace, run_bounded, wait_done
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _CLOSE_TIMEOUT = 60.0
 #: Seconds beyond three time limits that a page may take in all: it may queue behind others that use up their time.
 _GRACE = 5.0
+#: Pages that wait in the pool, so that a worker that is done has the next one at once.
+_SPARE = 1
 
 
 class NearDup:
@@ -75,6 +77,7 @@ class NearDup:
             timeout=self.config.extract_timeout,
             memory=self.config.extract_memory,
         )
+        self._pace = Pace(self.config.workers + _SPARE)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -109,11 +112,12 @@ class NearDup:
 
     async def extract(self, page: Page) -> Extraction | str:
         """Have a worker extract and fingerprint *page*; a stat if it does not keep to its own time limit."""
-        future = self.workers.submit(page)
-        if await wait_done(future.add_done_callback, _GRACE + 3 * self.config.extract_timeout):
-            return future.result()
-        future.cancel()
-        return "error/extract/stuck"
+        async with self._pace.place():
+            future = self.workers.submit(page)
+            if await wait_done(future.add_done_callback, _GRACE + 3 * self.config.extract_timeout):
+                return future.result()
+            future.cancel()
+            return "error/extract/stuck"
 
     def policy_for(self, request: Request) -> Policy:
         """Return the policy of the request's meta, or of the settings."""

@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredSemaphore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
+
+
+class Pace:
+    """Has the processes do at most *most* pages at a time, and what is done go on in different turns of the event loop.
+
+    Where the crawl's own process is slower than they are, all pages in flight would else be done while it is busy with
+    one, then handled in one turn, during which everything else waits.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._places = DeferredSemaphore(most)
+        self._turn = DeferredSemaphore(1)
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Wait for a place; at the end, for a turn of the loop in which no other page goes on."""
+        await maybe_deferred_to_future(self._places.acquire())
+        try:
+            yield
+            await maybe_deferred_to_future(self._turn.acquire())
+            call_later(0, self._turn.release)
+        finally:
+            self._places.release()
 
 
 async def wait_done(subscribe: Callable[[Callable[[object], None]], object], timeout: float) -> bool:

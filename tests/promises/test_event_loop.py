@@ -5,6 +5,7 @@ Without NEARDUP_DATA or ../shared/data the pages are made up, and as large.
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import itertools
 import json
@@ -90,3 +91,42 @@ async def test_no_hook_holds_the_loop(tmp_path: Path, monkeypatch: pytest.Monkey
         )
         assert np.percentile(milliseconds, 99) < 5, name
         assert milliseconds.max() < 20, name
+
+
+@pytest.mark.timeout(300)
+async def test_pages_that_are_done_are_handled_in_different_turns(tmp_path: Path) -> None:
+    """Callbacks that take longer than extraction: all pages in flight are ready by the time that one is handled."""
+    for number in range(100):
+        (tmp_path / f"{number}.html").write_bytes(page(number, "a"))
+    turn = 0
+    turns: list[int] = []
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    class Pages(Spider):
+        name = "pages"
+        start_urls = [(tmp_path / f"{number}.html").as_uri() for number in range(100)]
+
+        def parse(self, response: Any) -> Any:
+            turns.append(turn)
+            time.sleep(0.02)
+            yield {"url": response.url}
+
+    settings = {
+        "ADDONS": {"scrapy_neardup.Addon": 700},
+        "NEARDUP_EXTRACTOR": "plain",
+        "TWISTED_REACTOR_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "ERROR",
+    }
+    counting = asyncio.create_task(count_turns())
+    await Crawler(Pages, settings).crawl_async()
+    counting.cancel()
+    together = np.bincount(turns).max()
+    print(f"at most {together} pages in one turn of {turn}")
+    assert len(turns) == 100
+    assert together <= 2
