@@ -26,7 +26,7 @@ from typing import NamedTuple
 from rich.console import Console
 from suite import capacity
 from suite.growth import growths
-from suite.machine import describe
+from suite.machine import describe, speed, steadiness
 from suite.measuring import Finding, Form
 from suite.tables import console, growth_console, growth_markdown, markdown
 
@@ -112,7 +112,7 @@ def main() -> None:
         return
     options, out = parse_arguments(), Console(width=None if sys.stdout.isatty() else 140)
     folder = Path(tempfile.mkdtemp(prefix="neardup-bench-"))
-    lines, everything, start = [], [], time.monotonic()
+    lines, everything, speeds, start = [], [], [], time.monotonic()
     try:
         form = form_of(options, folder)
         machine = describe(folder)
@@ -122,9 +122,12 @@ def main() -> None:
             out.print(f"Other programs run (load {load:.1f}): what follows is no measure.", style="red")
         for row in ROWS:
             if not options.only or row.name in options.only:
+                speeds.append(speed())
                 findings = measure(row, form, out)
                 everything += findings
                 lines += markdown(row.title, findings)
+        machine.append(steadiness([*speeds, speed()]))
+        out.print(machine[-1], highlight=False)
     finally:
         shutil.rmtree(folder)
     if any(growths(everything)):

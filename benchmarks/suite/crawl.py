@@ -1,6 +1,7 @@
 """Crawl the pages of `site` once, and print what it took as JSON: python -m suite.crawl BASE WAY PAGES VARIANTS INDEX.
 
-WAY is "bare" (Scrapy alone), "inline" (trafilatura called in the callback), or an extractor of the plugin.
+WAY is "bare" (Scrapy alone), "inline" (trafilatura called in the callback), or an extractor of the plugin; after a
+slash may follow the CONCURRENT_ITEMS of Scrapy's settings, which are 100 otherwise.
 """
 
 from __future__ import annotations
@@ -111,6 +112,7 @@ def cpu() -> float:
 
 def main() -> None:
     base, way, pages, variants, index = sys.argv[1:]
+    way, _, items = way.partition("/")
     settings: dict[str, Any] = {
         "CONCURRENT_REQUESTS": 16,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
@@ -127,6 +129,8 @@ def main() -> None:
             "NEARDUP_DIR": index,
             "NEARDUP_POLICY": "tag",  # each page has to be counted
         }
+    if items:
+        settings["CONCURRENT_ITEMS"] = int(items)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(PagesSpider)
     process.crawl(crawler, base=base, way=way, pages=int(pages), variants=int(variants))

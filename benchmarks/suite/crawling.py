@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
     from .measuring import Form
 
+#: Scrapy makes so many tasks for each page, by default 100, to have its items go through pipelines at once.
+ITEMS = 10
 WAYS = {
     "bare": "Scrapy alone",
     "inline": "trafilatura in the callback",
     "trafilatura": "plugin, trafilatura",
     "resiliparse": "plugin, resiliparse",
+    f"bare/{ITEMS}": f"Scrapy alone, CONCURRENT_ITEMS {ITEMS}",
+    f"resiliparse/{ITEMS}": f"plugin, resiliparse, CONCURRENT_ITEMS {ITEMS}",
 }
 #: Small pages, of which one crawl takes many: bytes.
 SMALL = 60_000
@@ -69,6 +73,8 @@ def measure(form: Form) -> Iterator[Finding]:
         Goal(0.9, ratio=True),
         note,
     )
+    for way in (f"bare/{ITEMS}", f"resiliparse/{ITEMS}"):
+        yield Finding(WAYS[way], 0, "pages/s", rates[way], WAYS["bare"], rates["bare"], note=note)
     yield Finding(
         WAYS["trafilatura"],
         0,

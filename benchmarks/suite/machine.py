@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
+import time
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.processors import processors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PACKAGES = (
     "scrapy-neardup", "numpy", "scrapy", "lmdb", "trafilatura", "resiliparse", "simhash", "datasketch", "rensa", "gaoya",
@@ -20,10 +29,33 @@ def describe(folder: Path) -> list[str]:
     packages = ", ".join(f"{name} {installed(name)}" for name in PACKAGES)
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     return [
-        f"{processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GB of memory; {system}",
+        f"{processor()}, {processors()} cores, {memory:.0f} GB of memory; {system}",
         f"index on {file_system(folder)}; load before: {load}",
         packages,
     ]
+
+
+def speed() -> tuple[float, float]:
+    """Return the milliseconds that a loop of Python takes, alone and on all cores at once."""
+    cores = processors()
+    with ProcessPoolExecutor(cores) as pool:
+        alone = pool.submit(_loop).result()
+        return alone, median(pool.map(_loop, [50] * cores))
+
+
+def _loop(times: int = 50) -> float:
+    start = time.perf_counter()
+    for _ in range(times):
+        sum(number * number for number in range(100_000))
+    return (time.perf_counter() - start) / times * 1000
+
+
+def steadiness(speeds: Sequence[tuple[float, float]]) -> str:
+    """Say how `speed` varied: cores of a virtual machine may share one, with each other and with other machines."""
+    alone, together = (f"{min(each):.1f} to {max(each):.1f} ms" for each in zip(*speeds, strict=True))
+    return (
+        f"one loop of Python, before each part and at the end: {alone} alone, {together} on all cores at once"
+    )
 
 
 def processor() -> str:
