@@ -14,8 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Longer strings, in bytes, are hashed one by one.
-LONGEST = 128
+#: Longer strings, in bytes, are hashed one by one, and so are strings of a block or more if they are few.
+LONGEST, FEW = 128, 16
 _BLOCK_BITS = 4
 _BLOCK = 1 << _BLOCK_BITS
 _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
@@ -49,11 +49,13 @@ def hash_slices(
     words = np.frombuffer(data + bytes(5 * 8 - len(data) % 8), "<u8")
     state: NDArray[np.uint64] | np.uint64 = np.uint64(seed)
     left, tails = sizes, starts
-    longest = sizes.max(initial=0)
-    if longest >= _BLOCK:
+    alone = np.flatnonzero(sizes >= _BLOCK)
+    if len(alone):
         blocks = sizes >> _BLOCK_BITS  # dividing takes several times as long
-        state = _bodies(words, starts, np.where(sizes > LONGEST, 0, blocks), seed)
         left, tails = sizes & (_BLOCK - 1), starts + (blocks << _BLOCK_BITS)
+        if len(alone) > FEW:
+            alone = np.flatnonzero(sizes > LONGEST)
+            state = _bodies(words, starts, np.where(sizes > LONGEST, 0, blocks), seed)
     halves = _load(words, tails)
     halves &= _FIRST_BYTES.take(left + _HALVES)
     halves = _scramble(halves)
@@ -63,10 +65,9 @@ def hash_slices(
     halves[1] += halves[0]
     halves = mix(halves)
     hashes: NDArray[np.uint64] = halves[0] + halves[1]
-    if longest > LONGEST:
-        for number in np.flatnonzero(sizes > LONGEST).tolist():
-            digest = mmh3.mmh3_x64_128_digest(data[starts[number] : ends[number]], seed)
-            hashes[number] = int.from_bytes(digest[:8], "little")
+    for number in alone.tolist():
+        digest = mmh3.mmh3_x64_128_digest(data[starts[number] : ends[number]], seed)
+        hashes[number] = int.from_bytes(digest[:8], "little")
     return hashes
 
 

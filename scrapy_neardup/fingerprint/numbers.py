@@ -7,6 +7,7 @@ nearly exact.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,10 +35,18 @@ def numbers(hashes: NDArray[np.uint64]) -> bytes:
 def numbers_each(texts: Sequence[NDArray[np.uint64]]) -> list[bytes]:
     """Make the filters of several texts together, see `numbers`."""
     entered = [hashes if len(hashes) <= _MOST else _least(hashes) for hashes in texts]
-    bits = np.zeros((len(texts), BITS), np.bool_)
-    rows = np.arange(len(texts)).repeat([len(hashes) for hashes in entered])
-    bits[rows, mix(np.concatenate(entered)) & np.uint64(BITS - 1)] = True
-    return [row.tobytes() for row in np.packbits(bits, axis=1)]
+    bits = (mix(np.concatenate(entered)) & np.uint64(BITS - 1)).tolist()
+    # Some ten of a text, which are set faster one by one than in an array.
+    ends = accumulate(map(len, entered))
+    return [_filter(bits[end - len(hashes) : end]) for end, hashes in zip(ends, entered, strict=True)]
+
+
+def _filter(bits: list[int]) -> bytes:
+    """Return `SIZE` bytes with *bits* set, the first of a byte being its highest."""
+    number = 0
+    for bit in bits:
+        number |= 1 << (BITS - 1 - bit)
+    return number.to_bytes(SIZE, "big")
 
 
 def _least(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

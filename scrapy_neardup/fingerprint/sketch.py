@@ -57,6 +57,8 @@ def sketch_each(texts: Sequence[NDArray[np.uint64]]) -> list[tuple[bytes, int]]:
     filled[bins] = True
     empty = np.flatnonzero(~filled)
     for table in (_ASKED_FIRST, _ASKED):
+        if not len(empty):
+            break
         bin_ = empty % BINS
         asked = table.take(bin_, axis=0) + (empty - bin_)[:, np.newaxis]
         lender = asked[np.arange(len(empty)), filled.take(asked).argmax(axis=1)]

@@ -113,24 +113,36 @@ def _tokenise(text: str) -> tuple[Tokens, NDArray[np.intp]]:
     # Whole-array work on code points: a regular expression for the same takes ten times as long.
     data, kind, places = _classes(text)
     digits = kind == _DIGIT
-    kind = kind - digits  # words they are, too
-    script = kind
-    if (kind == _MARK).any():  # a mark is of the script of what it stands on
-        standing = np.where(kind == _MARK, 0, np.arange(len(kind)))
-        script = kind[np.maximum.accumulate(standing)]
-        script = np.where(script == _MARK, _OTHER, script)
+    script = kind - digits  # words they are, too
+    single = None
+    if places is not None:  # ASCII has no marks, and no script without spaces
+        single = (kind == _HAN) | (kind == _SYLLABLE)
+        script = _script_of_marks(script)
     between = np.full(len(kind) + 2, _OTHER, np.uint8)
     between[1:-1] = script
     before, after = between[:-1], between[1:]
     edge = before != after
-    single = (kind == _HAN) | (kind == _SYLLABLE)
-    edge[:-1] |= single
+    if single is not None:
+        edge[:-1] |= single
     first = np.flatnonzero(edge & (after != _OTHER))
     last = np.flatnonzero(edge & (before != _OTHER))
     numbers = np.zeros(len(first), np.bool_)
     numbers[first.searchsorted(np.flatnonzero(digits), "right") - 1] = True
-    starts, ends = (first, last) if places is None else (places.take(first), places.take(last))
+    if places is None or single is None:
+        none = np.zeros(len(first), np.bool_)
+        return Tokens(data, first, last, none, none, numbers), first
+    starts, ends = places.take(first), places.take(last)
     return Tokens(data, starts, ends, single[first], script[first] == _SYLLABLE, numbers), first
+
+
+def _script_of_marks(script: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Let each mark be of the script of what it stands on."""
+    marks = script == _MARK
+    if not marks.any():
+        return script
+    standing = np.where(marks, 0, np.arange(len(script)))
+    script = script[np.maximum.accumulate(standing)]
+    return np.where(script == _MARK, np.uint8(_OTHER), script)
 
 
 def _classes(text: str) -> tuple[bytes, NDArray[np.uint8], NDArray[np.intp] | None]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup.fingerprint import murmur
 from scrapy_neardup.fingerprint.murmur import LONGEST, hash_slices, mix
 
 
@@ -36,8 +37,10 @@ def test_every_length_alone_and_among_others(offset: int) -> None:
         assert hashed(data, [each], 7) == expected(data, [each], 7)
 
 
+@pytest.mark.parametrize("few", [0, murmur.FEW])
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33])
-def test_the_end_of_the_data_is_not_read_over(size: int) -> None:
+def test_the_end_of_the_data_is_not_read_over(size: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(murmur, "FEW", few)
     data = bytes(range(1, size + 1))
     slices = [(start, size) for start in range(size + 1)]
     assert hashed(data, slices) == expected(data, slices, 0)
