@@ -220,6 +220,7 @@ def find_candidates(index: Index, entry: Documents, rules: Rules, oldest: float)
     """
     scheme = rules.scheme
     digest = index.search(DIGEST, entry.keys[DIGEST]).document
+    further = np.empty(0, np.int64)
     found = [digest, index.search(URL, entry.keys[URL]).document]
     if scheme.simhash:
         found.append(index.search(OWN, entry.keys[OWN], scheme.distance).document)
@@ -233,10 +234,8 @@ def find_candidates(index: Index, entry: Documents, rules: Rules, oldest: float)
         return None
     documents = np.array(sorted({number for numbers in found for number in numbers.tolist()}), np.int64)
     exact = np.zeros(len(documents), bool)
-    exact[np.searchsorted(documents, digest)] = True
-    shared = np.zeros(len(documents), np.int64)
-    if scheme.keys:
-        np.add.at(shared, np.searchsorted(documents, further), 1)
+    exact[documents.searchsorted(digest)] = True
+    shared = np.bincount(documents.searchsorted(further), minlength=len(documents))
     stored = index.fetch(documents)
     own_record = entry.records[0]
     counts = (stored.records["scope"] == own_record["scope"]) & (stored.records["time"] >= oldest)

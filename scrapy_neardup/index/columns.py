@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base import Documents, Matches
+from .base import Documents, Matches, Stored
 from .search import make_probes
 from .sorted import Entries, flatten, look_up, sort_entries
 
@@ -90,10 +90,15 @@ class Columns:
             else:
                 yield from self._search_tables(self._header.families[family].tables, stored, keys, distance)
 
-    def fetch(self, numbers: Iterable[int]) -> Documents:
+    def documents(self, numbers: Iterable[int]) -> Documents:
         """Return copies of the rows of *numbers*, in their order."""
         rows = [self._rows[number] for number in numbers]
         return Documents(self._keys[:, rows], self._records[rows], [self._urls[row] for row in rows])
+
+    def fetch(self, numbers: Iterable[int]) -> Stored:
+        """Return the same without the keys."""
+        rows = [self._rows[number] for number in numbers]
+        return Stored(self._records[rows], [self._urls[row] for row in rows])
 
     def numbers(self) -> NDArray[np.int64]:
         """Return the numbers of all documents, oldest first."""

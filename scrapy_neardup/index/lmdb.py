@@ -90,15 +90,18 @@ class LmdbIndex:
         """See `Index`."""
         with self.lock:
             columns = self._overlay.columns
-            numbers = np.array([self._overlay.number(document) for document in documents.tolist()], np.int64)
-            here = np.array([number in columns for number in numbers.tolist()], bool)
-            if here.all():
-                return columns.fetch(numbers.tolist()).stored
-            if not here.any():
-                return self._snapshot.fetch(numbers)
-            new, old = columns.fetch(numbers[here].tolist()).stored, self._snapshot.fetch(numbers[~here])
-            back = np.argsort(np.concatenate((np.flatnonzero(here), np.flatnonzero(~here))))
-            return Stored.concatenate([new, old]).take(back)
+            numbers = [self._overlay.number(document) for document in documents.tolist()]
+            new = [place for place, number in enumerate(numbers) if number in columns]
+            if len(new) == len(numbers):
+                return columns.fetch(numbers)
+            if not new:
+                return self._snapshot.fetch(np.array(numbers, np.int64))
+            old = [place for place, number in enumerate(numbers) if number not in columns]
+            parts = [
+                columns.fetch(numbers[place] for place in new),
+                self._snapshot.fetch(np.array([numbers[place] for place in old], np.int64)),
+            ]
+            return Stored.concatenate(parts).take(np.argsort(new + old))
 
     # Adding and removing
 

@@ -36,7 +36,7 @@ class MemoryIndex:
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """See `Index`."""
         with self.lock:
-            return self._columns.fetch(documents.tolist()).stored
+            return self._columns.fetch(documents.tolist())
 
     def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Any) -> int:
         """See `Index`."""

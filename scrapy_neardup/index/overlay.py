@@ -129,7 +129,7 @@ class Overlay:
         if not numbers and not removals:
             return None
         self._group = set(numbers)
-        return Group(numbers, self.columns.fetch(numbers), removals)
+        return Group(numbers, self.columns.documents(numbers), removals)
 
     def commit(self, group: Group, state: State) -> None:
         """Give the documents of *group* their numbers: it is on disk, which has led to *state*."""
