@@ -115,7 +115,7 @@ def entries(
         # The fingerprint last, unless the scheme does not file it.
         filed = _KEYS.pack(signature.digest[:8], url_key(url, header.seed), signature.fingerprint)
         keys += filed[: 8 * header.keys - len(signature.keys)] + signature.keys
-    filed_keys = np.frombuffer(keys, "<u8").reshape(len(urls), -1).T.astype(np.uint64, order="C")
+    filed_keys = np.frombuffer(keys, "<u8").reshape(-1, header.keys).T.astype(np.uint64, order="C")
     return Documents(filed_keys, np.frombuffer(records, header.dtype), urls)
 
 
