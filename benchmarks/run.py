@@ -4,8 +4,8 @@
 
 --quick takes under 3 minutes, --full some 25; --huge, some 10, is of 100 million fingerprints alone, for those rows where
 that says more (16 GB of disk, 8 GB of memory), and has tables of its own. DIR has the labelled sets of docs/quality.md;
-without it pages and texts are made from the example network. With --write the tables replace those in that file. Needs
-the extra "bench", and a machine that is idle.
+without it pages and texts are made from the example network. With --write, and
+without --only, the tables replace those in that file. Needs the extra "bench", and a machine that is idle.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("fingerprinting", "Fingerprints of real main texts"),
+    Row("fingerprinting", "Fingerprints of main texts"),
     Row("batching", "Building an index, and probes in batch"),
     Row("probing", "One probe of an index on disk", huge=True),
     Row("layouts", "How many tables"),
     Row("disk", "On disk, and opening", huge=True),
     Row("adding", "Adding while crawling"),
     Row("page_cost", "A page, all but extraction"),
-    Row("crawling", "Crawls of real pages from a local server"),
+    Row("crawling", "Crawls of pages from a local server"),
     Row("joining", "All pairs", huge=True),
     Row("auditing", "Audit of texts, end to end"),
 )
@@ -142,7 +142,7 @@ def main() -> None:
     outcomes = [each.outcome for each in everything if each.goal]
     summary = f"{outcomes.count('met')} goals met, {outcomes.count('missed')} missed, {outcomes.count('unclear')} unclear"
     out.print(f"{summary}; {time.monotonic() - start:.0f} s", highlight=False)
-    if options.write:
+    if options.write and not options.only:
         inputs = "real pages and texts" if options.data else "pages and texts of the example network"
         head = [
             f"Measured on {date.today()}, {form.name} form, with {inputs}:",

@@ -60,7 +60,10 @@ def measure(form: Form) -> Iterator[Finding]:
             note=note,
         )
         yield Finding(
-            "adding groups of 1000, each on disk before the next", size, "documents/s", rates(groups, count)
+            "adding in bulk, 1000 at a time, each on disk before the next",
+            size,
+            "documents/s",
+            rates(groups, count),
         )
         yield Finding(
             "adding while crawling, CPU a document",
@@ -163,7 +166,9 @@ def amplification(form: Form) -> Iterator[Finding]:
     factor = float(np.median(filled)) / logical_bytes(count, header)
     work, goal = "bytes written a document from nothing to so many, merges included", Goal(2048)
     yield Finding(work, count, "B", filled, goal=goal)
-    note = f"the rule of merging played through, times {factor:.2f}: what LMDB adds, as measured at {count:,}"
+    note = (
+        f"the rule of merging played through, times {factor:.2f}, which is what LMDB made of it at {count:,}"
+    )
     for size in (10**6, 10**7, 10**8, 10**9):
         bytes_ = (logical_bytes(size, header) * factor,)
         yield Finding(work, size, "B", bytes_, goal=goal if size <= 10**7 else None, note=note, computed=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .measuring import Finding
 
-SIZES = {"1 M": 10**6, "10 M": 10**7, "100 M": 10**8, "1 B": 10**9}
+SIZES = {"1 M": 10**6, "10 M": 10**7, "100 M": 10**8, "1 billion": 10**9}
 BYTES = "bytes a document, all that a crawl keeps"
 ENTRY = 12
 
@@ -27,8 +27,8 @@ def markdown(findings: Sequence[Finding]) -> Iterator[str]:
     yield "### Disk and memory by size\n"
     yield (
         f"Computed from the {each:.0f} B a document measured at {measured[-1].size:,} pages (default scheme, four tables), and 12 B"
-        " an entry for each further table. While runs are merged the tables of both are there: the third figure. What has to be in"
-        " memory for warm probes are the tables; the page cache holds them, no process does.\n"
+        " an entry for each further table. During the largest merge the tables of both are there. What has to be in memory for warm"
+        " probes are the tables, those of digests, URLs and anchors, too; the page cache holds them, no process does.\n"
     )
     yield "| pages | tables | on disk | during the largest merge | tables, to be cached | fingerprints compared a probe |"
     yield "|---|---|---|---|---|---|"

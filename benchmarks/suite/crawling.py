@@ -54,12 +54,14 @@ def measure(form: Form) -> Iterator[Finding]:
         servers[way].append(cpu[0] / len(pages))
         return 0.0
 
-    interleave(form.repeats, {way: lambda way=way: one(way) for way in WAYS})
+    fewer_items = [way for way in WAYS if way.endswith(f"/{ITEMS}") and not form.quick]
+    measured = [way for way in WAYS if "/" not in way] + fewer_items
+    interleave(form.repeats, {way: lambda way=way: one(way) for way in measured})
 
     def column(way: str, name: str) -> tuple[float, ...]:
         return tuple(each[name] for each in ways[way])
 
-    rates = {way: column(way, "rate") for way in WAYS}
+    rates = {way: column(way, "rate") for way in measured}
     mean = sum(map(len, pages)) / len(pages) / 1000
     note = f"{len(pages)} pages of {mean:.0f} kB on average, the first {WARM} not counted"
     yield Finding(WAYS["inline"], 0, "pages/s", rates["inline"], WAYS["bare"], rates["bare"], note=note)
@@ -73,7 +75,7 @@ def measure(form: Form) -> Iterator[Finding]:
         Goal(0.9, ratio=True),
         note,
     )
-    for way in (f"bare/{ITEMS}", f"resiliparse/{ITEMS}"):
+    for way in fewer_items:
         yield Finding(WAYS[way], 0, "pages/s", rates[way], WAYS["bare"], rates["bare"], note=note)
     yield Finding(
         WAYS["trafilatura"],
@@ -95,14 +97,15 @@ def measure(form: Form) -> Iterator[Finding]:
         bare, server = column("bare", "cpu"), servers[way]
         extraction = np.array(alone) - bare if alone else extraction_alone(form, pages, way)
         total = np.array(bare) + extraction + server
+        together = np.array(column(way, "cpu")) + server
         bound = tuple(np.minimum(cores / total, 1 / np.array(bare)).tolist())
-        parts = f"Scrapy {np.median(bare) * 1000:.1f}, extraction {np.median(extraction) * 1000:.1f}, server {np.median(server) * 1000:.1f} ms CPU a page on {cores} cores"
+        parts = f"Scrapy {np.median(bare) * 1000:.1f}, extraction {np.median(extraction) * 1000:.1f}, server {np.median(server) * 1000:.1f} ms CPU a page, each alone; all at once {np.median(together) * 1000:.1f} ms on {cores} cores"
         goal = Goal(0.95, ratio=True) if way == "trafilatura" else None
         yield Finding(WAYS[way], 0, "pages/s", rates[way], "what the cores allow", bound, goal, parts)
     for way in ("trafilatura", "resiliparse"):
         stalls, bare = column(way, "stall"), column("bare", "stall")
         longest = [max(column(each, "collection")) for each in (way, "bare")]
-        note = f"of it, Python's full collections of garbage: up to {longest[0]:.0f} ms, in Scrapy alone {longest[1]:.0f} ms"
+        note = f"longest of Python's full collections of garbage: {longest[0]:.0f} ms, in Scrapy alone {longest[1]:.0f} ms"
         yield Finding(
             f"{WAYS[way]}: stall of the event loop, 99th percentile",
             0,

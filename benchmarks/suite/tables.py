@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from .growth import growths
+from .growth import MOST, growths
 from .measuring import REPEATS, SPREAD, quartiles, spread
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def figure(values: Sequence[float], unit: str) -> str:
 def number(value: float) -> str:
     """Return three significant digits."""
     if abs(value) >= 1e9:
-        return f"{value / 1e9:.3g} B"
+        return f"{value / 1e9:.3g} billion"
     if abs(value) >= 1e6:
         return f"{value / 1e6:.3g} M"
     if abs(value) >= 1000:
@@ -43,7 +43,7 @@ def number(value: float) -> str:
 
 def size(count: int) -> str:
     if count >= 10**9:
-        return f"{count / 10**9:g} B"
+        return f"{count / 10**9:g} billion"
     return f"{count / 10**6:.3g} M" if count >= 10**6 else f"{count:,}" if count else ""
 
 
@@ -104,7 +104,7 @@ def growth_console(findings: Sequence[Finding]) -> Table:
 
 
 def growth_markdown(findings: Sequence[Finding]) -> Iterator[str]:
-    yield "### Growth\n"
+    yield f"### Growth\n\nExponents of what was measured at several sizes; goal, not counted above: at most {MOST}.\n"
     yield "| work | cost of | documents | exponent of n | outcome |"
     yield "|---|---|---|---|---|"
     for cells in growth_rows(findings):
