@@ -42,9 +42,9 @@ RECORD = (
     ("sketch", f"({SKETCH_SIZE},)u1"),
     ("numbers", f"({NUMBERS_SIZE},)u1"),
 )
-#: The same as bytes, and what comes before the scheme's further keys: digest, URL, fingerprint.
-_RECORD = struct.Struct(f"<8sQQIIII?{SKETCH_SIZE}s{NUMBERS_SIZE}s")
-_KEYS = struct.Struct("<8sQQ")
+#: The numbers among these, from the fingerprint on, as bytes; and the keys of the URL and the fingerprint.
+_NUMBERS = struct.Struct("<QQIIII?")
+_KEYS = struct.Struct("<QQ")
 
 
 def families(scheme: Scheme) -> tuple[Family, ...]:
@@ -96,25 +96,14 @@ def entries(
     """Return documents as they are filed in an index with *header*; *time* in seconds since 1970."""
     urls = [filed_url(url) for url in urls]
     scope_key = mmh3.hash64(scope, signed=False)[0] if scope else 0
+    filed = 8 * (OWN if header.families[OWN].equal else OWN + 1)  # not all schemes file the fingerprint
     records, keys = bytearray(), bytearray()
     # Field by field, arrays of one document would take four times as long.
-    for signature, url in zip(signatures, urls, strict=True):
-        records += _RECORD.pack(
-            signature.digest[8:],
-            signature.fingerprint,
-            scope_key,
-            time,
-            signature.tokens,
-            signature.shingles,
-            site_key(url),
-            False,
-            signature.sketch,
-            signature.numbers,
-        )
-        records += signature.extra
-        # The fingerprint last, unless the scheme does not file it.
-        filed = _KEYS.pack(signature.digest[:8], url_key(url, header.seed), signature.fingerprint)
-        keys += filed[: 8 * header.keys - len(signature.keys)] + signature.keys
+    for each, url in zip(signatures, urls, strict=True):
+        numbers = (each.fingerprint, scope_key, time, each.tokens, each.shingles, site_key(url), False)
+        records += b"".join((each.digest[8:], _NUMBERS.pack(*numbers), each.sketch, each.numbers, each.extra))
+        first = each.digest[:8] + _KEYS.pack(url_key(url, header.seed), each.fingerprint)
+        keys += first[:filed] + each.keys
     filed_keys = np.frombuffer(keys, "<u8").reshape(-1, header.keys).T.astype(np.uint64, order="C")
     return Documents(filed_keys, np.frombuffer(records, header.dtype), urls)
 

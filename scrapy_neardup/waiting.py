@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred, DeferredSemaphore
+from twisted.internet.defer import Deferred, DeferredLock, DeferredSemaphore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -24,7 +24,7 @@ class Pace:
 
     def __init__(self, most: int) -> None:
         self._places = DeferredSemaphore(most)
-        self._turn = DeferredSemaphore(1)
+        self._turn = DeferredLock()
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:

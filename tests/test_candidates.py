@@ -307,6 +307,15 @@ def test_entries_hold_what_the_signatures_say(name: str) -> None:
         assert alone.records[0] == stored
 
 
+@pytest.mark.parametrize("field", ["digest", "sketch", "numbers", "keys", "extra"])
+def test_a_signature_of_another_make_is_refused(field: str) -> None:
+    with Detector.open() as detector:
+        signature = detector.signature(text(1))
+        changed = replace(signature, **{field: getattr(signature, field) + b"\x00"})
+        with pytest.raises(ValueError, match="size"):
+            detector.reserve(changed, "https://a.example/")
+
+
 def test_urls_are_found_as_they_are_filed() -> None:
     with Detector.open() as detector:
         for seed in range(3):

@@ -21,6 +21,9 @@ PACKAGES = (
     "faiss-cpu",
 )  # fmt: skip
 
+#: Turns of the loop of `speed`, which take a quarter of a second or more.
+LOOPS = 50
+
 
 def describe(folder: Path) -> list[str]:
     """Return lines about the machine, the file system of *folder*, the versions of packages."""
@@ -40,14 +43,15 @@ def speed() -> tuple[float, float]:
     cores = processors()
     with ProcessPoolExecutor(cores) as pool:
         alone = pool.submit(_loop).result()
-        return alone, median(pool.map(_loop, [50] * cores))
+        futures = [pool.submit(_loop) for _ in range(cores)]
+        return alone, median(future.result() for future in futures)
 
 
-def _loop(times: int = 50) -> float:
+def _loop() -> float:
     start = time.perf_counter()
-    for _ in range(times):
+    for _ in range(LOOPS):
         sum(number * number for number in range(100_000))
-    return (time.perf_counter() - start) / times * 1000
+    return (time.perf_counter() - start) / LOOPS * 1000
 
 
 def steadiness(speeds: Sequence[tuple[float, float]]) -> str:

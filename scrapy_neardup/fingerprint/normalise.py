@@ -42,14 +42,17 @@ def _plainly_folded(text: str) -> str | None:
     """Fold *text* character by character, in next to no time if only few of them change; return None if it cannot be."""
     if text.isascii():
         return text.lower()
-    changed = 0
+    changes = []
     for character in _distinct(_beyond_ascii(text.encode("utf-8", "surrogatepass"))):
         alone = _fold_alone(character)
-        if alone is None or changed > _FEW:
+        if alone is None:
             return None
         if alone != character:
-            text = text.replace(character, alone)
-            changed += 1
+            changes.append((character, alone))
+    if len(changes) > _FEW:
+        return None
+    for change in changes:
+        text = text.replace(*change)
     data = text.encode()
     # ASCII characters combine with marks alone, of which there are none.
     if not unicodedata.is_normalized("NFKC", _beyond_ascii(data)):

@@ -128,10 +128,10 @@ def _tokenise(text: str) -> tuple[Tokens, NDArray[np.intp]]:
     last = np.flatnonzero(edge & (before != _OTHER))
     numbers = np.zeros(len(first), np.bool_)
     numbers[first.searchsorted(np.flatnonzero(digits), "right") - 1] = True
-    if places is None or single is None:
+    starts, ends = (first, last) if places is None else (places.take(first), places.take(last))
+    if single is None:
         none = np.zeros(len(first), np.bool_)
-        return Tokens(data, first, last, none, none, numbers), first
-    starts, ends = places.take(first), places.take(last)
+        return Tokens(data, starts, ends, none, none, numbers), first
     return Tokens(data, starts, ends, single[first], script[first] == _SYLLABLE, numbers), first
 
 

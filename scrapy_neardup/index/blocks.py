@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: URLs of one chunk.
 CHUNK = 32
 SEPARATOR = b"\xff"
-#: Levels of zlib: for what stays, and for the log, which is soon written again. Both are read alike.
+#: Levels of zlib: for what stays; and for the log, which is soon written again, none. Both are read alike.
 SMALL, FAST = 6, 0
 
 #: Number of documents, checksum of all that follows: LMDB 0.9 has none.

@@ -169,7 +169,7 @@ class Snapshot:
     ) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log from document *start* on, where one begins, as `blocks` does.
 
-        But for those whose first document is one of *skip*. Only a *check* verifies checksums.
+        Those whose first document is one of *skip* are left out. Only a *check* verifies checksums.
         """
         for number, value in self._values("log", start):
             if number not in skip:
