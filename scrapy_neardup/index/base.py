@@ -25,7 +25,7 @@ class Matches(NamedTuple):
     #: Bits in which the two keys differ, of the closest key if a document has several: uint8[n].
     distance: NDArray[np.uint8]
 
-    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Matches:
+    def take(self, rows: NDArray[np.bool_]) -> Matches:
         """Return some of the rows."""
         return Matches(self.query[rows], self.document[rows], self.distance[rows])
 

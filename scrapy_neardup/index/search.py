@@ -6,7 +6,7 @@ What is found in runs and in memory comes together in `search_all`, a slice of t
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Rows of matches that are put in order at a time (4 M of them take some 400 MB).
 ROWS = 1 << 22
+#: Slices into which keys are cut that have more.
+SLICES = 8
 #: Probes that are looked up one by one, and compared at once.
 FEW = 256
 #: Documents of one key that are looked at together.
@@ -44,32 +46,40 @@ def search_all(
 ) -> Matches:
     """Put together what all *searches* find of *keys* (uint64[n]); see `Index.search` for *most*.
 
-    The searches are of parts of an index that have no document in common. Each may yield a pair repeatedly; of a key
-    that more than *most* documents match it need not yield more than one document beyond that. Memory: what is
-    returned, twice, and some *rows* besides, unless a single key has more. Keys that turn out to have more are halved
-    and searched again.
+    The searches are of parts of an index that have no document in common. They may yield a pair repeatedly; of a key
+    that more than *most* documents match they need not yield more than one document beyond that. Memory: what is
+    returned, twice, and some *rows* besides, unless a single key has more. Keys that turn out to have more are cut into
+    slices, which are searched one by one.
     """
     parts: list[Matches] = []
     waiting = [(0, len(keys))]
     while waiting:
         start, stop = waiting.pop()
-        found: list[Matches] = []
-        size = 0
-        for matches in chain.from_iterable(search(keys[start:stop]) for search in searches):
-            found.append(matches)
-            size += len(matches.query)
-            if size > rows and stop - start > 1:
-                middle = (start + stop) // 2
-                waiting += [(middle, stop), (start, middle)]
-                break
+        part = _gather(searches, keys[start:stop], most, rows)
+        if part is None:
+            size = max(1, (stop - start) // SLICES)
+            waiting += [(low, min(low + size, stop)) for low in reversed(range(start, stop, size))]
         else:
-            part = Matches.gather(found)
-            if most and len(part.query) > most:
-                part = part.take(np.flatnonzero(np.bincount(part.query)[part.query] <= most))
             parts.append(part._replace(query=part.query + start) if start else part)
     if len(parts) == 1:
         return parts[0]
     return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _gather(searches: Sequence[Search], keys: NDArray[np.uint64], most: int, rows: int) -> Matches | None:
+    """Put together what all *searches* find of *keys*; None if several keys have more than so many *rows*."""
+    found: list[Matches] = []
+    size = 0
+    for search in searches:
+        for matches in search(keys):
+            found.append(matches)
+            size += len(matches.query)
+            if size > rows and len(keys) > 1:
+                return None
+    whole = Matches.gather(found)
+    if most and len(whole.query) > most:
+        return whole.take(np.bincount(whole.query)[whole.query] <= most)
+    return whole
 
 
 def search_runs(
@@ -112,6 +122,8 @@ def _search_equal(reader: Snapshot, family: int, keys: list[int], most: int) -> 
             start = bisect_left(values, key, starts[place], end)
             if start < end and values[start] == key:
                 of_key.append(entries.documents[start : bisect_right(values, key, start, end)])
+        if not of_key:
+            continue
         if most and sum(map(len, of_key)) > most:
             of_key = [_alive(of_key, reader.dead, most + 1)]
         for documents in of_key:
