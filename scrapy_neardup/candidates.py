@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mmh3
 import numpy as np
 
+from .fingerprint import Features, Fingerprinter
 from .fingerprint.numbers import SIZE as NUMBERS_SIZE
 from .fingerprint.numbers import substituted
 from .fingerprint.schemes import Pairs, load_scheme
@@ -38,7 +39,7 @@ RECORD = (
     ("tokens", "<u4"),
     ("shingles", "<u4"),
     ("site", "<u4"),
-    ("template", "?"),  # one of the pages of a template: only equal texts repeat it
+    ("template", "?"),  # one of the pages of a template, not the first: only equal texts repeat it
     ("sketch", f"({SKETCH_SIZE},)u1"),
     ("numbers", f"({NUMBERS_SIZE},)u1"),
 )
@@ -63,6 +64,18 @@ def scheme_of(header: Header, *, distance: int = 3, threshold: float = 0.5) -> S
     return load_scheme(
         header.parameters["scheme"], tables=tables[0] if tables else 4, distance=distance, threshold=threshold
     )
+
+
+def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
+    """Return what makes the signatures of an index made with *scheme*.
+
+    Raises `IndexMismatch` if its segmenter is another release now.
+    """
+    fingerprinter = Fingerprinter(Features(**header.parameters["features"]), header.seed, scheme)
+    if "segmenter" in header.parameters:
+        now = {**header.parameters, "segmenter": fingerprinter.segmenter}
+        header.require(replace(header, parameters=now), "use")
+    return fingerprinter
 
 
 def filed_url(url: str) -> str:
@@ -106,6 +119,18 @@ def entries(
         keys += first[:filed] + each.keys
     filed_keys = np.frombuffer(keys, "<u8").reshape(-1, header.keys).T.astype(np.uint64, order="C")
     return Documents(filed_keys, np.frombuffer(records, header.dtype), urls)
+
+
+def file_as_template(entry: Documents, scheme: Scheme) -> None:
+    """File *entry*, one document, as a page of a template, of which only the first is filed under all its keys.
+
+    The others are found by their digest and their URL alone: nothing else repeats them, and a lookup that met
+    thousands of them would be dear.
+    """
+    entry.records["template"] = True
+    entry.keys[OWN:] = NO_KEY
+    if scheme.simhash:  # every document has one; a hash of all of the text is near no fingerprint
+        entry.keys[OWN] = entry.keys[DIGEST]
 
 
 @dataclass(frozen=True)
@@ -172,7 +197,7 @@ def judge(
 
 
 class Candidates(NamedTuple):
-    """Stored documents of the same scope and within the window: arrays of n."""
+    """Stored documents of the scopes asked for and within the window: arrays of n."""
 
     #: Numbers in the index: int64.
     documents: NDArray[np.int64]
@@ -201,11 +226,13 @@ class Candidates(NamedTuple):
         )
 
 
-def find_candidates(index: Index, entry: Documents, rules: Rules, oldest: float) -> Candidates | None:
+def find_candidates(
+    index: Index, entry: Documents, rules: Rules, oldest: float, *, all_scopes: bool = False
+) -> Candidates | None:
     """Search the index for *entry*, one document: by URL, by digest, and by the keys of the scheme.
 
-    What was stored before *oldest* (seconds since 1970) or in another scope does not count. Returns None if there
-    is nothing at all, as for most pages.
+    What was stored before *oldest* (seconds since 1970) does not count, nor what is in another scope, unless
+    *all_scopes* do. Returns None if there is nothing at all, as for most pages.
     """
     scheme = rules.scheme
     digest = index.search(DIGEST, entry.keys[DIGEST]).document
@@ -227,7 +254,9 @@ def find_candidates(index: Index, entry: Documents, rules: Rules, oldest: float)
     shared = np.bincount(documents.searchsorted(further), minlength=len(documents))
     stored = index.fetch(documents)
     own_record = entry.records[0]
-    counts = (stored.records["scope"] == own_record["scope"]) & (stored.records["time"] >= oldest)
+    counts = stored.records["time"] >= oldest
+    if not all_scopes:
+        counts &= stored.records["scope"] == own_record["scope"]
     if not counts.all():
         rows = np.flatnonzero(counts)
         documents, exact, shared, stored = documents[rows], exact[rows], shared[rows], stored.take(rows)

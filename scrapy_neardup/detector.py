@@ -7,7 +7,18 @@ import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from .candidates import Candidates, Rules, entries, families, find_candidates, find_urls, record, scheme_of
+from .candidates import (
+    Candidates,
+    Rules,
+    entries,
+    families,
+    file_as_template,
+    find_candidates,
+    find_urls,
+    fingerprinter_of,
+    record,
+    scheme_of,
+)
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, Signature, load_scheme
 from .index import Documents, Header, open_index
@@ -63,8 +74,7 @@ class Detector:
         self.rules = Rules(scheme_of(index.header, distance=distance, threshold=threshold), verified)
         self.min_tokens = min_tokens
         self.window = window
-        features = Features(**index.header.parameters["features"])
-        self.fingerprinter = Fingerprinter(features, index.header.seed, self.rules.scheme)
+        self.fingerprinter = fingerprinter_of(index.header, self.rules.scheme)
         load_suffixes()  # not on an event loop
         self._clock = clock
         self._spread = Spread()
@@ -209,21 +219,21 @@ class Detector:
             if found is None:
                 reservation = self._reserve(entry, []) if reserve else None
                 return Verdict("unique", reservation=reservation)
-            verdict = self._decide(found, entry)
+            verdict = self._decide(found, entry, count=reserve)
             # What is stored of this very page stays as long as its text does, and is renewed before it expires.
             same = found.own & found.judgement.exact
             if window:
                 same &= found.time > now - window / 8
             if reserve and verdict.kind in ("unique", "revisit", "template") and not same.any():
                 if (found.judgement.template & ~found.own).any():
-                    entry.records["template"] = True  # no page is to be dropped for being like this one
+                    file_as_template(entry, self.rules.scheme)
                 verdict = replace(
                     verdict, reservation=self._reserve(entry, found.documents[found.own].tolist())
                 )
             return verdict
 
-    def _decide(self, found: Candidates, entry: Documents) -> Verdict:
-        """Tell a revisit from a copy: a match with the same URL is never a duplicate."""
+    def _decide(self, found: Candidates, entry: Documents, *, count: bool) -> Verdict:
+        """Tell a revisit from a copy: a match with the same URL is never a duplicate. *count* its site, or only ask."""
         near, template = found.judgement.near, found.judgement.template
         kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
             ("revisit", near & found.own),
@@ -237,7 +247,9 @@ class Detector:
                 continue
             url, record = found.urls[row], entry.records[0]
             is_copy = kind == "near"
-            walled = is_copy and self._spread.meets(url, int(record["site"]), int(record["tokens"]))
+            walled = is_copy and self._spread.meets(
+                url, int(record["site"]), int(record["tokens"]), count=count
+            )
             equal = is_copy and bool(found.judgement.exact[row])
             return Verdict(
                 kind="wall" if walled else "exact" if equal else kind,

@@ -19,14 +19,16 @@ class Spread:
     def __init__(self) -> None:
         self._sites: OrderedDict[str, set[int]] = OrderedDict()
 
-    def meets(self, url: str, site: int, tokens: int) -> bool:
-        """Take note that a copy of *url* with so many *tokens* is on *site*; tells whether that makes it a wall."""
+    def meets(self, url: str, site: int, tokens: int, *, count: bool = True) -> bool:
+        """Tell whether a copy of *url* with so many *tokens* on *site* makes it a wall; take note of it if it is to *count*."""
         if tokens > LONGEST:
             return False
-        sites = self._sites.setdefault(url, {site_key(url)})
-        self._sites.move_to_end(url)
-        if len(self._sites) > _FOLLOWED:
-            self._sites.popitem(last=False)
+        sites = self._sites.get(url, {site_key(url)})
         if len(sites) <= SITES:
-            sites.add(site)
+            sites = sites | {site}
+        if count:
+            self._sites[url] = sites
+            self._sites.move_to_end(url)
+            if len(self._sites) > _FOLLOWED:
+                self._sites.popitem(last=False)
         return len(sites) > SITES

@@ -166,11 +166,11 @@ class Family:
         return self.tables.blocks == 1
 
     def has(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Tell which of *keys* are keys: where they have to be equal, `NO_KEY` is none."""
-        return keys != NO_KEY if self.equal else np.ones(keys.shape, bool)
+        """Tell which of *keys* are keys: where a document has several that have to be equal, `NO_KEY` is none."""
+        return keys != NO_KEY if self.equal and self.keys > 1 else np.ones(keys.shape, bool)
 
 
-#: In a family of equal keys, stands for one that a document lacks; it is neither filed nor found.
+#: In a family of several equal keys, stands for one that a document lacks; it is neither filed nor found.
 NO_KEY = np.uint64(2**64 - 1)
 
 #: Keys that have to be equal: hashes of URLs and texts, bands, super-shingles.

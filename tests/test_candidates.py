@@ -22,9 +22,10 @@ from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
 from scrapy_neardup.fingerprint.bands import Bands
 from scrapy_neardup.fingerprint.hashing import distinct
 from scrapy_neardup.fingerprint.jaccard import jaccard, text_jaccard, word_shingles
-from scrapy_neardup.index import Header, MemoryIndex
+from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.sites import site_key
-from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
+from scrapy_neardup.tables import EQUAL, LAYOUTS, NO_KEY, Family
+from tests.index.small import shrink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -246,7 +247,7 @@ def test_super_shingles_need_two_of_six(agreeing: int) -> None:
 
 
 def test_a_stock_phrase_makes_no_candidates() -> None:
-    """A key that more than 64 documents of a run share is passed over; other keys are not."""
+    """A key that more than 64 documents share is passed over; other keys are not."""
     with Detector.open(verified=False) as detector:
         assert detector.rules.scheme.most == 64
         phrase = detector.signature(text(1)).keys[:8]
@@ -443,3 +444,104 @@ def test_all_kinds_of_verdict_occur_among_such_pairs() -> None:
             Text("b", " ".join(parts), "https://a.example.com/2"),
         )
         assert live_and_pairwise("simhash+anchors", True, a, b) == (kind, kind)
+
+
+# Many pages as one by one
+
+
+def page(dice: random.Random, seed: int) -> str:
+    """A page of one of five templates or its near-copy: the numbers differ, or some words do."""
+    parts = numbered(seed, 300, 10)
+    if dice.random() < 0.7:
+        parts = [str(dice.randint(0, 99_999)) if part.isdigit() else part for part in parts]
+    for _ in range(dice.choice((0, 0, 1, 4))):
+        parts[dice.randrange(len(parts))] = f"zz{dice.randrange(50)}x"
+    return " ".join(parts)
+
+
+def one_by_one(judge: Judge, urls: list[str]) -> list[tuple[str, str | None]]:
+    """Kind and match of each page in turn, compared with every page that is stored, by all keys of both."""
+    records = judge.documents.records
+    stored: list[int] = []
+    verdicts: list[tuple[str, str | None]] = []
+    for row, url in enumerate(urls):
+        others = np.array(stored, np.int64)
+        found = judge.judge(np.full(len(others), row), others)
+        own = np.array([urls[other] == url for other in stored], bool)
+        kinds = (
+            ("revisit", found.near & own),
+            ("near", found.near),
+            ("revisit", own),
+            ("template", found.template),
+        )
+        kind, among = next(((kind, among) for kind, among in kinds if among.any()), ("unique", own))
+        strongest = sorted(
+            np.flatnonzero(among).tolist(),
+            key=lambda at: (not found.exact[at], -found.similarity[at], found.distance[at], urls[stored[at]]),
+        )
+        if kind == "near" and found.exact[strongest[0]]:
+            kind = "exact"
+        verdicts.append((kind, urls[stored[strongest[0]]] if strongest else None))
+        if kind in ("unique", "revisit", "template") and not (own & found.exact).any():
+            records["template"][row] = (found.template & ~own).any()
+            stored = [other for other in stored if urls[other] != url] + [row]
+    return verdicts
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_verdicts_are_those_of_comparing_with_every_stored_page(scheme: str) -> None:
+    """Although pages of a template, but for the first, are filed under digest and URL alone."""
+    rules = Rules(load_scheme(scheme))
+    header = Header(
+        families(rules.scheme), record(rules.scheme), {**rules.scheme.parameters, "features": {}}, 11
+    )
+    seen: set[str] = set()
+    for seed in range(3):
+        dice = random.Random(seed)
+        urls = [f"https://{dice.choice(('a', 'b'))}.example/{dice.randrange(50)}" for _ in range(70)]
+        texts = [Text("", page(dice, dice.randrange(5)), url) for url in urls]
+        texts[-7:] = [dice.choice(texts)._replace(url=url) for url in urls[-7:]]
+        judge = judge_texts(texts, rules, features=Features(), min_tokens=40, seed=11)
+        expected = one_by_one(judge, urls)
+        seen |= {kind for kind, _ in expected}
+        with Detector(LmdbIndex(None, header) if seed else MemoryIndex(header)) as detector:
+            verdicts = [detector.add(each.text, url=each.url) for each in texts]
+        assert [(verdict.kind, verdict.url) for verdict in verdicts] == expected
+    assert seen >= {"unique", "exact", "revisit", *(("template", "near") * (scheme != "supershingles"))}
+
+
+def test_verdicts_do_not_change_with_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A phrase that 64 pages share is evidence, one that 65 share is none: in many runs, in one, in memory."""
+    shrink(monkeypatch)
+    scheme = load_scheme("simhash+anchors")
+    parameters = {**scheme.parameters, "features": {}}
+    header = Header(families(scheme), record(scheme), parameters, 11)
+    members = [group for group, size in enumerate((1, 40, 64, 65, 80)) for _ in range(size)]
+    random.Random(0).shuffle(members)
+    signatures = []
+    with closing(Detector(MemoryIndex(header))) as memory:
+        for seed, group in enumerate(members):
+            phrase = bytes([group + 1]) * 8
+            signatures.append(replace(memory.signature(text(seed, 60)), keys=phrase + bytes([9]) * 24))
+        filed = entries(signatures, [f"https://a.example/{seed}" for seed in range(len(members))], header)
+        filed.keys[-3:] = NO_KEY
+        memory.index.add(filed)
+
+        def kinds(detector: Detector) -> list[str]:
+            """What is said of pages that have but the phrase in common with one of each group."""
+            alike = [signatures[members.index(group)] for group in range(5)]
+            flipped = [
+                replace(each, fingerprint=each.fingerprint ^ 2**64 - 1, digest=bytes(16)) for each in alike
+            ]
+            return [detector.check(each, url="https://b.example/").kind for each in flipped]
+
+        assert kinds(memory) == ["near"] * 3 + ["unique"] * 2
+    for size in (60, 250):
+        with Detector(LmdbIndex(tmp_path / str(size), header)) as detector:
+            for start in range(0, len(members), size):
+                detector.index.add(filed.take(slice(start, start + size)))
+            assert kinds(detector) == ["near"] * 3 + ["unique"] * 2
+            detector.index.compact()  # type: ignore[attr-defined]
+            assert kinds(detector) == ["near"] * 3 + ["unique"] * 2
+        with Detector(LmdbIndex(tmp_path / str(size), header)) as detector:
+            assert kinds(detector) == ["near"] * 3 + ["unique"] * 2

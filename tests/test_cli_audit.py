@@ -224,6 +224,25 @@ def test_query(tmp_path: Path) -> None:
     assert "unique" in again.output  # nothing was stored
 
 
+def test_query_looks_in_all_scopes_or_in_one(tmp_path: Path) -> None:
+    with Detector.open(tmp_path / "index") as detector:
+        for scope in ("one", "two"):
+            detector.add(text(0), url="https://a.example/0", scope=scope)
+        detector.add(text(1), url="https://a.example/1", scope="two")
+        detector.add(text(1), url="https://a.example/2")
+    files = documents(tmp_path, text(0), text(1))
+
+    def matches(*options: str) -> list[tuple[str, list[str]]]:
+        answers = json.loads(run("query", tmp_path / "index", *files, "--json", *options).output)
+        return [(answer["verdict"], [match["url"][-1] for match in answer["matches"]]) for answer in answers]
+
+    assert matches() == [("exact", ["0"]), ("exact", ["1", "2"])]
+    assert matches("--scope", "one") == [("exact", ["0"]), ("unique", [])]
+    assert matches("--scope", "two") == [("exact", ["0"]), ("exact", ["1"])]
+    assert matches("--scope", "") == [("unique", []), ("exact", ["2"])]
+    assert matches("--scope", "three") == [("unique", [])] * 2
+
+
 def test_urls_of_matches_are_in_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"https://a.example/{'very-' * 40}long"
     with Detector.open(tmp_path / "index") as detector:

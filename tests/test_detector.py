@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_neardup import Detector
+from scrapy_neardup.audit.documents import Document
+from scrapy_neardup.audit.querying import query
+from scrapy_neardup.audit.settings import Settings
+from scrapy_neardup.candidates import entries, find_candidates
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
-from scrapy_neardup.fingerprint import Features
-from scrapy_neardup.index import MemoryIndex
+from scrapy_neardup.fingerprint import SCHEMES, Features
+from scrapy_neardup.index import MemoryIndex, open_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -374,6 +378,25 @@ def test_nothing_is_dropped_for_being_like_a_page_of_a_template(
     assert detector.check(second, url="https://a.example/3").kind == "exact"
 
 
+@pytest.mark.parametrize("scheme", sorted(set(SCHEMES) - {"supershingles"}))  # which tell such pages apart
+@TEMPLATES
+def test_however_many_pages_of_a_template_there_are_a_lookup_meets_the_first(
+    template: Callable[[random.Random], str], scheme: str
+) -> None:
+    dice = random.Random(7)
+    with Detector.open(scheme=scheme) as detector:
+        kinds = [detector.add(template(dice), url=f"https://a.example/{n}").kind for n in range(200)]
+        filed_in_full = kinds.count("unique")
+        assert kinds.count("template") > 150
+        detector.flush()
+        for _ in range(20):
+            entry = entries(
+                [detector.signature(template(dice))], ["https://a.example/"], detector.index.header
+            )
+            found = find_candidates(detector.index, entry, detector.rules, 0)
+            assert found is None or len(found.documents) <= filed_in_full
+
+
 @TEMPLATES
 def test_a_page_of_a_template_that_changes_is_a_revisit(
     detector: Detector, template: Callable[[random.Random], str]
@@ -429,6 +452,22 @@ def test_a_wall_in_the_place_of_a_page_leaves_what_is_stored_of_it(detector: Det
     detector.add(text(1), url="https://a.example/")
     assert detector.add(WALL, url="https://a.example/").kind == "wall"
     assert detector.check(text(1), url="https://b.example/").kind == "exact"
+
+
+def test_checks_make_no_wall(detector: Detector) -> None:
+    """Only what asks for a place tells on how many sites a text is."""
+    short = text(1, 60)
+    detector.add(short, url="https://first.example/")
+    for _ in range(2):
+        for number in range(8):
+            assert detector.check(short, url=f"https://checked{number}.example/").kind == "exact"
+    kinds = [detector.add(short, url=f"https://added{number}.example/").kind for number in range(4)]
+    assert kinds == ["exact"] * 4
+    # The next site makes it a wall. To ask says so, and does not make it one elsewhere.
+    assert detector.check(short, url="https://added4.example/").kind == "wall"
+    assert detector.check(short, url="https://added3.example/").kind == "exact"
+    assert detector.add(short, url="https://added4.example/").kind == "wall"
+    assert detector.check(short, url="https://added3.example/").kind == "wall"
 
 
 # Forgetting, scopes, windows
@@ -608,8 +647,15 @@ def test_another_release_of_a_segmenter_is_another_index(
     Detector.open(tmp_path, features=features).close()
     Detector.open(tmp_path, features=features).close()
     monkeypatch.setattr("scrapy_neardup.fingerprint.segment.version", lambda name: "99")
-    with pytest.raises(IndexMismatch, match=r"segmenter: index rjieba .*, now rjieba 99.*reset the index"):
-        Detector.open(tmp_path, features=features)
+    for known in (features, None):
+        with pytest.raises(
+            IndexMismatch, match=r"segmenter: index rjieba .*, now rjieba 99.*reset the index"
+        ):
+            Detector.open(tmp_path, features=known)
+    with pytest.raises(IndexMismatch, match="now rjieba 99"):
+        next(query(tmp_path, [Document("", "", text(1))], Settings()))
+    with pytest.raises(IndexMismatch, match="now rjieba 99"), closing(open_index(tmp_path, None)) as index:
+        _ = Settings(index=index.header).fingerprinter
 
 
 @pytest.mark.parametrize("url", ["", "\udcff", "https://пример.example/ä?q=1", "x" * 100_000])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.tables import BITS, EQUAL, LAYOUTS, PermutedTables
+from scrapy_neardup.tables import BITS, EQUAL, LAYOUTS, NO_KEY, Family, PermutedTables
 
 MOZ = json.loads((Path(__file__).parent / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 
@@ -111,6 +111,13 @@ def test_equal_files_the_key_as_it_is() -> None:
     values = np.array([1, 2**64 - 1], np.uint64)
     assert EQUAL.keys(values).tolist() == [values.tolist()]
     assert EQUAL.prefix_bits == (64,)
+
+
+def test_only_one_of_several_keys_may_be_missing() -> None:
+    values = np.array([0, NO_KEY], np.uint64)
+    assert Family(EQUAL, 2).has(values).tolist() == [True, False]
+    for family in (Family(EQUAL), Family(PermutedTables(1, 0)), Family(LAYOUTS[4]), Family(LAYOUTS[4], 2)):
+        assert family.has(values).all()
 
 
 def test_moz_choose() -> None:

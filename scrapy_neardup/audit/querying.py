@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.candidates import Rules, entries, find_candidates, scheme_of
+from scrapy_neardup.candidates import Rules, entries, find_candidates, fingerprinter_of, scheme_of
 from scrapy_neardup.extraction import EXTRACTORS
-from scrapy_neardup.fingerprint import Features, Fingerprinter
 from scrapy_neardup.index import open_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_neardup.index import Documents, Index
+    from scrapy_neardup.candidates import Candidates
 
     from .documents import Document
     from .settings import Settings
@@ -51,16 +50,20 @@ def extractor_of(path: Path, default: str) -> str:
 
 
 def query(
-    path: Path, documents: Iterator[Document] | Sequence[Document], settings: Settings
+    path: Path,
+    documents: Iterator[Document] | Sequence[Document],
+    settings: Settings,
+    *,
+    scope: str | None = None,
 ) -> Iterator[Answer]:
-    """Look up *documents* in the index in directory *path*; nothing is stored.
+    """Look up *documents* in the index in directory *path*, in all scopes or in one; nothing is stored.
 
-    The scheme and the features are those of the index. Raises `IndexUnavailable` and `IndexCorrupted`.
+    The scheme and the features are those of the index. Raises `IndexUnavailable`, `IndexCorrupted` and, for another
+    release of its segmenter, `IndexMismatch`.
     """
     with closing(open_index(path, None)) as index:
         scheme = scheme_of(index.header, distance=settings.distance, threshold=settings.threshold)
-        features = Features(**index.header.parameters["features"])
-        fingerprinter = Fingerprinter(features, index.header.seed, scheme)
+        fingerprinter = fingerprinter_of(index.header, scheme)
         for document in documents:
             if document.text is None:
                 yield Answer(document, "unreadable", [])
@@ -71,20 +74,21 @@ def query(
             elif signature.wall:
                 yield Answer(document, "wall", [])
             else:
-                entry = entries([signature], [document.url], index.header)
-                matches = _matches(index, entry, Rules(scheme, settings.verified), settings.similarity)
+                entry = entries([signature], [document.url], index.header, scope=scope or "")
+                with index.lock:
+                    found = find_candidates(
+                        index, entry, Rules(scheme, settings.verified), 0, all_scopes=scope is None
+                    )
+                matches = _matches(found, settings.similarity) if found is not None else []
                 yield Answer(document, matches[0].kind if matches else "unique", matches)
 
 
-def _matches(index: Index, entry: Documents, rules: Rules, least: float) -> list[Match]:
-    with index.lock:
-        found = find_candidates(index, entry, rules, 0)
-    if found is None:
-        return []
+def _matches(found: Candidates, least: float) -> list[Match]:
+    """Return what is alike, the strongest first; what is stored in several scopes comes once."""
     judgement = found.judgement
     near = judgement.near & (judgement.similarity >= np.float32(least))
     rows = np.flatnonzero(near | judgement.template)
-    matches = [
+    matches = {
         Match(
             found.urls[row],
             "exact" if judgement.exact[row] else "near" if near[row] else "template",
@@ -93,7 +97,7 @@ def _matches(index: Index, entry: Documents, rules: Rules, least: float) -> list
             float(judgement.containment[row]),
         )
         for row in rows.tolist()
-    ]
+    }
     order = ("exact", "near", "template")
     return sorted(
         matches, key=lambda each: (order.index(each.kind), -each.similarity, each.distance, each.url)

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.candidates import Rules, families, record, scheme_of
+from scrapy_neardup.candidates import Rules, families, fingerprinter_of, record, scheme_of
 from scrapy_neardup.detector import MIN_TOKENS, SCHEME
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import load_extractor
-from scrapy_neardup.fingerprint import Features, Fingerprinter, load_scheme
+from scrapy_neardup.fingerprint import Features, load_scheme
 from scrapy_neardup.fingerprint.verify import JACCARDS
 from scrapy_neardup.index import Header
 from scrapy_neardup.processors import processors
@@ -18,7 +18,7 @@ from scrapy_neardup.processors import processors
 from .canonical import check_rules
 
 if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint import Scheme
+    from scrapy_neardup.fingerprint import Fingerprinter, Scheme
     from scrapy_neardup.settings import Config
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
@@ -88,8 +88,7 @@ class Settings:
     @property
     def fingerprinter(self) -> Fingerprinter:
         """Makes the signatures."""
-        features = Features(**self.header.parameters["features"])
-        return Fingerprinter(features, self.header.seed, self.loaded_scheme)
+        return fingerprinter_of(self.header, self.loaded_scheme)
 
     @property
     def judging(self) -> Rules:

@@ -24,6 +24,7 @@ _INCOMPLETE = 3
 @click.argument("index", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("files", nargs=-1, required=True)
 @set_option
+@click.option("--scope", help="Look in this scope only, as the crawl named it. Default: in all.")
 @click.option(
     "--most", type=click.IntRange(1), default=10, show_default=True, help="Matches shown of each document."
 )
@@ -35,6 +36,7 @@ def query(
     index: Path,
     files: tuple[str, ...],
     assignments: tuple[str, ...],
+    scope: str | None,
     most: int,
     as_json: bool,
 ) -> None:
@@ -55,7 +57,7 @@ def query(
     require_index(index)
     settings = Settings(**settings_of(configure(assignments)))
     settings = replace(settings, extractor=extractor_of(index, settings.extractor))
-    answers = list(look_up(index, read_documents(files, settings), settings))
+    answers = list(look_up(index, read_documents(files, settings), settings, scope=scope))
     if as_json:
         print_json([_facts(answer, most) for answer in answers])
     elif sys.stdout.isatty():

@@ -61,7 +61,7 @@ class Scheme(ABC):
     threshold: float = 0.5
 
     name: ClassVar[str]
-    #: A key that more documents of one run share than this is no evidence (0: any is).
+    #: A key that more documents share than this is no evidence (0: any is).
     most: ClassVar[int] = 0
     #: What is kept of a document beside what all schemes keep: NumPy type of a record.
     record: ClassVar[tuple[tuple[str, str], ...]] = ()

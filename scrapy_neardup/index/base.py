@@ -25,6 +25,10 @@ class Matches(NamedTuple):
     #: Bits in which the two keys differ, of the closest key if a document has several: uint8[n].
     distance: NDArray[np.uint8]
 
+    def take(self, rows: NDArray[np.bool_]) -> Matches:
+        """Return some of the rows."""
+        return Matches(self.query[rows], self.document[rows], self.distance[rows])
+
     @classmethod
     def gather(cls, parts: Sequence[Matches]) -> Matches:
         """Put *parts* together, each pair once: a pair may lie side by side in several tables, by several keys."""
@@ -129,8 +133,8 @@ class Index(Protocol):
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
         """Find every document that has a key within *distance* bits of one of *keys* (uint64[n]).
 
-        In a family of equal keys, one with more than *most* entries in a run is passed over there, unless that is
-        0: a stock phrase tells nothing and matches much.
+        One that more than *most* documents match is passed over, unless that is 0: a stock phrase tells nothing. All
+        documents of the index count, pending ones too.
         """
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:

@@ -21,7 +21,6 @@ from scrapy_neardup.errors import IndexCorrupted
 
 from .blocks import decode_block, decode_logged
 from .faults import partition_fault, state_faults
-from .log import MAX_DOCUMENTS
 from .partition import decode_partition
 from .removed import read_removed
 from .storage import (
@@ -123,7 +122,7 @@ class _Check:
         with self._transaction.cursor(self._databases["log"]) as cursor:
             if cursor.first() and (number := key_number(cursor.key())) < state.folded:
                 yield Problem("log", f"A block begins with document {number}, which is in a run.")
-            if state.next < MAX_DOCUMENTS and cursor.set_range(number_key(state.next)):
+            if cursor.set_range(number_key(state.next)):
                 number = key_number(cursor.key())
                 yield Problem("log", f"A block begins with document {number}, which the state does not know.")
         runs = {run.id: run for run in state.runs}

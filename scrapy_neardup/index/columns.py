@@ -78,7 +78,7 @@ class Columns:
     def search(
         self, family: int, keys: NDArray[np.uint64], distance: int, most: int = 0
     ) -> Iterator[Matches]:
-        """Compare every row with every one of *keys*; see `Index.search`."""
+        """Compare every row with every one of *keys*; see `search_all` for *most*."""
         if not self._urls:
             return
         if self._header.families[family].equal:
@@ -126,14 +126,18 @@ class Columns:
         """Bisect for each key in the sorted rows, compare it with the others."""
         entries, newer = self._sort(family, len(keys))
         values = entries.keys.data
+        # So many rows with a key are of more than *most* documents.
+        limit = most and most * self._header.families[family].keys + 1
         query: list[int] = []
         rows: list[int] = []
         for position, key in enumerate(keys.tolist()):
             start = bisect_left(values, key)
             if start < len(values) and values[start] == key:
-                found = entries.documents[start : bisect_right(values, key, start)].tolist()
+                found = entries.documents[start : bisect_right(values, key, start)]
+                if limit:
+                    found = found[self._alive[found]][:limit]
                 query += [position] * len(found)
-                rows += found
+                rows += found.tolist()
         if newer < len(self._urls):
             equal = self._keys[self._header.rows[family], newer : len(self._urls)] == keys[:, None, None]
             if np.count_nonzero(equal):  # seldom
@@ -142,8 +146,6 @@ class Columns:
                 rows += (row + newer).tolist()
         if rows:
             keep = self._alive[rows]
-            if most:
-                keep &= np.bincount(query)[query] <= most
             document = self._numbers[rows][keep]
             yield Matches(np.array(query)[keep], document, np.zeros(len(document), np.uint8))
 

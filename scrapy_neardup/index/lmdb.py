@@ -11,14 +11,14 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
 
-from .base import Documents, Matches, Stored
+from .base import Documents, Stored
 from .creation import open_header
 from .directory import shared_use, write_sidecar
 from .environment import Environment
 from .log import append
 from .maintenance import FOLD, load, merge_all, reading
 from .overlay import Overlay
-from .search import search_runs
+from .search import search_all, search_runs
 from .snapshot import Snapshot
 from .writer import Writer
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .base import Matches
     from .header import Header
 
 #: Seconds after which a search looks whether another process has committed.
@@ -79,11 +80,13 @@ class LmdbIndex:
         """See `Index`."""
         with self.lock:
             self._catch_up()
-            return Matches.gather(
-                [
-                    *search_runs(self._snapshot, family, keys, distance, most),
-                    *self._overlay.columns.search(family, keys, distance, most),
-                ]
+            return search_all(
+                (
+                    lambda some: search_runs(self._snapshot, family, some, distance, most),
+                    lambda some: self._overlay.columns.search(family, some, distance, most),
+                ),
+                keys,
+                most,
             )
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .environment import Environment
     from .storage import State
 
-#: Numbers of documents have 32 bits.
-MAX_DOCUMENTS = 1 << 32
+#: Numbers of documents have 32 bits, and so has the number after the last one.
+MAX_DOCUMENTS = (1 << 32) - 1
 
 
 def append(environment: Environment, documents: Documents, removals: Sequence[int] = ()) -> State:
@@ -67,4 +67,4 @@ def clear(environment: Environment, transaction: lmdb.Transaction, stop: int) ->
 def require_room(first: int, documents: Documents) -> None:
     """Raise `IndexUnavailable` if there are too few numbers left for *documents*."""
     if first + len(documents.urls) > MAX_DOCUMENTS:
-        raise IndexUnavailable("The index is full (2**32 documents): start another one (NEARDUP_DIR).")
+        raise IndexUnavailable("The index is full (2**32 - 1 documents): start another one (NEARDUP_DIR).")

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base import Documents, Matches, Stored
+from .base import Documents, Stored
 from .columns import Columns
+from .search import search_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from .base import Matches
     from .header import Header
 
 
@@ -31,7 +33,7 @@ class MemoryIndex:
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
         """See `Index`."""
         with self.lock:
-            return Matches.gather(list(self._columns.search(family, keys, distance, most)))
+            return search_all([lambda some: self._columns.search(family, some, distance, most)], keys, most)
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """See `Index`."""

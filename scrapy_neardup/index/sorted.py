@@ -84,19 +84,15 @@ def look_up(
     probes: NDArray[np.uint64],
     prefix_bits: int,
     distance: int,
-    most: int = 0,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]]:
     """Compare each of *keys* with the entries that share the first *prefix_bits* of its probe.
 
-    Yields arrays of position in *keys*, document, distance for those at most *distance* bits away. A probe that
-    shares its prefix with more than *most* entries is passed over, unless that is 0.
+    Yields arrays of position in *keys*, document, distance for those at most *distance* bits away.
     """
     suffix = np.uint64((1 << (64 - prefix_bits)) - 1)
     first = entries.keys.searchsorted(probes & ~suffix, "left")
     last = entries.keys.searchsorted(probes | suffix, "right")
     counts = last - first
-    if most:
-        counts[counts > most] = 0
     ends = np.cumsum(counts)
     begin = 0
     while begin < len(keys):

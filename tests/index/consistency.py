@@ -43,7 +43,7 @@ def _xor(families: tuple[Family, ...], keys: list[int]) -> int:
     tag = place = 0
     for family in families:
         for key in keys[place : place + family.keys]:
-            tag ^= key if family.tables.blocks > 1 or key != 2**64 - 1 else 0
+            tag ^= key if family.tables.blocks > 1 or family.keys == 1 or key != 2**64 - 1 else 0
         place += family.keys
     return tag
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.index import FingerprintIndex
-from scrapy_neardup.tables import LAYOUTS, PermutedTables
+from scrapy_neardup.errors import ConfigurationError, IndexUnavailable
+from scrapy_neardup.index import Documents, FingerprintIndex, Header, LmdbIndex, Matches
+from scrapy_neardup.index.check import check
+from scrapy_neardup.index.environment import Environment
+from scrapy_neardup.index.search import search_all, search_runs
+from scrapy_neardup.index.storage import State, write_state
+from scrapy_neardup.tables import LAYOUTS, Family, PermutedTables
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterator
 
-    from scrapy_neardup.index import Matches
+    from numpy.typing import NDArray
 
 MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 MASKS = np.array(
@@ -145,6 +151,23 @@ def test_no_queries_match_nothing(size: int, tmp_path: Path) -> None:
             assert found(index.search(np.empty(0, np.uint64), distance)) == []
 
 
+@pytest.mark.parametrize("memory", [True, False])
+@pytest.mark.parametrize("layout", [(1, 0), (2, 1), (3, 2), (4, 3), (5, 3), (6, 3)], ids=str)
+def test_the_least_and_the_greatest_fingerprints_are_found(layout: tuple[int, int], memory: bool) -> None:
+    blocks, distance = layout
+    stored = np.array([0, 1, 2**63, 2**64 - 2, 2**64 - 1, 2**63 - 1], np.uint64)
+    noise = np.random.default_rng(3).integers(0, 2**64, 20_000, np.uint64)
+    with FingerprintIndex.open(None, tables=PermutedTables(blocks, distance), memory=memory) as index:
+        for start in (0, 6):  # in the log, then in a run beside it
+            index.add(stored)
+            index.add(noise if not start else stored)
+            known = np.concatenate((stored, noise, stored, stored))[: index.gauges()["documents"]]
+            for queries in (stored, np.tile(stored, 20)):
+                assert found(index.search(queries, distance)) == brute_force(known, queries, distance)
+            for query in stored:
+                assert found(index.search(query, distance)) == brute_force(known, query[np.newaxis], distance)
+
+
 def test_equal_fingerprints_are_all_found(tmp_path: Path) -> None:
     with FingerprintIndex.open(tmp_path) as index:
         index.add(np.zeros(50_000, np.uint64))
@@ -163,3 +186,59 @@ def test_closing_twice_counts_once(tmp_path: Path) -> None:
         one.close()
         one.close()
         assert two.add([1, 2]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("rows", [1, 50, 1000, 10_000, 1 << 22])
+@pytest.mark.parametrize("distance", [0, 3, 5])
+def test_slices_of_a_batch_make_no_difference(rows: int, distance: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    stored = np.where(rng.random(400) < 0.5, np.uint64(77), rng.integers(0, 2**64, 400, np.uint64))
+    queries = np.where(rng.random(60) < 0.3, np.uint64(77), neighbours(rng, stored[:60], np.arange(60) % 5))
+    header = Header((Family(LAYOUTS[4]),))
+    with closing(LmdbIndex(tmp_path, header)) as index:
+        index.add(Documents(stored[np.newaxis], np.zeros(400, header.dtype), [""] * 400))
+        index.compact()
+        with index.reading() as reader:
+            matches = search_all([lambda some: search_runs(reader, 0, some, distance, 0)], queries, 0, rows)
+    assert found(matches) == brute_force(stored, queries, distance)
+
+
+def test_a_batch_takes_memory_for_what_it_returns_and_one_slice() -> None:
+    """Each of 4 tables yields each pair: without slices these and their order take ten times what is returned."""
+    stored, queries, rows = 2000, np.zeros(300, np.uint64), 1 << 14
+
+    def search(keys: NDArray[np.uint64]) -> Iterator[Matches]:
+        documents = np.arange(stored)
+        for _ in range(4):
+            for query in range(len(keys)):
+                yield Matches(np.full(stored, query), documents, np.zeros(stored, np.uint8))
+
+    tracemalloc.start()
+    matches = search_all([search], queries, 0, rows)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(matches.query) == stored * len(queries)
+    size = sum(column.nbytes for column in matches)
+    assert peak < 2 * size + 200 * rows
+
+
+def test_the_last_number_of_a_document_is_refused(tmp_path: Path) -> None:
+    """Numbers have 32 bits, and so has that of the next document."""
+    FingerprintIndex.open(tmp_path).close()
+    with closing(Environment(tmp_path)) as environment:
+        state = State(next=2**32 - 3, folded=2**32 - 3)
+        environment.write(lambda transaction: write_state(environment, transaction, state))
+    for number in (2**32 - 3, 2**32 - 2):
+        with FingerprintIndex.open(tmp_path) as index:
+            assert index.add([number]).tolist() == [number]
+    with FingerprintIndex.open(tmp_path) as index:
+        with pytest.raises(IndexUnavailable, match=r"full \(2\*\*32 - 1 documents\): start another one"):
+            index.add([7])
+        assert index.search([2**32 - 2]).document.tolist() == [2**32 - 3, 2**32 - 2]
+        index._index.compact()  # type: ignore[attr-defined]
+    with FingerprintIndex.open(tmp_path) as index:
+        assert index.fingerprints([2**32 - 2]).tolist() == [2**32 - 2]
+        assert not list(check(index._index))  # type: ignore[arg-type]
+        index.forget([2**32 - 2])
+    with FingerprintIndex.open(tmp_path) as index:
+        assert index.search([2**32 - 2]).document.tolist() == [2**32 - 3]
