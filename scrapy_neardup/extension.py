@@ -11,10 +11,12 @@ from scrapy.exceptions import NotConfigured
 from .detector import Detector
 from .errors import NearDupError
 from .extraction import Workers, load_extractor
+from .extraction.turns import Turns
 from .gate import is_crawl, is_scrapy_command
 from .journal import Journal
 from .settings import POLICIES, Config
 from .settler import Settler
+from .sites import site_key
 from .waiting import Pace, run_bounded, wait_done
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ class NearDup:
             timeout=self.config.extract_timeout,
             memory=self.config.extract_memory,
         )
-        self._pace = Pace(self.config.workers + _SPARE)
+        self._pace = Pace(Turns(self.config.workers + _SPARE, self.config.extract_timeout))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -111,11 +113,15 @@ class NearDup:
         self.journal.close()
 
     async def extract(self, page: Page) -> Extraction | str:
-        """Have a worker extract and fingerprint *page*; a stat if it does not keep to its own time limit."""
-        async with self._pace.place():
+        """Have a worker extract and fingerprint *page*; a stat if it was not its site's turn, or got no answer."""
+        async with self._pace.place(site_key(page.url)) as place:
+            if place is None:
+                return "skipped/slow_site"
             future = self.workers.submit(page)
             if await wait_done(future.add_done_callback, _GRACE + 3 * self.config.extract_timeout):
-                return future.result()
+                extraction = future.result()
+                place.seconds, place.late = extraction.seconds, extraction.reason == "timeout"
+                return extraction
             future.cancel()
             return "error/extract/stuck"
 

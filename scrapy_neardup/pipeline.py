@@ -90,6 +90,8 @@ class NearDupPipeline:
         text = "\n".join(_text(adapter.get(name)) for name in fields)
         if not text.strip():
             return self._skip("no_text")
+        if len(text) > self.extension.config.max_body_size:
+            return self._skip("too_large")
         origin, scope = self.extension.origins.get(id(item), (None, None))
         url = adapter.get("url") or origin
         if not isinstance(url, str):

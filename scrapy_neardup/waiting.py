@@ -5,37 +5,55 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred, DeferredLock, DeferredSemaphore
+from twisted.internet.defer import Deferred, DeferredLock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Hashable
+
+    from .extraction.turns import Turns
 
 
 class Pace:
-    """Has the processes do at most *most* pages at a time, and what is done go on in different turns of the event loop.
+    """Has pages be extracted in *turns*, and what is done go on in different turns of the event loop.
 
-    Where the crawl's own process is slower than they are, all pages in flight would else be done while it is busy with
-    one, then handled in one turn, during which everything else waits.
+    Where the crawl's own process is slower than the workers, all pages in flight would else be done while it is busy
+    with one, then handled in one turn of the loop, during which everything else waits.
     """
 
-    def __init__(self, most: int) -> None:
-        self._places = DeferredSemaphore(most)
-        self._turn = DeferredLock()
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._loop = DeferredLock()
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Wait for a place; at the end, for a turn of the loop in which no other page goes on."""
-        await maybe_deferred_to_future(self._places.acquire())
+    async def place(self, site: Hashable) -> AsyncIterator[Place | None]:
+        """Wait for the turn of a page of *site*, None if it gets none; at the end, for a turn of the loop of its own."""
+        decided: Deferred[bool] = Deferred()
+        place = Place()
+        turn = self._turns.ask(site, decided.callback)
         try:
-            yield
-            await maybe_deferred_to_future(self._turn.acquire())
-            call_later(0, self._turn.release)
+            if not await maybe_deferred_to_future(decided):
+                yield None
+                return
+            yield place
+            await maybe_deferred_to_future(self._loop.acquire())
+            call_later(0, self._loop.release)
         finally:
-            self._places.release()
+            self._turns.end(turn, place.seconds, late=place.late)
+
+
+@dataclass(slots=True)
+class Place:
+    """What became of a page, to be filled in by who has it extracted."""
+
+    #: For which it kept a worker busy.
+    seconds: float = 0.0
+    #: Whether it was over the time limit.
+    late: bool = False
 
 
 async def wait_done(subscribe: Callable[[Callable[[object], None]], object], timeout: float) -> bool:

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import unicodedata
 from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import regex
 
 from .hashing import unique
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 # Zero-width and bidi controls, soft hyphens, variation selectors, fillers: they change no letter that is read.
 _INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
 _MARK = regex.compile(r"\p{M}")
+# Characters of which combining marks are made: the halfwidth voiced sound marks are letters before they are folded.
+# The sort of unicodedata takes time in the square of a run's length.
+_LONG_RUN = regex.compile(r"[\p{M}\uFF9E\uFF9F]{32,}")
+# What is not composed with the character before it, in any form.
+_ALONE = regex.compile(r"[^\p{M}\p{Hangul}\uFF9E\uFF9F]")
+_PIECE = 1 << 16  # characters
 _IOTA = "\u03b9"
 _SPACE = 32
 _ASCII = bytes(range(128))
 #: Different characters to be replaced in a text, one at a time, up to which that is quicker than folding all of it.
 _FEW = 16
+#: Combining marks that are decomposed together.
+_PART = 32
 
 
 def normalise(text: str) -> str:
@@ -33,7 +45,7 @@ def normalise(text: str) -> str:
         if _is_tidy(tidied):
             return tidied
     else:
-        folded = _fold(_INVISIBLE.sub("", text))
+        folded = "".join(map(_fold, _pieces(_INVISIBLE.sub("", text))))
     lines = map(_tidy, folded.splitlines())
     return "\n".join(line for line in lines if line)
 
@@ -84,15 +96,45 @@ def _is_tidy(text: str) -> bool:
     return "  " not in text and np.count_nonzero(units < _SPACE) == text.count("\n")
 
 
+def _pieces(text: str) -> Iterator[str]:
+    """Cut *text* where folding cannot tell; whatever folds much of it at once holds the interpreter lock for long."""
+    start = 0
+    while len(text) - start > _PIECE:
+        alone = _ALONE.search(text, start + _PIECE)
+        stop = alone.start() if alone else len(text)
+        yield text[start:stop]
+        start = stop
+    yield text[start:]
+
+
 def _fold(text: str) -> str:
     if unicodedata.is_normalized("NFKC", text):
         folded = text.casefold()
         if _IOTA not in folded and unicodedata.is_normalized("NFKC", folded):
             return folded
     # NFD first, because folding U+0345 (a combining mark) gives an iota: marks must be in order by then.
-    folded = unicodedata.normalize("NFD", text).casefold()
-    folded = unicodedata.normalize("NFKC", folded).casefold()
-    return unicodedata.normalize("NFKC", folded)
+    folded = _normalize("NFD", text).casefold()
+    folded = _normalize("NFKC", folded).casefold()
+    return _normalize("NFKC", folded)
+
+
+def _normalize(form: Literal["NFD", "NFKC"], text: str) -> str:
+    """Do what ``unicodedata.normalize`` does, in time linear in the length of runs of combining marks."""
+    decomposed: Literal["NFD", "NFKD"] = "NFD" if form == "NFD" else "NFKD"
+    return unicodedata.normalize(form, _LONG_RUN.sub(lambda run: _ordered(decomposed, run[0]), text))
+
+
+def _ordered(form: Literal["NFD", "NFKD"], run: str) -> str:
+    """Decompose a run of combining marks and put it into canonical order (Unicode Standard, section 3.11)."""
+    if unicodedata.is_normalized(form, run):
+        return run
+    parts = (unicodedata.normalize(form, run[start : start + _PART]) for start in range(0, len(run), _PART))
+    points = np.frombuffer("".join(parts).encode("utf-32-le"), "<u4")
+    marks, which = np.unique(points, return_inverse=True)
+    classes = np.array([unicodedata.combining(chr(mark)) for mark in marks], np.uint8)[which]
+    # Marks change places with their like, not with what has class 0.
+    order = np.lexsort((classes, np.cumsum(classes == 0)))
+    return points[order].tobytes().decode("utf-32-le")
 
 
 def _tidy(line: str) -> str:

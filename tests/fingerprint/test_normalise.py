@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import time
 import unicodedata
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint.normalise import normalise
@@ -91,7 +93,62 @@ def test_examples(text: str, expected: str) -> None:
     )
 )
 def test_normalised_text_takes_no_other_way_than_the_rest(text: str) -> None:
+    assert normalise(text) == by_the_book(text)
+
+
+def by_the_book(text: str) -> str:
     folded = unicodedata.normalize("NFD", regex.sub(r"\p{Default_Ignorable_Code_Point}", "", text)).casefold()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())
     lines = [" ".join(line.split()) for line in folded.splitlines()]
-    assert normalise(text) == "\n".join(line for line in lines if line)
+    return "\n".join(line for line in lines if line)
+
+
+# Of several classes, some of which decompose to two, are letters before they are folded, become letters, or are in no
+# class; and what stands between.
+MARKS = "\u0301\u0323\u0345\u0f73\u0f75\u0f71\u0f74\uff9e\uff9f\u0344\u093e\u093c\u3099\u1160\u11a8\u034f"
+BASES = "aé\u1f82\u0958\u1100ｶ漢 "
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_long_runs_of_marks_are_normalised_like_any_text(data: st.DataObject) -> None:
+    runs = st.lists(st.text(MARKS, min_size=20, max_size=100) | st.sampled_from(BASES), max_size=5)
+    text = "".join(data.draw(runs))
+    assert normalise(text) == by_the_book(text)
+    assert normalise(normalise(text)) == normalise(text)
+    assert normalise(unicodedata.normalize("NFD", text)) == normalise(unicodedata.normalize("NFC", text))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_text_of_many_pieces_is_normalised_as_a_whole(seed: int) -> None:
+    rng = random.Random(seed)
+    alphabet = MARKS + BASES + "\u1161\u11ab한ㅏﾡßﬁ\n"
+    weights = [rng.random() ** 4 for _ in alphabet]
+    text = "".join(rng.choices(alphabet, weights, k=150_000))
+    text = regex.sub(r"[\p{M}\uFF9E\uFF9F]{64,}", lambda run: run[0][:64], text)  # or the book takes for ever
+    assert normalise(text) == by_the_book(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u0301\u0323",
+        "e" + 40 * "\u0301" + 40 * "\u0323",
+        "\u0f73",
+        "\u0301\uff9e",
+        "\u0345\u0301",
+        "\u0301\u034f\u0323",
+    ],
+)
+def test_time_is_linear_in_runs_of_marks(text: str) -> None:
+    def seconds(length: int) -> float:
+        run = (text * length)[:length]
+        times = []
+        for _ in range(3):
+            started = time.process_time()
+            normalise(run)
+            times.append(time.process_time() - started)
+        return min(times)
+
+    # Sixteen times the text: sixteen times the time if it is linear, 256 times if it is quadratic.
+    assert seconds(64_000) < 64 * seconds(4_000)

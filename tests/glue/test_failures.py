@@ -12,6 +12,7 @@ from scrapy.utils.asyncio import run_in_thread
 from scrapy_neardup import downloadermiddleware, extension, pipeline, spidermiddleware
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.extraction import Extraction, Workers
+from scrapy_neardup.extraction.turns import STRIKES
 from scrapy_neardup.reservation import Reservation
 from scrapy_neardup.settler import Settler
 
@@ -108,8 +109,10 @@ async def test_every_reason_of_the_extraction(crawl_five, monkeypatch, reason):
     monkeypatch.setattr(Workers, "submit", submit)
     result = await crawl_five()
     stage = "skipped/" if reason in ("no_text", "not_text") else "error/extract/"
-    assert result[stage + reason] == 5
-    assert result["extract_seconds"] == 1.25
+    examined = STRIKES if reason == "timeout" else 5
+    assert result[stage + reason] == examined
+    assert result["skipped/slow_site"] == 5 - examined
+    assert result["extract_seconds"] == 0.25 * examined
     assert result["checked"] == 0
 
 

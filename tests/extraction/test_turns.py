@@ -1,0 +1,290 @@
+"""Sites take turns by the time their pages take; one whose pages hang costs the others about one time limit."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.extraction.turns import LONGEST_PAUSE, PAUSE, STRIKES, Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from scrapy_neardup.extraction.turns import Turn
+
+LIMIT = 10.0
+QUICK = 0.05
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Crawl:
+    """A crawl with some requests in flight, some workers, and a queue in front of them, by a clock of its own.
+
+    Downloads take no time. A page that waits or is extracted is in flight.
+    """
+
+    def __init__(self, *, workers: int = 2, in_flight: int = 16, limit: float = LIMIT) -> None:
+        self.clock = Clock()
+        self.turns = Turns(workers + 1, limit, clock=self.clock)
+        self.limit = limit
+        self.idle = workers
+        self.free = in_flight
+        self.pool: deque[tuple[Turn, str, float]] = deque()
+        self.ends: list[tuple[float, int, Turn, str, float]] = []
+        self.number = 0
+        self.extracted: Counter[str] = Counter()
+        self.late: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        #: When the last page of a site was through.
+        self.through: dict[str, float] = {}
+
+    def run(self, pages: Iterable[tuple[str, float]]) -> Crawl:
+        """Crawl pages of a site that take so many seconds each."""
+        waiting = deque(pages)
+        while waiting or self.ends:
+            while waiting and self.free:
+                self._arrive(*waiting.popleft())
+            if self.ends:
+                self._end()
+        return self
+
+    def _arrive(self, site: str, seconds: float) -> None:
+        self.free -= 1
+        asked: list[Turn] = []
+        answers: list[bool] = []
+
+        def decide(granted: bool) -> None:
+            answers.append(granted)
+            if asked:
+                self._decided(asked[0], site, seconds, granted)
+
+        asked.append(self.turns.ask(site, decide))
+        if answers:
+            self._decided(asked[0], site, seconds, answers[0])
+
+    def _decided(self, turn: Turn, site: str, seconds: float, granted: bool) -> None:
+        if granted:
+            self.pool.append((turn, site, seconds))
+            self._start()
+        else:
+            self.refused[site] += 1
+            self._leave(turn, site)
+
+    def _start(self) -> None:
+        while self.idle and self.pool:
+            self.idle -= 1
+            turn, site, seconds = self.pool.popleft()
+            self.number += 1
+            end = self.clock.now + min(seconds, self.limit)
+            heapq.heappush(self.ends, (end, self.number, turn, site, seconds))
+
+    def _end(self) -> None:
+        self.clock.now, _, turn, site, seconds = heapq.heappop(self.ends)
+        self.idle += 1
+        self._start()
+        late = seconds > self.limit
+        (self.late if late else self.extracted)[site] += 1
+        self._leave(turn, site, min(seconds, self.limit), late=late)
+        self._start()
+
+    def _leave(self, turn: Turn, site: str, seconds: float = 0.0, *, late: bool = False) -> None:
+        self.free += 1
+        self.through[site] = self.clock.now
+        self.turns.end(turn, seconds, late=late)
+
+
+def innocents(count: int = 300, sites: int = 30) -> list[tuple[str, float]]:
+    return [(f"innocent{number % sites}", QUICK) for number in range(count)]
+
+
+def through(crawl: Crawl) -> float:
+    return max(at for site, at in crawl.through.items() if site.startswith("innocent"))
+
+
+def hangs(count: int) -> list[tuple[str, float]]:
+    return [("hostile", 1000.0)] * count
+
+
+ORDERS: dict[str, Callable[[], list[tuple[str, float]]]] = {
+    "first": lambda: hangs(20) + innocents(),
+    "after the first": lambda: innocents(100) + hangs(20) + innocents(200),
+    "among": lambda: [page for index, good in enumerate(innocents()) for page in (*hangs(index % 15 == 0), good)],
+    "far more": lambda: hangs(2000) + innocents(),
+    "alternating with good ones": lambda: [("hostile", QUICK), *hangs(1)] * 20 + innocents(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+@pytest.mark.parametrize("order", ORDERS)
+def test_pages_that_hang_cost_the_others_about_a_time_limit(order: str, workers: int) -> None:
+    alone = through(Crawl(workers=workers).run(innocents()))
+    crawl = Crawl(workers=workers).run(ORDERS[order]())
+    assert through(crawl) <= alone + 2 * LIMIT + 1  # of 20 and more limits / workers
+    assert not any(crawl.refused[site] for site in crawl.through if site != "hostile")
+    assert sum(crawl.extracted[site] for site in crawl.through if site != "hostile") == 300
+    assert crawl.late["hostile"] + crawl.refused["hostile"] + crawl.extracted["hostile"] >= 20
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_pages_just_within_the_limit_cost_no_more(workers: int) -> None:
+    alone = through(Crawl(workers=workers).run(innocents()))
+    pages = [page for good in innocents() for page in (("hostile", 0.9 * LIMIT), good)]
+    crawl = Crawl(workers=workers).run(pages)
+    assert through(crawl) <= alone + 2 * LIMIT  # of 270 limits / workers
+    assert all(crawl.extracted[f"innocent{number}"] == 10 for number in range(30))
+
+
+def test_a_crawl_of_one_site_has_all_workers_and_every_page_extracted() -> None:
+    for seconds in (QUICK, 0.8 * LIMIT):
+        crawl = Crawl(workers=4).run([("site", seconds)] * 200)
+        assert crawl.extracted["site"] == 200
+        assert crawl.clock.now <= 200 * seconds / 4 + 2 * seconds
+
+
+def test_a_large_site_and_small_ones_are_all_extracted() -> None:
+    pages = [("large", QUICK)] * 1000
+    for index, page in enumerate(innocents()):
+        pages.insert(3 * index, page)
+    crawl = Crawl(in_flight=100).run(pages)
+    assert not crawl.refused
+    assert crawl.clock.now <= 1300 * QUICK / 2 + 1
+
+
+def test_slow_pages_of_one_site_wait_and_so_do_many_quick_ones_among_those_of_others() -> None:
+    pages = [("large", 0.09 * LIMIT if index % 2 else QUICK) for index in range(300)]
+    crawl = Crawl(in_flight=300).run([("small", QUICK), *pages, ("small", QUICK)])
+    assert not crawl.refused
+
+
+def test_one_slow_page_at_the_start_is_soon_forgiven() -> None:
+    pages = [("slow", 0.9 * LIMIT if index == 0 else QUICK) for index in range(100)]
+    mixed = [page for slow in pages for page in (slow, *innocents(30, 10))]
+    crawl = Crawl().run(mixed)
+    assert crawl.extracted["slow"] >= 50
+
+
+def test_a_page_in_twenty_that_hangs_suspends_nobody() -> None:
+    pages = [("site", 1000.0 if index % 20 == 10 else QUICK) for index in range(400)]
+    crawl = Crawl().run(pages)
+    assert (crawl.late["site"], crawl.refused["site"]) == (20, 0)
+
+
+def strike(turns: Turns, clock: Clock, site: str = "site") -> bool:
+    """Have a page be too late; False if it was refused."""
+    answers: list[bool] = []
+    turn = turns.ask(site, answers.append)
+    clock.now += LIMIT * answers[0]
+    turns.end(turn, LIMIT * answers[0], late=answers[0])
+    return answers[0]
+
+
+def test_suspensions_grow_to_a_bound_and_end() -> None:
+    clock = Clock()
+    turns = Turns(2, LIMIT, clock=clock)
+    assert all(strike(turns, clock) for _ in range(STRIKES))
+    expected = PAUSE
+    for _ in range(10):
+        began = clock.now
+        assert not strike(turns, clock)
+        clock.now = began + expected - 1
+        assert not strike(turns, clock)
+        clock.now = began + expected
+        assert strike(turns, clock)  # which suspends it again
+        expected = min(2 * expected, LONGEST_PAUSE)
+    # Good pages redeem a site.
+    clock.now += expected
+    for _ in range(30):
+        turns.end(turns.ask("site", lambda granted: None), QUICK)
+    assert all(strike(turns, clock) for _ in range(STRIKES))
+    began = clock.now
+    clock.now = began + PAUSE
+    assert strike(turns, clock)
+
+
+def test_pages_that_began_before_a_suspension_do_not_lengthen_it() -> None:
+    clock = Clock()
+    turns = Turns(20, LIMIT, clock=clock)
+    turns.end(turns.ask("site", lambda granted: None), QUICK)
+    together = [turns.ask("site", lambda granted: None) for _ in range(20)]
+    clock.now = LIMIT
+    for turn in together:
+        turns.end(turn, LIMIT, late=True)
+    clock.now += PAUSE
+    assert strike(turns, clock)
+
+
+def test_answers_from_memory_neither_blame_nor_forgive() -> None:
+    clock = Clock()
+    turns = Turns(2, LIMIT, clock=clock)
+    for _ in range(5):
+        turns.end(turns.ask("site", lambda granted: None), 0.0, late=True)
+    assert all(strike(turns, clock) for _ in range(STRIKES - 1))
+    for _ in range(100):
+        turns.end(turns.ask("site", lambda granted: None), 0.0)
+    assert strike(turns, clock)
+    assert not strike(turns, clock)
+
+
+def test_memory_is_bounded_and_busy_sites_are_kept() -> None:
+    turns = Turns(3, LIMIT, max_sites=5)
+    answers: list[bool] = []
+    busy = [turns.ask("busy", answers.append) for _ in range(2)]
+    for number in range(100):
+        turns.end(turns.ask(f"site{number}", lambda granted: None), QUICK)
+    assert len(turns) == 5
+    assert answers == [True]
+    turns.end(busy[0], QUICK)
+    assert answers == [True, True]
+
+
+@settings(max_examples=200)
+@given(
+    st.integers(1, 4),
+    st.integers(1, 6),
+    st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([QUICK, 2.0, 9.0, 1000.0])), max_size=60),
+)
+def test_every_page_is_answered_once(workers: int, in_flight: int, pages: list[tuple[str, float]]) -> None:
+    crawl = Crawl(workers=workers, in_flight=in_flight).run(pages)
+    answered = crawl.extracted + crawl.late + crawl.refused
+    assert answered == Counter(site for site, _ in pages)
+    assert (crawl.free, crawl.idle, len(crawl.pool)) == (in_flight, workers, 0)
+    # All places are free again.
+    answers: list[bool] = []
+    for number in range(workers + 1):
+        crawl.turns.ask(number, answers.append)
+    assert answers == [True] * (workers + 1)
+
+
+@given(st.lists(st.sampled_from(["ask", "end", "abandon"]), max_size=60), st.data())
+def test_pages_may_leave_at_any_time(steps: list[str], data: st.DataObject) -> None:
+    turns = Turns(2, LIMIT, max_sites=3, clock=Clock())
+    answers: dict[int, list[bool]] = {}
+    open_turns: list[tuple[Turn, list[bool]]] = []
+    for number, step in enumerate(steps):
+        if step == "ask":
+            answers[number] = []
+            site = data.draw(st.sampled_from("abcd"))
+            open_turns.append((turns.ask(site, answers[number].append), answers[number]))
+        elif open_turns:
+            turn, answer = open_turns.pop(data.draw(st.integers(0, len(open_turns) - 1)))
+            turns.end(turn, QUICK if step == "end" else 0.0)
+            if not answer:
+                answer.append(False)  # it left while it waited; nothing may be decided after that
+        assert all(len(answer) <= 1 for answer in answers.values())
+        assert sum(answer == [True] for _, answer in open_turns) <= 2
+    for turn, answer in open_turns:
+        turns.end(turn)
+        if not answer:
+            answer.append(False)
+    assert all(len(answer) == 1 for answer in answers.values())
