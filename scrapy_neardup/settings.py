@@ -197,8 +197,15 @@ def _scope(value: object) -> Callable[[str, Spider], str]:
 _SCOPES: dict[str, Callable[[str, Spider], str]] = {
     "global": lambda url, spider: "",
     "spider": lambda url, spider: spider.name,
-    "host": lambda url, spider: urlsplit(url).hostname or "",
+    "host": lambda url, spider: _host(url),
 }
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:  # such as an address in brackets that is none
+        return ""
 
 
 def _item_fields(value: object) -> dict[type, tuple[str, ...]]:

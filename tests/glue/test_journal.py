@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 from scrapy.http import HtmlResponse
@@ -19,6 +19,9 @@ from scrapy_neardup.journal import Journal
 from scrapy_neardup.settings import Config
 from scrapy_neardup.verdict import Verdict
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 ODD = "https://a.example/\udc80\ud800/é%s\r\n\0"
 COPY = Verdict("near", url="https://b.example/\udfff", distance=2, similarity=0.9)
 
@@ -29,6 +32,8 @@ class BrokenError(Exception):
 
 class Brittle(str):
     """A URL that cannot even be shown."""
+
+    __slots__ = ()
 
     def __str__(self):
         raise BrokenError
