@@ -59,9 +59,9 @@ def load_extractor(name: str) -> Extractor:
         )
     try:
         function = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # it is the user's code
         raise ExtractorUnavailable(
-            f"The extractor {name!r} cannot be imported ({error}): check the path, and that its package is installed"
+            f"The extractor {name!r} cannot be imported ({error!r}): check the path, and that its package is installed"
         ) from error
     if not callable(function):
         raise ExtractorUnavailable(
