@@ -151,7 +151,7 @@ def test_bad_values(name, value, remedy):
 def test_switched_on_or_off():
     for value, on in ((True, True), ("1", True), ("False", False), (0, False), (None, True)):
         assert is_enabled(Settings({"NEARDUP_ENABLED": value})) is on
-    with pytest.raises(ConfigurationError, match="^NEARDUP_ENABLED is 'maybe': set it to True or False"):
+    with pytest.raises(ConfigurationError, match=r"^NEARDUP_ENABLED is 'maybe': set it to True or False"):
         is_enabled(Settings({"NEARDUP_ENABLED": "maybe"}))
 
 
