@@ -11,6 +11,7 @@ from scrapy.exceptions import NotConfigured
 from .detector import Detector
 from .errors import ConfigurationError, NearDupError
 from .extraction import Workers, load_extractor
+from .extraction.rehearsal import rehearse
 from .gate import is_crawl, is_scrapy_command
 from .journal import Journal
 from .settings import POLICIES, Config, is_enabled
@@ -66,8 +67,7 @@ class NearDup:
             extractor=extractor.identity,
             reset=self.config.reset,
         )
-        if self.config.item_fields:
-            self.detector.signature("")  # the first takes 0.1 s, which the event loop does not have
+        rehearse(extractor, self.detector.fingerprinter)
         self.workers = Workers(
             self.detector.fingerprinter,
             self.config.extractor,
