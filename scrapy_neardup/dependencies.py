@@ -12,6 +12,9 @@ from .errors import DependencyUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: Modules that are no dependency; "" is what an error says that names none.
+_OWN = ("", "builtins", "scrapy_neardup")
+
 
 @contextmanager
 def dependencies_in_use() -> Iterator[None]:
@@ -20,19 +23,23 @@ def dependencies_in_use() -> Iterator[None]:
         yield
     except (ImportError, AttributeError) as error:
         package = _package(error)
+        if package is None:
+            raise
         raise DependencyUnavailable(
             f"{_release(package)} does not fit this release of scrapy-neardup ({error}): "
             f"run pip install --upgrade {package} scrapy-neardup."
         ) from error
 
 
-def _package(error: ImportError | AttributeError) -> str:
-    """Return the distribution that lacks what was asked for."""
+def _package(error: ImportError | AttributeError) -> str | None:
+    """Return the distribution that lacks what was asked for; None if that is not to be seen."""
     if isinstance(error, ImportError):
         module = error.name or ""
     else:
         module = error.obj.__name__ if ismodule(error.obj) else str(type(error.obj).__module__)
     top = module.partition(".")[0]
+    if top in _OWN:
+        return None
     return packages_distributions().get(top, [top])[0]
 
 
