@@ -10,6 +10,7 @@ from typing import Any
 from .detector import Detector
 from .errors import (
     ConfigurationError,
+    DependencyUnavailable,
     ExtractorUnavailable,
     IndexCorrupted,
     IndexMismatch,
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Addon",
     "ConfigurationError",
+    "DependencyUnavailable",
     "Detector",
     "ExtractorUnavailable",
     "Features",

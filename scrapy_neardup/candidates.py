@@ -108,7 +108,7 @@ def entries(
 ) -> Documents:
     """Return documents as they are filed in an index with *header*; *time* in seconds since 1970."""
     urls = [filed_url(url) for url in urls]
-    scope_key = mmh3.hash64(scope, signed=False)[0] if scope else 0
+    scope_key = mmh3.hash64(scope.encode("utf-8", "surrogatepass"), signed=False)[0] if scope else 0
     filed = 8 * (OWN if header.families[OWN].equal else OWN + 1)  # not all schemes file the fingerprint
     records, keys = bytearray(), bytearray()
     # Field by field, arrays of one document would take four times as long.

@@ -7,6 +7,7 @@ import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from .arguments import require_number, require_path, require_type, require_whole
 from .candidates import (
     Candidates,
     Rules,
@@ -19,6 +20,7 @@ from .candidates import (
     record,
     scheme_of,
 )
+from .dependencies import dependencies_in_use
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, Signature, load_scheme
 from .index import Documents, Header, open_index
@@ -43,6 +45,8 @@ SECONDS_PER_DAY = 86_400
 #: The scheme unless another is asked for, and the tokens of the shortest texts that are judged.
 SCHEME = "simhash+anchors"
 MIN_TOKENS = 40
+#: Of each kind of token.
+_SAMPLE = "Straße 17 東京 ข่าว"
 
 
 class Detector:
@@ -70,12 +74,16 @@ class Detector:
         window: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        _require_limits(min_tokens, window)
         self.index = index
         self.rules = Rules(scheme_of(index.header, distance=distance, threshold=threshold), verified)
         self.min_tokens = min_tokens
         self.window = window
         self.fingerprinter = fingerprinter_of(index.header, self.rules.scheme)
-        load_suffixes()  # not on an event loop
+        with dependencies_in_use():
+            load_suffixes()  # not on an event loop
+            # The first takes 0.1 s more; and what lacks a part should not come to light with the first page.
+            entries([self.signature(_SAMPLE)], ["https://example.com/"], index.header, scope="any")
         self._clock = clock
         self._spread = Spread()
         self._reservations: dict[int, Reservation] = {}
@@ -105,10 +113,14 @@ class Detector:
         index was made with, unless left out. *reset* empties the index first. Raises `ConfigurationError`,
         `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
         """
-        if min_tokens < 0 or (window is not None and window <= 0):
-            raise ConfigurationError(
-                f"min_tokens {min_tokens}, window {window}: use 0 or more, and days above 0."
-            )
+        if path is not None:
+            require_path(path)
+        require_type("extractor", extractor, str, "a name, a str")
+        if features is not None:
+            require_type("features", features, Features, "a Features")
+        if reset not in (True, False):
+            raise ConfigurationError(f"reset is {reset!r}: use True or False.")
+        _require_limits(min_tokens, window)
         options = load_scheme(scheme, tables=tables, distance=distance, threshold=threshold)
         # Features that cannot be used must not leave an index behind that is made for them.
         fingerprinter = Fingerprinter(features or Features(), secrets.randbits(32), options)
@@ -168,6 +180,7 @@ class Detector:
 
     def forget(self, url: str) -> int:
         """Remove what is stored under *url*; returns how many documents that were."""
+        require_type("A URL", url, str, "text, a str")
         with self.index.lock:
             documents = find_urls(self.index, [url])
             self.index.discard(documents)
@@ -200,13 +213,12 @@ class Detector:
     def _signed(self, document: str | Signature) -> Signature:
         if isinstance(document, Signature):
             return document
-        if not isinstance(document, str):
-            raise TypeError(
-                f"A document is its main text, a str, or a Signature, not {type(document).__name__}."
-            )
+        require_type("A document", document, str, "its main text, a str, or a Signature")
         return self.signature(document)
 
     def _judge(self, signature: Signature, url: str, scope: str, *, reserve: bool) -> Verdict:
+        require_type("A URL", url, str, "text, a str")
+        require_type("A scope", scope, str, "text, a str")
         if signature.tokens < self.min_tokens:
             return Verdict("too_short")
         if signature.wall:
@@ -273,3 +285,11 @@ class Detector:
         document = self.index.reserve(entry.keys[:, 0], entry.records[0], url, reservation)
         self._reservations[document] = reservation
         return reservation
+
+
+def _require_limits(min_tokens: int, window: float | None) -> None:
+    require_whole("min_tokens", min_tokens, 0)
+    if window is not None:
+        require_number("window", window)
+        if window <= 0:
+            raise ConfigurationError(f"window is {window}: use days above 0.")

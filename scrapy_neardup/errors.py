@@ -23,5 +23,9 @@ class IndexMismatch(NearDupError):
     """The index was made with other parameters, or by a newer version of this library."""
 
 
+class DependencyUnavailable(NearDupError):
+    """A package that this library needs is missing, or of a release that does not fit."""
+
+
 class ExtractorUnavailable(NearDupError):
     """The extractor cannot be imported."""

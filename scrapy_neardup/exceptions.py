@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
+from .surrogates import escaped
+
 if TYPE_CHECKING:
     from scrapy.http import Response
 
@@ -32,7 +34,7 @@ class NearDuplicatePage(IgnoreRequest):
     """The page repeats another one and the policy is ``drop_page``. The request's errback gets it."""
 
     def __init__(self, response: Response, verdict: Verdict) -> None:
-        super().__init__(f"{response.url} is {describe(verdict)}")
+        super().__init__(escaped(f"{response.url} is {describe(verdict)}"))
         self.response = response
         self.verdict = verdict
 
@@ -42,6 +44,6 @@ class NearDuplicateItem(DropItem):
 
     def __init__(self, item: Any, url: str, verdict: Verdict) -> None:
         # At the default level Scrapy would print each dropped item in full as a warning.
-        super().__init__(f"{url} is {describe(verdict)}", log_level="DEBUG")
+        super().__init__(escaped(f"{url} is {describe(verdict)}"), log_level="DEBUG")
         self.item = item
         self.verdict = verdict

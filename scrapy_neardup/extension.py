@@ -9,12 +9,13 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from .detector import Detector
-from .errors import NearDupError
+from .errors import ConfigurationError, NearDupError
 from .extraction import Workers, load_extractor
+from .extraction.rehearsal import rehearse
 from .extraction.turns import Turns
 from .gate import is_crawl, is_scrapy_command
 from .journal import Journal
-from .settings import POLICIES, Config
+from .settings import POLICIES, Config, is_enabled
 from .settler import Settler
 from .sites import site_key
 from .waiting import Pace, run_bounded, wait_done
@@ -47,8 +48,6 @@ class NearDup:
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.config = Config.from_settings(crawler.settings)
-        if not (self.config.enabled and is_crawl(crawler)):
-            raise NotConfigured
         self.journal = Journal(crawler, self.config)
         self.settler = Settler(crawler, self.journal)
         #: What the downloader middleware found out: an extraction, or the stat that counts why there is none
@@ -70,8 +69,7 @@ class NearDup:
             extractor=extractor.identity,
             reset=self.config.reset,
         )
-        if self.config.item_fields:
-            self.detector.signature("")  # the first takes 0.1 s, which the event loop does not have
+        rehearse(extractor, self.detector.fingerprinter)
         self.workers = Workers(
             self.detector.fingerprinter,
             self.config.extractor,
@@ -84,15 +82,29 @@ class NearDup:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         try:
-            extension = cls(crawler)
+            extension = cls._start(crawler)
         except NearDupError as error:
             if is_scrapy_command():
                 # The sentence says what to do; Scrapy would bury it under a traceback.
                 raise SystemExit(f"scrapy_neardup: {error}") from None
             raise
+        if extension is None:
+            raise NotConfigured
         crawler.signals.connect(extension.spider_opened, signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signals.spider_closed)
         return extension
+
+    @classmethod
+    def _start(cls, crawler: Crawler) -> Self | None:
+        if not (is_crawl(crawler) and is_enabled(crawler.settings)):
+            return None
+        try:
+            return cls(crawler)
+        except NotConfigured as error:  # from code that it calls; Scrapy would go on without detection
+            raise ConfigurationError(
+                f"Near-duplicate detection cannot start ({error}): "
+                "look for what raises NotConfigured in the code that the NEARDUP_ settings name."
+            ) from error
 
     @classmethod
     def of(cls, crawler: Crawler) -> NearDup:

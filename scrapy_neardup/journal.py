@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import signals
 from .exceptions import describe
 from .report import Report
+from .surrogates import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,9 @@ logger = logging.getLogger("scrapy_neardup")
 
 #: Warnings shown without NEARDUP_DEBUG; the stats count all.
 _SHOWN_FAILURES = 3
+_NO_MORE = (
+    " - no more failures will be shown (NEARDUP_DEBUG shows all); the stats count them as neardup/error/…"
+)
 #: Kinds of pages in the last line of the log, by their stats.
 _SUMMED = {
     "judged": "checked",
@@ -38,7 +42,7 @@ _SUMMED = {
 
 
 class Journal:
-    """One for each crawler. None of its methods raises."""
+    """One for each crawler. None of its methods raises, whatever the user's stats collector, log and handlers do."""
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self.crawler = crawler
@@ -50,8 +54,11 @@ class Journal:
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to the stat ``neardup/{name}``."""
-        # Typed for whole numbers, but seconds are counted too.
-        self.crawler.stats.inc_value(f"neardup/{name}", by)  # type: ignore[arg-type]
+        try:
+            # Typed for whole numbers, but seconds are counted too.
+            self.crawler.stats.inc_value(f"neardup/{name}", by)  # type: ignore[arg-type]
+        except Exception:  # noqa: BLE001
+            self._warn("stats", f"neardup/{name} is not counted.", trace=True)
 
     @contextmanager
     def fails_open(self, stage: str, subject: str) -> Iterator[None]:
@@ -64,20 +71,7 @@ class Journal:
     def failed(self, stage: str, message: str, *, trace: bool = True) -> None:
         """Count and log that *stage* failed, so that its page or item was let through unjudged."""
         self.count(f"error/{stage}")
-        self._failures += 1
-        if self._failures > _SHOWN_FAILURES and not self.debug:
-            return
-        logger.warning(
-            "Near-duplicate detection failed (%(stage)s) and lets this pass: %(message)s",
-            {"stage": stage, "message": message},
-            exc_info=trace,
-            extra={"spider": self.crawler.spider},
-        )
-        if self._failures == _SHOWN_FAILURES and not self.debug:
-            logger.warning(
-                "No more failures will be shown (NEARDUP_DEBUG shows all); the stats count them as neardup/error/…",
-                extra={"spider": self.crawler.spider},
-            )
+        self._warn(stage, message, trace=trace)
 
     def page(self, response: Response, verdict: Verdict, policy: Policy) -> None:
         """Record the decision about a page."""
@@ -94,15 +88,16 @@ class Journal:
 
     def close(self) -> None:
         """Sum up and end the report."""
-        counts = {kind: self.crawler.stats.get_value(f"neardup/{name}", 0) for kind, name in _SUMMED.items()}
-        logger.info(
-            "Near-duplicate detection: %(pages)s pages judged%(kinds)s",
-            {
-                "pages": counts.pop("judged"),
-                "kinds": "".join(f", {count} {kind}" for kind, count in counts.items() if count),
-            },
-            extra={"spider": self.crawler.spider},
-        )
+        with self.fails_open("close", "the sum of the stats"):
+            counts = {
+                kind: self.crawler.stats.get_value(f"neardup/{name}", 0) for kind, name in _SUMMED.items()
+            }
+            self._log(
+                logging.INFO,
+                "Near-duplicate detection: %(pages)s pages judged%(kinds)s",
+                pages=counts.pop("judged"),
+                kinds="".join(f", {count} {kind}" for kind, count in counts.items() if count),
+            )
         if self._report is not None:
             with self.fails_open("report", str(self._report.path)):
                 self._report.close()
@@ -134,15 +129,43 @@ class Journal:
         if self._duplicates > 1 and not self.debug:
             return
         more = "" if self.debug else " - no more duplicates will be shown (NEARDUP_DEBUG shows all)"
-        logger.debug(
+        self._log(
+            logging.DEBUG,
             "<%(url)s> is %(match)s: %(action)s%(more)s",
-            {"url": url, "match": describe(verdict), "action": action, "more": more},
-            extra={"spider": self.crawler.spider},
+            url=url,
+            match=describe(verdict),
+            action=action,
+            more=more,
         )
 
+    def _warn(self, stage: str, message: str, *, trace: bool) -> None:
+        self._failures += 1
+        if self._failures > _SHOWN_FAILURES and not self.debug:
+            return
+        last = self._failures == _SHOWN_FAILURES and not self.debug
+        self._log(
+            logging.WARNING,
+            "Near-duplicate detection failed (%(stage)s) and lets this pass: %(message)s%(more)s",
+            trace=trace,
+            stage=stage,
+            message=message,
+            more=_NO_MORE if last else "",
+        )
+
+    def _log(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
+        with suppress(Exception):  # a handler or filter of the user's: where else should this be told?
+            logger.log(
+                level,
+                message,
+                {name: escaped(str(value)) for name, value in values.items()},
+                exc_info=trace,
+                extra={"spider": self.crawler.spider},
+            )
+
     def _send(self, signal: object, **arguments: Any) -> None:
-        # Logs what a handler raises.
-        self.crawler.signals.send_catch_log(signal, spider=self.crawler.spider, **arguments)
+        # Logs what a receiver raises; the log may raise, too.
+        with self.fails_open("signal", "a signal"):
+            self.crawler.signals.send_catch_log(signal, spider=self.crawler.spider, **arguments)
 
     def _write(self, what: Literal["page", "item"], url: str, verdict: Verdict, action: Action) -> None:
         if self._report is None:
@@ -156,3 +179,5 @@ class Journal:
                 f"cannot write {path} ({error.strerror}); the crawl goes on without a report.",
                 trace=False,
             )
+        except Exception:  # noqa: BLE001
+            self.failed("report", f"{self._report.path} lacks a line.")

@@ -7,19 +7,20 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.job import job_dir
-from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
 from .detector import MIN_TOKENS, SCHEME
 from .errors import ConfigurationError
 from .fingerprint import SCHEMES, Features
 from .processors import processors
-from .settingvalues import boolean, choice, integer, path, seconds, share, size
+from .settingvalues import boolean, choice, imported, integer, path, seconds, share, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,6 @@ SETTINGS: dict[str, Any] = {
 class Config:
     """What the settings say. See docs/scrapy.md for each of them."""
 
-    enabled: bool
     policy: Policy
     scheme: str
     distance: int
@@ -99,10 +99,7 @@ class Config:
             if str(name).startswith("NEARDUP_") and name not in SETTINGS:
                 logger.warning(unknown(str(name)))
 
-        def get(name: str) -> Any:
-            value = settings.get(name)
-            return SETTINGS[name] if value is None or value == "" else value
-
+        get = partial(_get, settings)
         workers = get("NEARDUP_WORKERS")
         window = get("NEARDUP_WINDOW")
         extractor = get("NEARDUP_EXTRACTOR")
@@ -113,7 +110,6 @@ class Config:
             )
         report = get("NEARDUP_REPORT")
         return cls(
-            enabled=boolean("NEARDUP_ENABLED", get("NEARDUP_ENABLED")),
             policy=cast("Policy", choice("NEARDUP_POLICY", get("NEARDUP_POLICY"), POLICIES)),
             scheme=choice("NEARDUP_SCHEME", get("NEARDUP_SCHEME"), tuple(SCHEMES)),
             distance=integer("NEARDUP_DISTANCE", get("NEARDUP_DISTANCE"), 0, 7),
@@ -142,6 +138,16 @@ class Config:
             if base in self.item_fields:
                 return self.item_fields[base]
         return ()
+
+
+def is_enabled(settings: BaseSettings) -> bool:
+    """Whether detection is switched on; while it is off, no other setting matters. Raises ConfigurationError."""
+    return boolean("NEARDUP_ENABLED", _get(settings, "NEARDUP_ENABLED"))
+
+
+def _get(settings: BaseSettings, name: str) -> Any:
+    value = settings.get(name)
+    return SETTINGS[name] if value is None or value == "" else value
 
 
 def unknown(name: str) -> str:
@@ -173,22 +179,26 @@ def _features(value: object) -> Features:
 
 
 def _directory(value: object, settings: BaseSettings) -> Path | None:
-    if value is not None:
-        return Path(data_path(str(path("NEARDUP_DIR", value))))
-    job = job_dir(settings)
-    return Path(job, "neardup") if job else None
+    if value is None:
+        job = job_dir(settings)
+        return Path(job, "neardup") if job else None
+    named = path("NEARDUP_DIR", value)
+    try:
+        return Path(data_path(named))
+    except (NotConfigured, OSError) as error:  # SCRAPY_SETTINGS_MODULE without a scrapy.cfg, as under scrapyd
+        raise ConfigurationError(
+            f"NEARDUP_DIR is {str(named)!r}, but there is no project folder that it could be in ({error}): "
+            "set it to an absolute path."
+        ) from error
 
 
 def _scope(value: object) -> Callable[[str, Spider], str]:
     if callable(value):
         return cast("Callable[[str, Spider], str]", value)
-    if value in _SCOPES:
+    if isinstance(value, str) and value in _SCOPES:
         return _SCOPES[value]
     remedy = "set it to 'global', 'spider', 'host' or the import path of a function (url, spider) -> str."
-    try:
-        function = load_object(cast("str", value))
-    except (ImportError, NameError, TypeError, ValueError) as error:
-        raise ConfigurationError(f"NEARDUP_SCOPE is {value!r}: {remedy}") from error
+    function = imported("NEARDUP_SCOPE", value, remedy)
     if not callable(function):
         raise ConfigurationError(f"NEARDUP_SCOPE is {value!r}, which is not a function: {remedy}")
     return cast("Callable[[str, Spider], str]", function)
@@ -197,8 +207,15 @@ def _scope(value: object) -> Callable[[str, Spider], str]:
 _SCOPES: dict[str, Callable[[str, Spider], str]] = {
     "global": lambda url, spider: "",
     "spider": lambda url, spider: spider.name,
-    "host": lambda url, spider: urlsplit(url).hostname or "",
+    "host": lambda url, spider: _host(url),
 }
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:  # such as an address in brackets that is none
+        return ""
 
 
 def _item_fields(value: object) -> dict[type, tuple[str, ...]]:
@@ -217,12 +234,7 @@ def _item_fields(value: object) -> dict[type, tuple[str, ...]]:
         raise fail
     fields: dict[type, tuple[str, ...]] = {}
     for key, names in value.items():
-        try:
-            item_class = object if key == "*" else load_object(key)
-        except (ImportError, NameError, TypeError, ValueError) as error:
-            raise ConfigurationError(
-                f"NEARDUP_ITEM_FIELDS names {key!r}, which cannot be imported: {remedy}"
-            ) from error
+        item_class = object if key == "*" else imported("NEARDUP_ITEM_FIELDS", key, remedy)
         names = [names] if isinstance(names, str) else names
         if (
             not isinstance(item_class, type)

@@ -7,6 +7,8 @@ import os
 import re
 from pathlib import Path
 
+from scrapy.utils.misc import load_object
+
 from .errors import ConfigurationError
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -75,6 +77,23 @@ def size(name: str, value: object, *, least: int = 1) -> int:
 
 def path(name: str, value: object) -> Path:
     """Read a path."""
-    if not isinstance(value, (str, os.PathLike)):
-        raise ConfigurationError(f"{name} is {value!r}: set it to a path.")
-    return Path(value)
+    try:
+        if isinstance(value, (str, os.PathLike)) and b"\0" not in os.fsencode(value):
+            return Path(os.fsdecode(value))
+    except ValueError:  # characters that no file system takes
+        pass
+    raise ConfigurationError(f"{name} is {value!r}: set it to a path.")
+
+
+def imported(name: str, value: object, remedy: str) -> object:
+    """Return the object whose import path *value* is, or *value* itself if that is a class or a function.
+
+    Importing runs code of the user's, which may raise anything; NotConfigured, too, which Scrapy takes for a wish not
+    to run.
+    """
+    try:
+        return load_object(value)  # type: ignore[arg-type]
+    except Exception as error:
+        raise ConfigurationError(
+            f"{name} names {value!r}, which cannot be imported ({error!r}): {remedy}"
+        ) from error

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .arguments import require_whole
 from .errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class PermutedTables:
     distance: int
 
     def __post_init__(self) -> None:
+        for name in ("blocks", "distance"):
+            require_whole(name, getattr(self, name))
         if not 0 <= self.distance < self.blocks <= BITS:
             raise ConfigurationError(
                 f"{self.blocks} blocks cannot find keys within {self.distance} bits: "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .surrogates import escaped
+
 if TYPE_CHECKING:
     from .reservation import Reservation
     from .settings import Policy
@@ -43,9 +45,9 @@ class Visit:
 
 
 def match_of(verdict: Verdict, policy: Policy) -> dict[str, Any]:
-    """Return what ``response.meta["neardup_match"]`` says: small, and safe to pickle."""
+    """Return what ``response.meta["neardup_match"]`` says: small, and safe to pickle and to export as UTF-8."""
     return {
-        "url": verdict.url,
+        "url": None if verdict.url is None else escaped(verdict.url),
         "kind": verdict.kind,
         "distance": verdict.distance,
         "similarity": verdict.similarity,

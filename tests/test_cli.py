@@ -173,6 +173,43 @@ def test_scrapy_command_passes_arguments_on_as_they_are(project: Path, index: Pa
     assert "There is no index in /no/such" in elsewhere.stderr
 
 
+def test_scrapy_command_takes_options_of_scrapy_anywhere(project: Path, index: Path, tmp_path: Path) -> None:
+    """Before, between and after arguments, which those of a command of Scrapy's own may follow as well."""
+    for arguments in (
+        ["index", "info", "-s", "NEARDUP_DIR=/no/such"],
+        ["index", "--set=NEARDUP_DIR=/no/such", "info", "-L", "DEBUG"],
+        ["-s", "NEARDUP_DIR=/not/this", "index", "info", "-sNEARDUP_DIR=/no/such", "--nolog"],
+    ):
+        elsewhere = process("scrapy", "neardup", *arguments, cwd=project)
+        assert elsewhere.returncode == 2
+        assert "There is no index in /no/such" in elsewhere.stderr
+    taken = ["--loglevel", "INFO", "--logfile", "log.txt", "--profile", "profile", "--pidfile", "pid"]
+    info = process(
+        "scrapy", "neardup", "index", "info", "--json", *taken, "-s", "LOG_LEVEL=INFO", cwd=project
+    )
+    assert json.loads(info.stdout)["path"] == str(index), info.stderr
+    assert (project / "profile").stat().st_size
+    assert (project / "pid").read_text().strip().isdigit()
+    bad = process("scrapy", "neardup", "index", "info", "-s", "nothing", cwd=project)
+    assert (bad.returncode, "-s NAME=VALUE" in bad.stderr) == (2, True)
+
+
+def test_scrapy_command_hands_settings_on(project: Path, index: Path) -> None:
+    """To commands that take settings themselves; a name that neither knows is refused."""
+    (project / "one.txt").write_text(text(1))
+    ask = ["scrapy", "neardup", "query", index, "one.txt", "--json"]
+    for arguments, verdict in (
+        ([], "exact"),
+        (["-s", "NEARDUP_MIN_TOKENS=100", "-s", "LOG_LEVEL=INFO"], "too_short"),
+        (["--set", "MIN_TOKENS=100"], "too_short"),
+        (["--set", "min_tokens=100", "--set", "MIN_TOKENS=10"], "exact"),
+    ):
+        answered = process(*ask, *arguments, cwd=project)
+        assert [answer["verdict"] for answer in json.loads(answered.stdout)] == [verdict], answered.stderr
+    refused = process(*ask, "-s", "NEARDUP_MIN_TOKEN=100", cwd=project)
+    assert (refused.returncode, "did you mean NEARDUP_MIN_TOKENS?" in refused.stderr) == (2, True)
+
+
 def test_scrapy_command_without_an_index(tmp_path: Path) -> None:
     nothing = process("scrapy", "neardup", "index", "info", cwd=tmp_path)
     assert nothing.returncode == 2

@@ -24,6 +24,8 @@ class Project:
 
     #: Returns the directory of the index that the project's settings name.
     index: Callable[[], Path | None]
+    #: Settings given as options of Scrapy: NAME=VALUE.
+    assignments: tuple[str, ...] = ()
 
 
 def _path(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path:

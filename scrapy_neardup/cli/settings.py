@@ -8,16 +8,28 @@ import click
 
 from scrapy_neardup.errors import ConfigurationError
 
+from .index import Project
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_neardup.settings import Config
+
+
+def _with_scrapys(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Add those that ``scrapy neardup`` took, which knows ``--set`` as an option of its own."""
+    project = context.find_object(Project)
+    return (*(project.assignments if project is not None else ()), *values)
+
 
 set_option = click.option(
     "--set",
     "assignments",
     multiple=True,
     metavar="NAME=VALUE",
+    callback=_with_scrapys,
     help="Override a setting, such as NEARDUP_DISTANCE=7; repeatable.",
 )
 

@@ -33,6 +33,11 @@ class _Imported:
         return self.function(html, url)
 
 
+def is_built_in(extractor: Extractor) -> bool:
+    """Whether *extractor* is one of this package."""
+    return not isinstance(extractor, _Imported)
+
+
 def load_extractor(name: str) -> Extractor:
     """Return the extractor called *name*: one of ``EXTRACTORS``, ``package.module.name`` or ``package.module:name``.
 
@@ -43,9 +48,9 @@ def load_extractor(name: str) -> Extractor:
         module, attribute, requirement = _BUILT_IN[name]
         try:
             built_in: Extractor = getattr(importlib.import_module(f".{module}", __package__), attribute)()
-        except ImportError as error:
+        except (ImportError, AttributeError) as error:
             raise ExtractorUnavailable(
-                f"The extractor {name!r} cannot be imported ({error}): run pip install {requirement}"
+                f"The extractor {name!r} cannot be imported ({error}): run pip install --upgrade {requirement}"
             ) from error
         return built_in
     module, _, attribute = name.rpartition(":" if ":" in name else ".")
@@ -59,9 +64,9 @@ def load_extractor(name: str) -> Extractor:
         )
     try:
         function = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # it is the user's code
         raise ExtractorUnavailable(
-            f"The extractor {name!r} cannot be imported ({error}): check the path, and that its package is installed"
+            f"The extractor {name!r} cannot be imported ({error!r}): check the path, and that its package is installed"
         ) from error
     if not callable(function):
         raise ExtractorUnavailable(

@@ -157,7 +157,9 @@ class Workers:
 
 def _key(page: Page) -> bytes:
     """Identify what an extraction depends on."""
-    digest = hashlib.sha256((page.content_type or "").encode())  # in hardware, and so the fastest
+    digest = hashlib.sha256(
+        (page.content_type or "").encode("utf-8", "surrogatepass")
+    )  # in hardware, and so the fastest
     digest.update(b"\0")
     digest.update(page.body)
     return digest.digest()

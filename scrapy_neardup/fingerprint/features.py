@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from scrapy_neardup.arguments import require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
 
 #: How often a feature counts in the vote: once, the root of its count, 1 + the logarithm of it, its count.
@@ -36,6 +37,10 @@ class Features:
     version: int = VERSION
 
     def __post_init__(self) -> None:
+        for name in ("shingle", "sketch_shingle", "min_paragraph", "version"):
+            require_whole(name, getattr(self, name))
+        for name in ("stop_words", "segmenter"):
+            require_type(name, getattr(self, name), str, "text, a str")
         if self.shingle < 1 or self.sketch_shingle < 1:
             raise ConfigurationError("A shingle has at least 1 token.")
         if self.units not in get_args(Units):

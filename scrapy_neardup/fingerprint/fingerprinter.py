@@ -6,7 +6,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.arguments import require_type, require_whole
 
 from .features import Features
 from .jaccard import character_shingles
@@ -46,8 +46,9 @@ class Fingerprinter:
     """
 
     def __init__(self, features: Features = _DEFAULT, seed: int = 0, scheme: Scheme = _SCHEME) -> None:
-        if not 0 <= seed < _SEEDS:
-            raise ConfigurationError(f"A seed is a number from 0 to 2**32 - 1, not {seed}.")
+        require_type("What a fingerprint is made of", features, Features, "a Features")
+        require_type("A scheme", scheme, Scheme, "a Scheme, see load_scheme")
+        require_whole("A seed", seed, 0, _SEEDS - 1)
         self.features = features
         self.seed = seed
         self.scheme = scheme
@@ -64,6 +65,7 @@ class Fingerprinter:
 
     def signature(self, text: str) -> Signature:
         """Fingerprint any text. The digest is of all of it, the rest of its long paragraphs."""
+        require_type("A text", text, str, "a str")
         return self._sign([text])[0]
 
     def signatures(self, texts: Iterable[str]) -> Iterator[Signature]:
@@ -71,6 +73,7 @@ class Fingerprinter:
         group: list[str] = []
         size = 0
         for text in texts:
+            require_type("A text", text, str, "a str")
             if group and size + len(text) > _GROUP:
                 yield from self._sign(group)
                 group, size = [], 0
@@ -148,4 +151,6 @@ def _fingerprinter(features: Features, seed: int) -> Fingerprinter:
 
 def simhash(text: str, features: Features = _DEFAULT, seed: int = 0) -> int:
     """64-bit fingerprint of a text; near-duplicates get fingerprints that differ in few bits (see `hamming`)."""
+    require_type("What a fingerprint is made of", features, Features, "a Features")
+    require_whole("A seed", seed, 0, _SEEDS - 1)
     return _fingerprinter(features, seed).signature(text).fingerprint

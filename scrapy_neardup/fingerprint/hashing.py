@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.arguments import require_whole
+
 from .murmur import mix
 
 if TYPE_CHECKING:
@@ -28,8 +30,9 @@ def roll(rolled: NDArray[np.uint64], hashes: NDArray[np.uint64], start: int, siz
 def shingle(hashes: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
     """Hash each run of *size* neighbours, order and all; uint64[n - size + 1].
 
-    Fewer than *size* make one shingle of them all, none make none.
+    Fewer than *size* make one shingle of them all, none make none. Raises `ConfigurationError` for a size below 1.
     """
+    require_whole("The size of a shingle", size, 1)
     return roll(hashes, hashes, 1, max(1, min(size, len(hashes))))
 
 

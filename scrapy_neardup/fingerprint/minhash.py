@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.arguments import require_number, require_whole
 from scrapy_neardup.errors import ConfigurationError
 
 from .murmur import mix
@@ -32,12 +33,11 @@ _LOW = np.uint64(2**32 - 1)
 class MinHash:
     """*count* hash functions, drawn from *seed* (0 to 2³² - 1).
 
-    Raises `ConfigurationError` for a count below 1.
+    Raises `ConfigurationError` for a count below 1 and for another seed.
     """
 
     def __init__(self, count: int = 128, seed: int = 1) -> None:
-        if count < 1:
-            raise ConfigurationError(f"MinHash needs at least 1 hash function, not {count}.")
+        _require_functions(count, seed)
         self.count = count
         self.seed = seed
         # Two rounds, so that neighbouring seeds have no functions in common.
@@ -57,20 +57,36 @@ def agreement(signature: NDArray[np.uint64], signatures: NDArray[np.uint64]) -> 
 
 
 def standard_error(jaccard: float, count: int) -> float:
-    """Return the standard deviation of the estimate of *jaccard* from *count* functions: √(J(1 - J) / n)."""
+    """Return the standard deviation of the estimate of *jaccard* from *count* functions: √(J(1 - J) / n).
+
+    Raises `ConfigurationError` for a similarity that is not from 0 to 1 and for a count below 1.
+    """
+    require_number("jaccard", jaccard)
+    if not 0 <= jaccard <= 1:
+        raise ConfigurationError(f"jaccard is {jaccard}: use a similarity from 0 to 1.")
+    require_whole("count", count, 1)
     return float((jaccard * (1 - jaccard) / count) ** 0.5)
 
 
 def datasketch(hashes: NDArray[np.uint32], count: int = 128, seed: int = 1) -> NDArray[np.uint64]:
-    """Return the signature that the library datasketch (1.1.3 to 2.0) has for the same; uint64[count].
+    """Return the signature that the library datasketch has for the same; uint64[count].
+
+    That is the one of its releases 1.1.3 to 1.10, and of 2.0 with ``scheme="legacy"``; by default 2.0 has others.
 
     *hashes* (uint32[m]) are the first four bytes of each element's SHA-1, little-endian. The functions are
     ``(a x + b) mod 2⁶⁴ mod (2⁶¹ - 1) mod 2³²``, a and b from ``RandomState(seed)``: the product overflows, so this
     is not quite the universal family it is meant to be. To compare with signatures stored by it, not for new ones.
+    Raises `ConfigurationError` for a count below 1 and for a seed that is not from 0 to 2³² - 1.
     """
+    _require_functions(count, seed)
     a, b = _coefficients(count, seed)
     signature = _minima(lambda part: ((a * part + b) % _MERSENNE) & _LOW, hashes.astype(np.uint64), count)
     return np.minimum(signature, _LOW)
+
+
+def _require_functions(count: int, seed: int) -> None:
+    require_whole("The number of hash functions", count, 1)
+    require_whole("A seed", seed, 0, 2**32 - 1)
 
 
 @lru_cache(maxsize=8)

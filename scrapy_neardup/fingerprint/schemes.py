@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from scrapy_neardup.arguments import require_number, require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
 
@@ -67,6 +68,9 @@ class Scheme(ABC):
     record: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def __post_init__(self) -> None:
+        for name in ("tables", "distance"):
+            require_whole(name, getattr(self, name))
+        require_number("threshold", self.threshold)
         if self.tables not in LAYOUTS:
             raise ConfigurationError(
                 f"There is no layout of {self.tables} tables: use one of {sorted(LAYOUTS)}."
@@ -223,6 +227,7 @@ SCHEMES: dict[str, type[Scheme]] = {
 
 def load_scheme(name: str, *, tables: int = 4, distance: int = 3, threshold: float = 0.5) -> Scheme:
     """Return the scheme called *name*. Raises `ConfigurationError` for an unknown one and for impossible options."""
+    require_type("A scheme", name, str, "a name, a str")
     if name not in SCHEMES:
         near = difflib.get_close_matches(name, SCHEMES, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(SCHEMES)}."

@@ -62,11 +62,11 @@ def load_segmenter(name: str) -> Segmenter:
         return RjiebaSegmenter()
     try:
         found = resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
+        segmenter = found() if isinstance(found, type) else found
+    except Exception as error:  # it is the user's code
         raise ConfigurationError(
-            f"The segmenter {name!r} cannot be imported ({error}): use 'rjieba' or the path of an importable object."
+            f"The segmenter {name!r} cannot be imported ({error!r}): use 'rjieba' or the path of an importable object."
         ) from error
-    segmenter = found() if isinstance(found, type) else found
     if not callable(getattr(segmenter, "cut", None)) or not isinstance(
         getattr(segmenter, "identity", None), str
     ):

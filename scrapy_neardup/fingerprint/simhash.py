@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from scrapy_neardup.arguments import require_whole, whole_numbers
+
 from .hashing import distinct
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from .features import Weight
 
+_LARGEST = 2**64 - 1
 _CHUNK = 8192  # features; bounds the memory of a vote at 4 MB
 _WEIGHT_UNIT = (
     4096  # weights are whole multiples of 1/4096: their sums are exact, in any order, on any machine
@@ -97,8 +100,15 @@ def hamming(a: NDArray[np.uint64], b: NDArray[np.uint64] | int) -> NDArray[np.ui
 @overload
 def hamming(a: int, b: NDArray[np.uint64]) -> NDArray[np.uint8]: ...
 def hamming(a: int | NDArray[np.uint64], b: int | NDArray[np.uint64]) -> int | NDArray[np.uint8]:
-    """Count the bits in which 64-bit fingerprints differ: an int for two ints, else uint8, broadcast."""
+    """Count the bits in which 64-bit fingerprints differ: an int for two ints, else uint8, broadcast.
+
+    Raises `ConfigurationError` for what is no whole number from 0 to 2⁶⁴ - 1.
+    """
     if isinstance(a, int) and isinstance(b, int):
+        for each in (a, b):
+            require_whole("A fingerprint", each, 0, _LARGEST)
         return (a ^ b).bit_count()
-    differing: NDArray[np.uint8] = np.bitwise_count(np.asarray(a, np.uint64) ^ np.asarray(b, np.uint64))
+    differing: NDArray[np.uint8] = np.bitwise_count(
+        whole_numbers("Fingerprints", a, np.uint64) ^ whole_numbers("Fingerprints", b, np.uint64)
+    )
     return differing

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.arguments import require_whole
+
 from .hashing import roll
 from .murmur import hash_slices
 
@@ -30,7 +32,11 @@ class Shingles:
         self._rolled = [hashes]
 
     def __getitem__(self, size: int) -> NDArray[np.uint64]:
-        """Return the hash of each run of *size* tokens; uint64[n - size + 1]."""
+        """Return the hash of each run of *size* tokens; uint64[n - size + 1].
+
+        Raises `ConfigurationError` for a size below 1.
+        """
+        require_whole("The size of a shingle", size, 1)
         for known in range(len(self._rolled), size):
             self._rolled.append(roll(self._rolled[-1], self._rolled[0], known, known + 1))
         return self._rolled[size - 1]

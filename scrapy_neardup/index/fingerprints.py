@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_neardup.arguments import require_path, require_whole, whole_numbers
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.tables import LAYOUTS, Family, PermutedTables
 
@@ -46,9 +47,13 @@ class FingerprintIndex:
     ) -> Self:
         """Open the index in directory *path*; with None, one on disk or in *memory* that vanishes when closed.
 
-        *tables* is 4, 10 or 20, or any layout. Raises `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
+        *tables* is 4, 10 or 20, or any layout. Raises `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`,
+        `IndexMismatch`.
         """
-        if isinstance(tables, int):
+        if path is not None:
+            require_path(path)
+        if not isinstance(tables, PermutedTables):
+            require_whole("tables", tables, 1)
             if tables not in LAYOUTS:
                 raise ConfigurationError(
                     f"There is no layout of {tables} tables: use one of {sorted(LAYOUTS)}."
@@ -58,34 +63,38 @@ class FingerprintIndex:
         return cls(MemoryIndex(header) if memory else open_index(path, header, reset=reset))
 
     def add(self, fingerprints: ArrayLike) -> NDArray[np.int64]:
-        """Store *fingerprints* (uint64[n]); returns the number of each, int64[n]. They are on disk on return."""
-        keys = np.atleast_1d(np.asarray(fingerprints, dtype=np.uint64))
+        """Store *fingerprints* (uint64[n]); returns the number of each, int64[n]. They are on disk on return.
+
+        Raises `ConfigurationError` for what is no whole number from 0 to 2⁶⁴ - 1.
+        """
+        keys = _row("Fingerprints", fingerprints, np.uint64)
         records = keys.astype(self._index.header.dtype)
         return self._index.add(Documents(keys[np.newaxis, :], records, [""] * len(keys)))
 
     def search(self, fingerprints: ArrayLike, distance: int = 3) -> Matches:
         """Find what is stored within *distance* bits of each of *fingerprints* (uint64[n]).
 
-        Raises `ConfigurationError` for a distance that the tables do not find in full.
+        Raises `ConfigurationError` for a distance that the tables do not find in full, and as `add` does.
         """
         layout = self._index.header.families[0].tables
+        require_whole("distance", distance)
         if not 0 <= distance <= layout.max_distance:
             raise ConfigurationError(
                 f"{len(layout)} tables find fingerprints within {layout.max_distance} bits, not {distance}: "
                 "use a smaller distance or another layout."
             )
-        return self._index.search(0, np.atleast_1d(np.asarray(fingerprints, dtype=np.uint64)), distance)
+        return self._index.search(0, _row("Fingerprints", fingerprints, np.uint64), distance)
 
     def forget(self, numbers: ArrayLike) -> None:
         """Remove the fingerprints with these *numbers*."""
-        self._index.discard(np.atleast_1d(np.asarray(numbers, dtype=np.int64)).tolist())
+        self._index.discard(_row("Numbers of documents", numbers, np.int64).tolist())
 
     def fingerprints(self, numbers: ArrayLike) -> NDArray[np.uint64]:
         """Return the fingerprints stored under *numbers*, as `add` and `search` gave them: uint64[n].
 
         Raises `IndexCorrupted` for a number that neither has given.
         """
-        stored = self._index.fetch(np.atleast_1d(np.asarray(numbers, dtype=np.int64)))
+        stored = self._index.fetch(_row("Numbers of documents", numbers, np.int64))
         fingerprints: NDArray[np.uint64] = stored.records["fingerprint"]
         return fingerprints
 
@@ -110,3 +119,10 @@ class FingerprintIndex:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _row(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:
+    row = np.atleast_1d(whole_numbers(name, values, dtype))
+    if row.ndim > 1:
+        raise ConfigurationError(f"{name} come in an array of 1 dimension, not of {row.ndim}.")
+    return row

@@ -95,7 +95,14 @@ def sha1(*elements: bytes) -> np.ndarray:
 
 
 def test_datasketch_hello() -> None:
+    """Of 2.0 with scheme="legacy"; by default it says 3231258861, 1388533999, 831950533, 1845606703."""
     assert datasketch(sha1(b"Hello"), 4).tolist() == [734825475, 960773806, 359816889, 342714745]
+
+
+def test_datasketch_of_several_releases() -> None:
+    """What 1.1.3, 1.10.0 and, with scheme="legacy", 2.0.0 answer for three elements and a seed of 7."""
+    known = [301388869, 266539363, 71021925, 1663507226]
+    assert datasketch(sha1(b"Hello", b"a", b"b"), 4, 7).tolist() == known
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=50), st.integers(0, 2**32 - 1))

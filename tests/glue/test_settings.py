@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+import subprocess
+import sys
 from collections import OrderedDict
 from pathlib import Path
 
 import pytest
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from scrapy_neardup import settings as settings_module
 from scrapy_neardup.addon import Addon
+from scrapy_neardup.detector import Detector
 from scrapy_neardup.downloadermiddleware import NearDupDownloaderMiddleware
 from scrapy_neardup.errors import ConfigurationError, ExtractorUnavailable, IndexMismatch, NearDupError
 from scrapy_neardup.extension import NearDup
 from scrapy_neardup.fingerprint import SCHEMES, Features
-from scrapy_neardup.settings import Config
+from scrapy_neardup.settings import Config, is_enabled
 
 DOCS = Path(__file__).parents[2] / "docs" / "scrapy.md"
 
@@ -29,7 +34,7 @@ def config(**settings):
 
 def test_defaults():
     default = config()
-    assert (default.enabled, default.policy, default.distance, default.tables) == (True, "drop_items", 3, 4)
+    assert (default.policy, default.distance, default.tables) == ("drop_items", 3, 4)
     assert (default.dir, default.reset, default.window, default.report, default.debug) == (
         None, False, None, None, False,
     )  # fmt: skip
@@ -45,7 +50,6 @@ def test_defaults():
 @pytest.mark.parametrize(
     ("name", "value", "attribute"),
     [
-        ("enabled", "0", False),
         ("policy", "drop_page", "drop_page"),
         ("distance", "5", 5),
         ("tables", "10", 10),
@@ -92,7 +96,6 @@ def test_values(name, value, attribute):
 @pytest.mark.parametrize(
     ("name", "value", "remedy"),
     [
-        ("enabled", "maybe", "True or False"),
         ("policy", "drop", "'drop_page'"),
         (
             "scheme",
@@ -119,8 +122,13 @@ def test_values(name, value, attribute):
         ("max_body_size", 0, "bytes"),
         ("min_tokens", 2.5, "whole number"),
         ("dir", 7, "path"),
+        ("dir", b"x", "path"),
+        ("dir", "a\0b", "path"),
+        ("dir", "\ud800", "path"),
         ("report", 7, "path"),
+        ("report", "/x/\0", "path"),
         ("scope", "hosts", "'host'"),
+        ("scope", ["host"], "'host'"),
         ("scope", "no.such.function", "import path"),
         ("scope", "scrapy_neardup.settings.POLICIES", "not a function"),
         ("extractor", 7, "'plain'"),
@@ -138,6 +146,53 @@ def test_bad_values(name, value, remedy):
     assert message.startswith(f"NEARDUP_{name.upper()} ")
     assert remedy in message
     assert "\n" not in message
+
+
+def test_switched_on_or_off():
+    for value, on in ((True, True), ("1", True), ("False", False), (0, False), (None, True)):
+        assert is_enabled(Settings({"NEARDUP_ENABLED": value})) is on
+    with pytest.raises(ConfigurationError, match=r"^NEARDUP_ENABLED is 'maybe': set it to True or False"):
+        is_enabled(Settings({"NEARDUP_ENABLED": "maybe"}))
+
+
+@pytest.fixture
+def broken_module(tmp_path, monkeypatch):
+    """Code of the user's that raises at import, or when it is called, what Scrapy takes for "not this time"."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "raises_at_import.py").write_text(
+        "from scrapy.exceptions import NotConfigured\nraise NotConfigured('no database')"
+    )
+    (tmp_path / "raises_when_called.py").write_text(
+        "from scrapy.exceptions import NotConfigured\n"
+        "class Thing:\n    def __init__(self):\n        raise NotConfigured('no database')\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"NEARDUP_SCOPE": "raises_at_import.x"},
+        {"NEARDUP_ITEM_FIELDS": {"raises_at_import.Item": ["text"]}},
+        {"NEARDUP_EXTRACTOR": "raises_at_import.extract"},
+        {"NEARDUP_FEATURES": {"segmenter": "raises_at_import.x"}},
+        {"NEARDUP_FEATURES": {"segmenter": "raises_when_called.Thing"}},
+    ],
+)
+async def test_not_configured_by_code_of_the_user_stops_at_start(site, crawl, pages, broken_module, settings):
+    """Not a crawl without detection, and a line among hundreds in the log."""
+    with pytest.raises(NearDupError, match="no database"):
+        await crawl(pages, settings, urls=[site.article("/a")])
+    assert not site.hits
+
+
+async def test_not_configured_by_anything_else_stops_at_start(site, crawl, pages, monkeypatch):
+    def open_(*args, **kwargs):
+        raise NotConfigured("some other reason")
+
+    monkeypatch.setattr(Detector, "open", open_)
+    with pytest.raises(ConfigurationError, match="some other reason"):
+        await crawl(pages, urls=[site.article("/a")])
+    assert not site.hits
 
 
 KNOWN_FEATURES = "shingle, units, weight, min_paragraph, sketch_shingle, stop_words, segmenter"
@@ -207,6 +262,76 @@ def test_relative_dir_is_in_the_data_folder_of_the_project(tmp_path, monkeypatch
     assert job.dir == tmp_path / "job" / "neardup"
     both = Config.from_settings(Settings({"JOBDIR": str(tmp_path / "job"), "NEARDUP_DIR": "seen"}))
     assert both.dir.name == "seen"
+
+
+SPIDER = """
+import scrapy
+
+class Some(scrapy.Spider):
+    name = "some"
+    start_urls = ["data:text/html,<p>page"]
+    custom_settings = {"ADDONS": {"scrapy_neardup.Addon": 700}, "NEARDUP_EXTRACTOR": "plain"}
+
+    def parse(self, response):
+        yield {"url": response.url}
+"""
+PROCESS = """
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.utils.project import get_project_settings
+from some import Some
+
+process = AsyncCrawlerProcess(get_project_settings())
+crawler = process.create_crawler(Some)
+done = process.crawl(crawler)
+process.start()
+done.result()
+"""
+SCRAPY = [sys.executable, "-m", "scrapy", "runspider", "some.py"]
+PROGRAM = [sys.executable, "program.py"]
+
+
+@pytest.fixture
+def without_cfg(tmp_path, environment):
+    """A project as scrapyd unpacks it: a settings module, and no scrapy.cfg around it. Runs a command there."""
+    (tmp_path / "some.py").write_text(SPIDER)
+    (tmp_path / "program.py").write_text(PROCESS)
+    (tmp_path / "deployed.py").write_text('BOT_NAME = "deployed"\nNEARDUP_DIR = "seen"\n')
+    environment["SCRAPY_SETTINGS_MODULE"] = "deployed"
+
+    def run(*command, **more):
+        environment["PYTHONPATH"] += f"{os.pathsep}{tmp_path}"
+        return subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**environment, **more},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("command", [SCRAPY, PROGRAM])
+def test_relative_dir_without_a_project_folder_stops_the_crawl(without_cfg, command):
+    ended = without_cfg(*command)
+    assert ended.returncode == 1
+    assert "NEARDUP_DIR is 'seen'" in ended.stderr.splitlines()[-1]
+    assert ended.stderr.rstrip().endswith("set it to an absolute path.")
+    assert "Disabled scrapy_neardup" not in ended.stderr
+    assert "item_scraped_count" not in ended.stderr
+
+
+def test_a_crawl_without_a_project_folder(without_cfg, tmp_path):
+    """With an absolute path, without a project at all, and where detection is switched off or there is no crawl."""
+    for setting, where in ((tmp_path / "index", "index"), ("seen", ".scrapy/seen")):
+        ended = without_cfg(*SCRAPY, "-s", f"NEARDUP_DIR={setting}", SCRAPY_SETTINGS_MODULE="")
+        assert ended.returncode == 0, ended.stderr
+        assert "'neardup/checked': 1" in ended.stderr
+        assert (tmp_path / where / "data.mdb").is_file()
+    off = without_cfg(*SCRAPY, "-s", "NEARDUP_ENABLED=0")
+    assert (off.returncode, "'item_scraped_count': 1" in off.stderr) == (0, True), off.stderr
 
 
 def test_fields_of_the_nearest_base_class():

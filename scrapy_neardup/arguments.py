@@ -1,0 +1,72 @@
+"""Arguments of public functions: a value that cannot work is refused where it comes in, in one sentence."""
+
+from __future__ import annotations
+
+import math
+import os
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+def require_whole(name: str, value: object, low: int | None = None, high: int | None = None) -> None:
+    """Raise `ConfigurationError` unless *value* is a whole number, not below *low* and not above *high*."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ConfigurationError(f"{name} is {value!r}: use a whole number.")
+    if (low is not None and int(value) < low) or (high is not None and int(value) > high):
+        allowed = f"at least {low}" if high is None else f"{low} to {high}"
+        raise ConfigurationError(f"{name} is {value!r}: use {allowed}.")
+
+
+def require_number(name: str, value: object) -> None:
+    """Raise `ConfigurationError` unless *value* is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ConfigurationError(f"{name} is {value!r}: use a number.")
+
+
+def require_type(name: str, value: object, kind: type | tuple[type, ...], what: str) -> None:
+    """Raise TypeError unless *value* is of *kind*, which *what* names."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is {what}, not {type(value).__name__}.")
+
+
+def require_path(value: object) -> None:
+    """Raise TypeError unless *value* can be a path, and `ConfigurationError` for characters that no path has."""
+    require_type("A path", value, (str, os.PathLike), "a str or a path-like object")
+    try:
+        encoded = os.fsencode(value)  # type: ignore[arg-type]
+    except UnicodeEncodeError:
+        encoded = b"\0"
+    if b"\0" in encoded:
+        raise ConfigurationError(f"There can be no path {value!r}: use another.")
+
+
+def whole_numbers(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:
+    """Return *values* as an array of *dtype*, of the same shape.
+
+    Raises `ConfigurationError` for what is not whole or not in the range of *dtype*; NumPy would round and wrap.
+    """
+    array = np.asarray(values)
+    if array.dtype == dtype:
+        return array
+    if not array.size:
+        return array.astype(dtype)
+    if array.dtype.kind not in "iu":
+        array = np.array(values, object)  # of large whole numbers beside small ones NumPy makes floats
+    limits = np.iinfo(dtype)
+    whole = array.dtype.kind != "O" or all(isinstance(value, Integral) for value in array.flat)
+    if not whole or int(array.min()) < limits.min or int(array.max()) > limits.max:
+        raise ConfigurationError(
+            f"{name} are whole numbers from {limits.min} to {limits.max}: {_shown(array)} are not."
+        )
+    return array.astype(dtype)
+
+
+def _shown(array: NDArray[Any]) -> str:
+    return np.array2string(array, threshold=6, separator=", ").replace("\n", "")

@@ -1,0 +1,187 @@
+"""What cannot work is refused where it comes in, with a sentence: never rounded, wrapped, or taken for something else."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup import (
+    ConfigurationError,
+    Detector,
+    Features,
+    Fingerprinter,
+    FingerprintIndex,
+    hamming,
+    simhash,
+)
+from scrapy_neardup.fingerprint import load_scheme
+from scrapy_neardup.fingerprint.hashing import shingle
+from scrapy_neardup.fingerprint.jaccard import character_jaccard, text_jaccard, word_shingles
+from scrapy_neardup.fingerprint.minhash import MinHash, datasketch, standard_error
+from scrapy_neardup.fingerprint.terms import Shingles
+from scrapy_neardup.tables import PermutedTables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+NAN, HASHES = math.nan, np.arange(9, dtype=np.uint64)
+#: No fingerprints, one or several of them.
+NONE: list[Any] = [-1, 2**64, 1.5, 2.0, NAN, math.inf, "7", None, b"x", 1j]
+ARRAYS: list[Any] = [[each] for each in NONE] + [
+    [2**63, -1], [2**63, 1, 1.5], np.array([-1]), np.array([1.0]), np.array([NAN]), np.array(["a"]), np.array(None),
+]  # fmt: skip
+
+
+def refused(call: Callable[[], object], kind: type[Exception] = ConfigurationError) -> None:
+    """Expect one sentence, not what Python or NumPy happen to say of it."""
+    with pytest.raises(kind) as caught:
+        call()
+    message = str(caught.value)
+    assert message.endswith(".")
+    assert "\n" not in message
+    assert not any(bare in message for bare in ("unhashable", "argument", "attribute", "supported", "dtype"))
+
+
+@pytest.mark.parametrize("value", [*NONE, *ARRAYS])
+def test_hamming_is_of_fingerprints(value: Any) -> None:
+    refused(lambda: hamming(value, 0))
+    refused(lambda: hamming(HASHES, value))
+
+
+@given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1)))
+def test_hamming_of_whole_numbers_in_any_form(a: int, others: list[int]) -> None:
+    """Large ones beside small ones, too, of which NumPy would make floats."""
+    expected = [(a ^ other).bit_count() for other in others]
+    assert hamming(a, others).tolist() == expected  # type: ignore[call-overload]
+    assert hamming(np.array(others, np.uint64), np.uint64(a)).tolist() == expected  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_an_index_of_fingerprints(memory: bool) -> None:
+    with FingerprintIndex.open(None, memory=memory) as index:
+        for value in ARRAYS:
+            refused(lambda value=value: index.add(value))  # type: ignore[misc]
+            refused(lambda value=value: index.search(value))  # type: ignore[misc]
+        for value in [2.5, NAN, -1, 8, "3", None, True]:
+            refused(lambda value=value: index.search([1], value))  # type: ignore[misc]
+        for value in [1.5, [NAN], "0", [None], 2**63]:
+            refused(lambda value=value: index.forget(value))  # type: ignore[misc]
+            refused(lambda value=value: index.fingerprints(value))  # type: ignore[misc]
+        refused(lambda: index.add([[1, 2], [3, 4]]))
+        assert index.gauges()["documents"] == 0
+        numbers = index.add([2**63, 1, 2**64 - 1])  # as one array NumPy would make floats of these
+        assert index.fingerprints(numbers).tolist() == [2**63, 1, 2**64 - 1]
+        assert index.add([]).tolist() == []
+        assert index.search(np.int32([1, 3]), np.int8(1)).document.tolist() == [1, 1]
+        index.forget(np.uint8(1))
+        assert index.search(1, 0).document.tolist() == []
+
+
+@pytest.mark.parametrize("tables", [5, 0, 4.0, "4", None, True, NAN])
+def test_layouts(tables: Any) -> None:
+    refused(lambda: FingerprintIndex.open(None, tables=tables))
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800"])
+def test_paths_that_no_file_system_takes(path: str, tmp_path: Path) -> None:
+    for call in (Detector.open, FingerprintIndex.open):
+        refused(lambda call=call: call(str(tmp_path / path)))  # type: ignore[misc]
+        refused(lambda call=call: call(7), TypeError)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("min_tokens", [-1, 2.5, NAN, "40", None, True]),
+        ("window", [0, -1, NAN, math.inf, "7", True]),
+        ("distance", [-1, 8, 2.5, 3.0, NAN, "3", None, True]),
+        ("tables", [3, 4.0, NAN, "4", None]),
+        ("threshold", [0, 1, -1, NAN, "0.5", None, True]),
+        ("reset", ["False", "True", None, 2]),
+    ],
+)
+def test_options_of_a_detector(name: str, values: list[Any], tmp_path: Path) -> None:
+    for value in values:
+        refused(lambda value=value: Detector.open(tmp_path / "index", **{name: value}))  # type: ignore[misc]
+    assert not (tmp_path / "index").exists()
+
+
+def test_types_of_a_detector(tmp_path: Path) -> None:
+    for name, value in (
+        ("scheme", 7),
+        ("scheme", ["simhash"]),
+        ("features", {"shingle": 2}),
+        ("extractor", None),
+    ):
+        refused(lambda value=value, name=name: Detector.open(tmp_path / "index", **{name: value}), TypeError)  # type: ignore[misc, arg-type]
+    assert not (tmp_path / "index").exists()
+    with Detector.open() as detector:
+        for call in (detector.check, detector.add, detector.reserve):
+            refused(lambda call=call: call(b"text", "u"), TypeError)  # type: ignore[misc]
+            refused(lambda call=call: call("text", 7), TypeError)  # type: ignore[misc]
+            refused(lambda call=call: call("text", None), TypeError)  # type: ignore[misc]
+            refused(lambda call=call: call("text", "u", scope=7), TypeError)  # type: ignore[misc]
+        refused(lambda: detector.forget(b"u"), TypeError)  # type: ignore[arg-type]
+        refused(lambda: detector.signature(None), TypeError)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["shingle", "sketch_shingle", "min_paragraph"])
+def test_numbers_of_features(name: str) -> None:
+    for value in (-1, 2.5, NAN, "3", None, True):
+        refused(lambda value=value: Features(**{name: value}))  # type: ignore[misc]
+
+
+def test_fingerprinters() -> None:
+    for value in (["en"], None, 7):
+        refused(lambda value=value: Features(stop_words=value), TypeError)  # type: ignore[misc]
+        refused(lambda value=value: Features(segmenter=value), TypeError)  # type: ignore[misc]
+    for seed in (-1, 2**32, 1.0, NAN, "1", None):
+        refused(lambda seed=seed: Fingerprinter(seed=seed))  # type: ignore[misc]
+        refused(lambda seed=seed: simhash("text", seed=seed))  # type: ignore[misc]
+        refused(lambda seed=seed: MinHash(4, seed))  # type: ignore[misc]
+        refused(lambda seed=seed: datasketch(np.uint32([1]), 4, seed))  # type: ignore[misc]
+    for features in ({"shingle": 2}, None):
+        refused(lambda features=features: Fingerprinter(features), TypeError)  # type: ignore[misc]
+        refused(lambda features=features: simhash("text", features), TypeError)  # type: ignore[misc]
+    refused(lambda: Fingerprinter(scheme="simhash"), TypeError)  # type: ignore[arg-type]
+    for text in (b"text", None, 7):
+        refused(lambda text=text: simhash(text), TypeError)  # type: ignore[misc]
+        refused(lambda text=text: list(Fingerprinter().signatures(["a", text])), TypeError)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, NAN, "3", None])
+def test_sizes_of_shingles(size: Any) -> None:
+    for call in (
+        lambda: shingle(HASHES, size),
+        lambda: Shingles(HASHES)[size],
+        lambda: word_shingles("a b c", size),
+        lambda: text_jaccard("a b c", "a b d", words=size),
+        lambda: character_jaccard("a b c", "a b d", characters=size),
+    ):
+        refused(call)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5, NAN, "3", None])
+def test_numbers_of_hash_functions(count: Any) -> None:
+    refused(lambda: MinHash(count))
+    refused(lambda: datasketch(np.uint32([1]), count))
+    refused(lambda: standard_error(0.5, count))
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, NAN, "0.5", None])
+def test_similarities(value: Any) -> None:
+    refused(lambda: standard_error(value, 128))
+    refused(lambda: load_scheme("minhash", threshold=value))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "distance"), [(4.0, 3), (4, 2.5), (NAN, 3), ("4", 3), (3, 3), (65, 3), (4, -1)]
+)
+def test_layouts_of_tables(blocks: Any, distance: Any) -> None:
+    refused(lambda: PermutedTables(blocks, distance))
