@@ -7,6 +7,7 @@ import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from . import clock
 from .candidates import Candidates, Rules, entries, families, find_candidates, find_urls, record, scheme_of
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, Signature, load_scheme
@@ -201,7 +202,7 @@ class Detector:
             return Verdict("too_short")
         if signature.wall:
             return Verdict("wall")
-        now = int(self._clock())
+        now = clock.now(self._clock)
         entry = entries([signature], [url], self.index.header, scope=scope, time=now)
         window = (self.window or 0) * SECONDS_PER_DAY
         with self.index.lock:

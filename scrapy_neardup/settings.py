@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
-from urllib.parse import urlsplit
 
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
@@ -20,6 +19,7 @@ from .errors import ConfigurationError
 from .fingerprint import SCHEMES, Features
 from .processors import processors
 from .settingvalues import boolean, choice, integer, path, seconds, share, size
+from .sites import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,7 +197,7 @@ def _scope(value: object) -> Callable[[str, Spider], str]:
 _SCOPES: dict[str, Callable[[str, Spider], str]] = {
     "global": lambda url, spider: "",
     "spider": lambda url, spider: spider.name,
-    "host": lambda url, spider: urlsplit(url).hostname or "",
+    "host": lambda url, spider: host_of(url),
 }
 
 
