@@ -238,7 +238,7 @@ class Detector:
                 continue
             url, record = found.urls[row], entry.records[0]
             is_copy = kind == "near"
-            walled = is_copy and self._spread.meets(url, int(record["site"]), int(record["tokens"]))
+            walled = is_copy and self._spread.meets(url, entry.urls[0], int(record["tokens"]))
             equal = is_copy and bool(found.judgement.exact[row])
             return Verdict(
                 kind="wall" if walled else "exact" if equal else kind,
