@@ -7,6 +7,7 @@ import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from . import clock
 from .arguments import require_number, require_path, require_type, require_whole
 from .candidates import (
     Candidates,
@@ -223,7 +224,7 @@ class Detector:
             return Verdict("too_short")
         if signature.wall:
             return Verdict("wall")
-        now = int(self._clock())
+        now = clock.now(self._clock)
         entry = entries([signature], [url], self.index.header, scope=scope, time=now)
         window = (self.window or 0) * SECONDS_PER_DAY
         with self.index.lock:
@@ -259,9 +260,7 @@ class Detector:
                 continue
             url, record = found.urls[row], entry.records[0]
             is_copy = kind == "near"
-            walled = is_copy and self._spread.meets(
-                url, int(record["site"]), int(record["tokens"]), count=count
-            )
+            walled = is_copy and self._spread.meets(url, entry.urls[0], int(record["tokens"]), count=count)
             equal = is_copy and bool(found.judgement.exact[row])
             return Verdict(
                 kind="wall" if walled else "exact" if equal else kind,

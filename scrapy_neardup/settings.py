@@ -10,7 +10,6 @@ from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
-from urllib.parse import urlsplit
 
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.job import job_dir
@@ -21,6 +20,7 @@ from .errors import ConfigurationError
 from .fingerprint import SCHEMES, Features
 from .processors import processors
 from .settingvalues import boolean, choice, imported, integer, path, seconds, share, size
+from .sites import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,15 +207,8 @@ def _scope(value: object) -> Callable[[str, Spider], str]:
 _SCOPES: dict[str, Callable[[str, Spider], str]] = {
     "global": lambda url, spider: "",
     "spider": lambda url, spider: spider.name,
-    "host": lambda url, spider: _host(url),
+    "host": lambda url, spider: host_of(url),
 }
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:  # such as an address in brackets that is none
-        return ""
 
 
 def _item_fields(value: object) -> dict[type, tuple[str, ...]]:

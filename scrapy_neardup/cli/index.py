@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from scrapy_neardup import clock
 
 from .output import print_json, print_line, print_table, progress, size
 
@@ -121,7 +122,7 @@ def prune(path: Path, days: float, dry_run: bool) -> None:
     from .documents import forget_all, older_than, require_pages
     from .opening import opened, require_sound
 
-    oldest = time.time() - days * SECONDS_PER_DAY
+    oldest = clock.now() - days * SECONDS_PER_DAY
     with progress("Looking for old documents") as advance, opened(path) as (environment, header):
         require_pages(header, "time")
         with reading(environment, header) as reader:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import lmdb
 import numpy as np
 
+from scrapy_neardup import clock
 from scrapy_neardup.errors import IndexUnavailable
 
 from .base import Documents, Stored
@@ -57,7 +58,7 @@ class LmdbIndex:
         self.path = path
         self._closed = False
         #: When to look for the commits of others next, and the last one seen.
-        self._look_at, self._seen = 0.0, -1
+        self._look_at, self._seen = clock.EVER, -1
         with contextlib.ExitStack() as undo:
             if path is not None:
                 undo.enter_context(shared_use(path, reset=reset))

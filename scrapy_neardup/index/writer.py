@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import lmdb
 
+from scrapy_neardup import clock
 from scrapy_neardup.errors import IndexUnavailable
 
 from .log import append
@@ -68,7 +69,8 @@ class Writer:
         #: What keeps documents from the disk, and what keeps runs from being made and merged.
         self._error: Exception | None = None
         self._upkeep_error: Exception | None = None
-        self._retry_at = self._retry_after = self._upkeep_at = self._expire_at = 0.0
+        self._retry_at = self._upkeep_at = self._expire_at = clock.EVER
+        self._retry_after = 0.0
         self.counts = {"commits": 0, "commit_errors": 0, "forgotten": 0}
         self._thread = threading.Thread(target=self._work, name="neardup-index", daemon=True)
         self._thread.start()
@@ -99,7 +101,7 @@ class Writer:
         """Return once all changes are on disk. Raises `IndexUnavailable` if they cannot be written."""
         with self._wake:
             self._flushes += 1
-            ticket, self._retry_at = self._flushes, 0.0
+            ticket, self._retry_at = self._flushes, clock.EVER
             self._wake.notify_all()
             done = self._wake.wait_for(lambda: self._flushed >= ticket, TIMEOUT)
             changes = self._overlay.changes
@@ -112,7 +114,7 @@ class Writer:
     def stop(self) -> bool:
         """Write all changes and end; returns whether the thread has ended, or still waits for the disk."""
         with self._wake:
-            self._closing, self._retry_at = True, 0.0
+            self._closing, self._retry_at = True, clock.EVER
             self._wake.notify_all()
         self._thread.join(TIMEOUT)
         return not self._thread.is_alive()
@@ -131,7 +133,7 @@ class Writer:
     def upkeep(self) -> Iterator[None]:
         """Do what maintenance is due, yielding after every short step."""
         yield from maintain(
-            self._environment, self._header, int(time.time() - self._window) if self._window else 0
+            self._environment, self._header, int(clock.now() - self._window) if self._window else 0
         )
         with self._environment.lock:
             self._refresh()

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from time import perf_counter
+
 import pytest
 
 from scrapy_neardup.fingerprint import Fingerprinter
-from scrapy_neardup.fingerprint.walls import LONGEST
+from scrapy_neardup.fingerprint.normalise import normalise
+from scrapy_neardup.fingerprint.walls import LENGTHS, LONGEST, subjects
+from scrapy_neardup.fingerprint.wallwords import SUBJECTS
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "walls"))
+
+from pages import on_each_host, templates
 
 FINGERPRINTER = Fingerprinter()
 
@@ -96,6 +106,17 @@ baths rebuilt. A service will be held on Thursday at eleven in St Mary's, the fa
 tenors. Please return to the home of the choir in Mill Lane the scores that were lent out before Christmas.""",
     "recipe": """Boil the potatoes in their skins, peel them while hot and cut them into thin slices. Pour over the broth, add
 vinegar, oil and chives, and let the salad stand for an hour. Serve it lukewarm, with bread.""",
+    "pupils online": """Pupils of the lower school get an account of their own from Monday on. Parents choose the password with them, and
+may at any time ask the school to close it. The headmaster asks them to be patient until all the tablets are there.""",
+    "signal box": """Because of work on a signal box no trains run between Ely and March until Friday. Please allow for half an hour more; a
+bus waits at the station. The railway says sorry to its passengers. Tickets may be used on any other line.""",
+    "concert de": """Das Konzert in der Stadthalle muss leider verschoben werden, die Sängerin ist erkrankt. Karten bleiben gültig. Wer
+sie lieber zurückgeben möchte, findet die Kasse bis Samstag am alten Ort. Der neue Termin steht noch nicht fest.""",
+    "elections es": """El ayuntamiento lamenta el retraso en el recuento de los votos del domingo y pide disculpas a los vecinos. Los resultados
+se darán a conocer el martes por la mañana en la plaza, dijo la alcaldesa, que agradeció la paciencia de todos.""",
+    "water ru": """В субботу в трёх домах по улице Садовой временно отключат воду: рабочие заменят трубы. Жителей просят набрать воду
+заранее. Работы закончатся к вечеру, сообщили в городской службе.""",
+    "museum ja": """市立美術館は改修工事のため来月から半年間休館する。収蔵品の一部は隣の県の美術館で公開される。館長は「新しい展示室を楽しみにしてほしい」と話している。""",
     "cookies for tea": """Aunt May's cookies use butter, brown sugar and a pinch of salt. Our cookies use oats in place of half of
 the flour. Bake them for twelve minutes, let them cool on the tray, and hide the tin from the children.""",
     "court and privacy": """The court of appeal has ruled that a landlord may not film the stairs of the house. He had pointed to a
@@ -190,10 +211,51 @@ def test_ordinary_notes_are_no_walls(name: str) -> None:
 @pytest.mark.parametrize("article", [ABOUT_CAPTCHAS, ABOUT_COOKIES])
 def test_articles_about_walls_are_none(article: str) -> None:
     signature = FINGERPRINTER.signature(article)
-    assert signature.tokens > LONGEST
+    assert signature.tokens > LENGTHS[1]
     assert not signature.wall
     # Their length is all that tells them from a wall.
     assert FINGERPRINTER.signature(" ".join(article.split()[:130])).wall
+
+
+LONG_CONSENT = """We and our 164 partners store and read information on your device, such as cookies and the addresses of networks,
+so that this website works, to measure how our pages are used, and to show advertising that fits your interests. With
+your consent we may also use exact data on where you are. You can accept all of it, reject what is not necessary, or
+open the settings and choose one by one what you agree to. You may change your mind at any time with the button at the
+bottom of every page. Some of our partners do not ask for your consent and rely on a legitimate interest instead;
+against that you can object in the same menu. Your choice holds for this browser only, and for twelve months. If you
+would rather read without advertising, take out a subscription, or log in if you have an account already. What we do
+with personal data is said in our privacy notice, and the terms of use say the rest. To continue, click one of the
+buttons. Please contact us if you need help with any of this, or if a page does not load after you have made your
+choice."""
+
+
+def test_a_long_text_that_asks_for_consent_is_a_wall() -> None:
+    signature = FINGERPRINTER.signature(LONG_CONSENT)
+    assert LENGTHS[1] < signature.tokens <= LONGEST
+    assert signature.wall
+    # No text of two of them is: what is longer may be an article.
+    assert not FINGERPRINTER.signature(f"{LONG_CONSENT}\n{NOTES['harbour']} {NOTES['match']}").wall
+
+
+@pytest.mark.parametrize("file", ["tuned", "unseen"])
+def test_nearly_all_walls_of_many_languages_are_told(file: str) -> None:
+    """The wording of ``unseen`` was written after the rules, which were not changed for it: three of thirty slip through."""
+    pages = list(on_each_host(templates(file), hosts=60, pages=60))
+    missed = {page.template for page in pages if not FINGERPRINTER.signature(page.text).wall}
+    assert len(missed) <= (0 if file == "tuned" else 3)
+
+
+def test_subjects_are_read_in_every_script() -> None:
+    for subject, lines in SUBJECTS.items():
+        for part in lines.replace("\n", "|").split("|"):
+            assert subject in subjects(normalise(f"x {part.strip().rstrip('$')}")), part
+
+
+def test_a_long_run_of_letters_costs_no_more_than_words() -> None:
+    started = perf_counter()
+    subjects("a" * 1_000_000)
+    subjects("字" * 1_000_000)
+    assert perf_counter() - started < 3
 
 
 def test_links_around_a_short_article_make_no_wall() -> None:

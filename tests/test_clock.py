@@ -1,0 +1,147 @@
+"""A clock that is wrong costs no page and no place in the index; the clock that waits are measured by may say anything."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_neardup import Detector, clock
+from scrapy_neardup.detector import SECONDS_PER_DAY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_neardup.index import Index
+
+IN_1960, IN_2110 = -315_619_200.5, 4_417_977_600.5
+TODAY = 1_790_000_000
+
+
+def text(number: int = 0) -> str:
+    return " ".join(f"word{number}x{each}" for each in range(100))
+
+
+def at(index: Index, seconds: float, window: float | None = None) -> Detector:
+    """A detector whose clock stands at *seconds*; closing it is up to the index."""
+    return Detector(index, window=window, clock=lambda: seconds)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"), [(IN_1960, 0), (-0.5, 0), (IN_2110, 2**32 - 1), (TODAY + 0.9, TODAY)]
+)
+def test_the_time_has_four_bytes(said: float, kept: int) -> None:
+    assert clock.now(lambda: said) == kept
+
+
+@pytest.mark.parametrize("seconds", [IN_1960, IN_2110, TODAY])
+@pytest.mark.parametrize("window", [None, 30])
+def test_copies_are_found_whatever_the_clock_says(seconds: float, window: float | None) -> None:
+    with Detector.open() as opened:
+        detector = at(opened.index, seconds, window)
+        assert detector.add(text(), "https://a.example/").kind == "unique"
+        assert detector.add(text(), "https://b.example/").kind == "exact"
+        assert detector.add(text(), "https://a.example/").kind == "revisit"
+
+
+def test_a_window_counts_from_the_time_that_was_kept() -> None:
+    with Detector.open() as opened:
+        at(opened.index, IN_1960).add(text(1), "https://a.example/1")
+        at(opened.index, TODAY).add(text(2), "https://a.example/2")
+        later = at(opened.index, TODAY + SECONDS_PER_DAY, 30)
+        assert later.check(text(1), "https://b.example/").kind == "unique"
+        assert later.check(text(2), "https://b.example/").kind == "exact"
+        # Whoever has gone back to 1960 finds what was stored later.
+        assert at(opened.index, IN_1960, 30).check(text(2), "https://b.example/").kind == "exact"
+
+
+CRAWL = """
+import json, sys, threading, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+shift, folder = float(sys.argv[1]), sys.argv[2]
+wall, steady = time.time, time.monotonic
+moved = shift - wall()
+time.time = lambda: wall() + moved
+time.monotonic = lambda: steady() + moved  # as under libfaketime
+
+import scrapy
+from scrapy.crawler import CrawlerProcess
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        words = " ".join(f"word{n}" for n in range(100))
+        body = f"<html><body><p>{words}</p></body></html>".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def date_time_string(self, timestamp=None):
+        return "Thu, 01 Jan 1970 00:00:00 GMT"
+    def log_message(self, *args):
+        pass
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+
+class Spider(scrapy.Spider):
+    name = "pages"
+    start_urls = [f"http://127.0.0.1:{server.server_address[1]}/{n}" for n in range(6)]
+    def parse(self, response):
+        yield {"url": response.url}
+
+def watch():
+    # Half a minute is what a stuck crawl gets; one that is stuck says nothing.
+    threading.Event().wait(30)
+    import os
+    os._exit(3)
+
+threading.Thread(target=watch, daemon=True).start()
+process = CrawlerProcess({
+    "ADDONS": {"scrapy_neardup.Addon": 700}, "NEARDUP_EXTRACTOR": "plain", "NEARDUP_WORKERS": 1,
+    "NEARDUP_DIR": folder, "NEARDUP_WINDOW": 30, "LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": False,
+})
+crawler = process.create_crawler(Spider)
+process.crawl(crawler)
+process.start()
+print(json.dumps(dict(crawler.stats.get_stats()), default=str))
+"""
+
+
+@pytest.mark.parametrize("seconds", [IN_1960, IN_2110])
+def test_a_crawl_works_in_any_year(tmp_path: Path, seconds: float) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CRAWL, str(seconds), str(tmp_path / "index")],
+        env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}, check=False, capture_output=True, text=True,
+        timeout=90,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    stats = json.loads(done.stdout)
+    assert stats["item_scraped_count"] == 1
+    assert stats["neardup/confirmed"] == 1
+    assert stats["neardup/index/documents"] == 1
+    assert not [name for name in stats if name.startswith("neardup/error")]
+
+
+def test_what_was_never_written_is_due_before_a_clock_of_waits_that_begins_below_zero(tmp_path: Path) -> None:
+    script = (
+        "import sys, time\n"
+        "steady = time.monotonic\n"
+        "time.monotonic = lambda: steady() - 1e9\n"
+        "from scrapy_neardup import Detector\n"
+        "with Detector.open(sys.argv[1]) as detector:\n"
+        "    detector.add(' '.join(f'word{n}' for n in range(100)), 'https://a.example/')\n"
+        "    stop = steady() + 20\n"
+        "    while detector.gauges()['backlog'] and steady() < stop: time.sleep(0.05)\n"
+        "    assert not detector.gauges()['backlog'], 'never written'\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "index")],
+        env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}, check=False, capture_output=True, text=True,
+        timeout=90,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
