@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
+import lzma
 import sqlite3
 import zlib
 from collections import deque
@@ -16,18 +16,16 @@ from scrapy_neardup.extraction import Page, Workers, load_extractor
 from scrapy_neardup.processors import processors
 
 from .canonicallink import canonical_url
+from .sources.limits import Unreadable
+from .sources.streams import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from concurrent.futures import Future
-    from io import BufferedReader
     from pathlib import Path
 
     from scrapy_neardup.extraction import Extraction
     from scrapy_neardup.fingerprint import Signature
-
-#: Characters of the longest line of a file: longer ones are no page.
-_LONGEST = 1 << 27
 
 
 class Text(NamedTuple):
@@ -113,23 +111,16 @@ def read_texts(
 
 
 def _read(path: Path) -> Iterator[_Source]:
-    with path.open("rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        number = 0
-        with gzip.open(raw) if packed else raw as file:
-            while line := _next_line(file, f"{path}, line {number + 1}"):
-                number += 1
-                if line.strip():
-                    yield _document(line, f"{path}, line {number}")
-
-
-def _next_line(file: gzip.GzipFile | BufferedReader, where: str) -> bytes:
+    stream, number = Stream(path), 0
     try:
-        return file.readline(_LONGEST)
-    except (EOFError, OSError, zlib.error) as error:
+        for number, line in stream.lines():
+            if line is None:
+                raise Unreadable("the next line is too long")
+            yield _document(line, f"{path}, line {number}")
+            stream.rewarded()
+    except (EOFError, OSError, lzma.LZMAError, zlib.error, Unreadable) as error:
         raise ConfigurationError(
-            f"{where}: the file cannot be read on ({error}): get a whole copy."
+            f"{path}, after line {number}: the file cannot be read on ({error}): get a whole copy."
         ) from None
 
 

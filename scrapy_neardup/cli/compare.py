@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .audit import seed_option
 from .output import print_json, print_line, print_pairs
 from .settings import configure, set_option
 
@@ -18,8 +19,9 @@ _LINES, _WIDTH = 40, 300
 @click.argument("one", type=click.Path(exists=True, dir_okay=False))
 @click.argument("other", type=click.Path(exists=True, dir_okay=False))
 @set_option
+@seed_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def compare(one: str, other: str, assignments: tuple[str, ...], as_json: bool) -> None:
+def compare(one: str, other: str, assignments: tuple[str, ...], seed: int | None, as_json: bool) -> None:
     """Tell whether a document repeats another, and why.
 
     ONE and OTHER are files with a text or with HTML, which goes through the extractor of the settings.
@@ -29,7 +31,7 @@ def compare(one: str, other: str, assignments: tuple[str, ...], as_json: bool) -
     from scrapy_neardup.audit.settings import Settings, settings_of
     from scrapy_neardup.errors import ConfigurationError
 
-    settings = Settings(**settings_of(configure(assignments)))
+    settings = Settings(**settings_of(configure(assignments), seed=seed))
     documents = list(islice(read_documents([one, other], settings), 3))
     for document in documents:
         if document.text is None:
