@@ -18,7 +18,7 @@ from .crawl import load_crawl
 from .reading import Input, fill, find_inputs, header_of
 from .refusals import differing, kept_seed, no_pages, require_same
 from .settings import VERSION, Settings
-from .store import FILE, Store, damaged
+from .store import FILE, Store
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -112,11 +112,12 @@ def audit(
     options = replace(options, index=header_of(inputs))
     store = _open_store(out)
     try:
-        if settings.get("seed") is None:
-            options = replace(options, seed=kept_seed(store, options.seed))
-        identity = options.identity()
-        if not overwrite:
-            require_same(store, inputs, identity)
+        with store.trusting():
+            if settings.get("seed") is None:
+                options = replace(options, seed=kept_seed(store, options.seed))
+            identity = options.identity()
+            if not overwrite:
+                require_same(store, inputs, identity)
         started = store.begin(identity, options.header)
         store.set_meta("inputs", inputs)
         fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
@@ -161,14 +162,10 @@ def rethreshold(
 
 def _kept(store: Store, out: Path) -> tuple[Settings, list[Input]]:
     """Return the settings and the sources of an audit that is complete. Raises `ConfigurationError`."""
-    try:
+    with store.trusting():
         version, complete = store.meta("identity")["version"], store.meta("complete")
         if version == VERSION and complete:
             return Settings.from_json(store.meta("settings")), [Input(*each) for each in store.meta("inputs")]
-    except ConfigurationError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise damaged(out / FILE, error) from error
     if not complete:
         raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
     raise ConfigurationError(

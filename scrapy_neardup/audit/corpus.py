@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from scrapy_neardup.extraction import Extraction
     from scrapy_neardup.fingerprint import Signature
 
+#: Seconds to wait for another evaluation that writes to the cache.
+_PATIENCE = 10.0
+
 
 class Text(NamedTuple):
     """A document by its main text."""
@@ -145,33 +148,47 @@ def _url(fields: dict[str, Any]) -> str:
 
 
 class _Cache:
-    """Texts of pages by a hash of the page and of what extracted it."""
+    """Texts of pages by a hash of the page and of what extracted it. While others keep it locked, nothing is known."""
 
     def __init__(self, path: Path | None, extractor: str) -> None:
         self._extractor = extractor
+        self._path = path
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
+        # Each text is committed by itself: nothing is lost with the process, and nobody has to wait for long.
         try:
-            self._database = sqlite3.connect(path if path is not None else ":memory:")
-            self._database.execute(
-                "CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, text TEXT) WITHOUT ROWID"
-            )
-        except sqlite3.DatabaseError as error:
-            raise ConfigurationError(f"The cache {path} cannot be used ({error}): delete it.") from error
+            self._database = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=_PATIENCE)
+        except sqlite3.OperationalError as error:
+            raise ConfigurationError(f"The cache {path} cannot be opened ({error}): name another.") from error
+        self._run("PRAGMA synchronous=OFF")
+        self._run("CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, text TEXT) WITHOUT ROWID")
 
     def get(self, html: str) -> tuple[bytes, str | None]:
         """Return the key of a page, and its text if that is known."""
         data = f"{self._extractor}\n{html}".encode("utf-8", "replace")
         key = hashlib.blake2b(data, digest_size=16).digest()
-        row = self._database.execute("SELECT text FROM texts WHERE key = ?", (key,)).fetchone()
-        return key, str(row[0]) if row else None
+        rows = self._run("SELECT text FROM texts WHERE key = ?", key)
+        return key, str(rows[0][0]) if rows else None
 
     def put(self, key: bytes, text: str) -> None:
         """Remember a text."""
         text = text.encode("utf-8", "replace").decode()
-        self._database.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (key, text))
+        self._run("INSERT OR REPLACE INTO texts VALUES (?, ?)", key, text)
 
     def close(self) -> None:
-        """Write."""
-        self._database.commit()
+        """Close."""
         self._database.close()
+
+    def _run(self, command: str, *values: bytes | str) -> list[Any]:
+        """Return the rows that *command* finds, none if that cannot be done now."""
+        try:
+            return self._database.execute(command, values).fetchall()
+        except (
+            sqlite3.OperationalError
+        ):  # locked, on a full disk, or read-only: pages are extracted once more
+            self._database.execute("PRAGMA busy_timeout = 0")  # waiting again would not help
+            return []
+        except sqlite3.DatabaseError as error:
+            raise ConfigurationError(
+                f"The cache {self._path} cannot be used ({error}): delete it."
+            ) from error

@@ -69,10 +69,9 @@ def fill(
 ) -> None:
     """Store all pages of *inputs* that are not stored yet; *advance* is told how many have been met and where."""
     reader = _Reader(store, settings, advance)
-    with closing(reader):
-        with closing(reader.signed(inputs)) as pages:
-            for page in pages:
-                store.add(page)
+    with closing(reader), closing(reader.signed(inputs)) as pages:
+        for page in pages:
+            store.add(page)
     store.finish()
 
 

@@ -39,7 +39,7 @@ def require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any]
 def kept_seed(store: Store, drawn: int | None) -> int | None:
     """Return the seed of the audit that is stored, or *drawn* if there is none, or none of this version."""
     stored = store.meta("identity") or {}
-    return stored["seed"] if stored.get("version") == VERSION else drawn
+    return stored.get("seed", drawn) if stored.get("version") == VERSION else drawn
 
 
 def differing(store: Store, identity: dict[str, Any]) -> list[str]:

@@ -22,9 +22,7 @@ from scrapy_neardup.errors import NearDupError
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
 
-_COMMAND = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);from scrapy_neardup.audit.signer import main; main()"
-)
+_COMMAND = "import json, sys; sys.path[:] = json.loads(sys.argv[1]);from scrapy_neardup.audit.signer import main; main()"
 
 
 class SignerDied(NearDupError):
@@ -46,6 +44,7 @@ class Signers:
         try:
             process = self._process()
             _send(process.stdin, texts)
+            assert process.stdout is not None
             found = pickle.load(process.stdout)  # noqa: S301  # it comes from our own process
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             raise SignerDied(

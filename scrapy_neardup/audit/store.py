@@ -83,12 +83,12 @@ class Columns(NamedTuple):
     record: list[bytes | None]
 
 
-_TEXT, _MAYBE = {str}, {str, type(None)}
+_NONE = type(None)
 #: What a file that is not damaged has in its columns.
-_TYPES: dict[str, set[type]] = {
-    "id": {int}, "url": _TEXT, "fetched": {float, type(None)}, "declared": _TEXT, "title": _TEXT, "noindex": {int},
-    "body_digest": _MAYBE, "refers_digest": _MAYBE, "refers_url": _MAYBE, "reason": _MAYBE, "wall": {int},
-    "keys": {bytes, type(None)}, "record": {bytes, type(None)},
+_TYPES: dict[str, tuple[type, ...]] = {
+    "id": (int,), "url": (str,), "fetched": (float, _NONE), "declared": (str,), "title": (str,), "noindex": (int,),
+    "body_digest": (str, _NONE), "refers_digest": (str, _NONE), "refers_url": (str, _NONE), "reason": (str, _NONE), "wall": (int,),
+    "keys": (bytes, _NONE), "record": (bytes, _NONE),
 }  # fmt: skip
 
 
@@ -107,7 +107,7 @@ class Store:
         self.run = 0
         #: Nothing was stored when the run began.
         self._empty = True
-        with self._translated():
+        with self.trusting():
             self._database = sqlite3.connect(
                 path or "", isolation_level=None, check_same_thread=False, timeout=1
             )
@@ -128,7 +128,7 @@ class Store:
     def meta(self, name: str) -> Any:
         """Return a value, None if there is none."""
         rows = self._read("SELECT value FROM meta WHERE name = ?", (name,))
-        with self._translated():
+        with self.trusting():
             return json.loads(rows[0][0]) if rows else None
 
     def set_meta(self, name: str, value: Any) -> None:
@@ -140,7 +140,7 @@ class Store:
         identity = json.loads(json.dumps(identity))
         before = self.meta("identity")
         self._header = header
-        with self._translated():
+        with self.trusting():
             self._database.execute("BEGIN IMMEDIATE")
             for table in ("problems", "skipped"):
                 self._database.execute(f"DELETE FROM {table}")  # noqa: S608
@@ -190,12 +190,12 @@ class Store:
     def add_problem(self, root: str, origin: Origin, reason: str) -> None:
         """Note what could not be read."""
         row = (root, origin.path, origin.place, reason)
-        with self._translated():
+        with self.trusting():
             self._database.execute("INSERT INTO problems VALUES (?, ?, ?, ?)", [*map(_text, row)])
 
     def add_skipped(self, root: str, reason: str, count: int) -> None:
         """Note how many records of a source are no pages, and why."""
-        with self._translated():
+        with self.trusting():
             self._database.execute(
                 "INSERT OR REPLACE INTO skipped VALUES (?, ?, ?)", (_text(root), reason, count)
             )
@@ -205,7 +205,7 @@ class Store:
         columns = "run, root, source, place, stamp, url, fetched, declared, title, noindex, body_digest, refers_digest, refers_url, reason, wall, keys, record, text"
         marks = ", ".join("?" * len(columns.split(",")))
         self._file([page for page in self._waiting if page.signature is not None])
-        with self._translated():
+        with self.trusting():
             if not self._database.in_transaction:  # a keyboard interrupt can fall between two of them
                 self._database.execute("BEGIN IMMEDIATE")
             self._database.executemany(
@@ -222,7 +222,7 @@ class Store:
     def finish(self) -> None:
         """End the run: what it has not met is no longer there."""
         self.flush()
-        with self._translated():
+        with self.trusting():
             self._database.execute("DELETE FROM pages WHERE run <> ?", (self.run,))
             self.set_meta("complete", True)
             self._database.execute("COMMIT")
@@ -230,15 +230,17 @@ class Store:
     def load(self, header: Header) -> Columns:
         """Return all pages but for their texts; they are filed as *header* says."""
         columns: tuple[list[Any], ...] = tuple([] for _ in Columns._fields)
-        with self._translated():
+        with self.trusting():
             for row in self._database.execute(f"SELECT {', '.join(Columns._fields)} FROM pages ORDER BY id"):  # noqa: S608
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
             sizes = {"keys": 8 * header.keys, "record": header.dtype.itemsize}
             for name, column in zip(Columns._fields, columns, strict=True):
-                if not {*map(type, column)} <= _TYPES[name]:
+                if not {*map(type, column)} <= {*_TYPES[name]}:
                     raise ValueError(f"the column {name} holds values of other types")
-                if name in sizes and not {len(value) for value in column if value is not None} <= {sizes[name]}:
+                if name in sizes and not {len(value) for value in column if value is not None} <= {
+                    sizes[name]
+                }:
                     raise ValueError(f"the column {name} holds values of other sizes")
         return Columns(*columns)
 
@@ -247,7 +249,7 @@ class Store:
         rows = self._read("SELECT text FROM pages WHERE id = ?", (page,))
         if not rows or rows[0][0] is None:
             return None
-        with self._translated():
+        with self.trusting():
             return zlib.decompress(rows[0][0]).decode("utf-8", "surrogatepass")
 
     def counts(self, of: Sequence[str]) -> dict[str, int]:
@@ -271,7 +273,7 @@ class Store:
         try:
             if self._waiting or self._seen:
                 self.flush()
-            with self._translated():
+            with self.trusting():
                 if self._database.in_transaction:
                     self._database.execute("COMMIT")
                 if self._path is not None:
@@ -281,8 +283,12 @@ class Store:
 
     def _read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of *query*."""
-        with self._translated():
+        with self.trusting():
             return self._database.execute(query, values).fetchall()
+
+    def trusting(self) -> _Translated:
+        """Return a context in which what is stored is taken for sound: errors then say that the file is not."""
+        return _Translated(self._path)
 
     def _file(self, pages: list[StoredPage]) -> None:
         """Make keys and records of signatures."""
@@ -303,12 +309,9 @@ class Store:
             page.refers_url, page.reason, page.signature is not None and page.signature.wall, page.keys, page.record, packed,
         )  # fmt: skip
 
-    def _translated(self) -> _Translated:
-        return _Translated(self._path)
-
 
 class _Translated:
-    """Turns errors of the database into one line."""
+    """Turns errors of the database, and of whoever reads damaged values, into one line."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -320,8 +323,8 @@ class _Translated:
         decoding = isinstance(error, sqlite3.OperationalError) and "decode" in str(error)
         if isinstance(error, ConfigurationError):
             return
-        if decoding or isinstance(error, (ValueError, TypeError, zlib.error)):
-            raise damaged(self._path, error) from error
+        if decoding or isinstance(error, (ValueError, TypeError, KeyError, AttributeError, zlib.error)):
+            raise self._damaged(error) from error
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             raise ConfigurationError(
                 f"{self._path} is in use: wait for the other audit, or name another directory."
@@ -331,12 +334,10 @@ class _Translated:
                 f"{self._path} cannot be written ({error}): look at the disk and its permissions."
             ) from error
         if isinstance(error, sqlite3.DatabaseError):
-            raise damaged(self._path, error) from error
+            raise self._damaged(error) from error
 
-
-def damaged(path: Path | None, error: object) -> ConfigurationError:
-    """Make the error for a file that holds what no audit has written."""
-    return ConfigurationError(f"{path} is damaged ({error}): delete it to start anew.")
+    def _damaged(self, error: BaseException | None) -> ConfigurationError:
+        return ConfigurationError(f"{self._path} is damaged ({error}): delete it to start anew.")
 
 
 def _text(text: str) -> str:

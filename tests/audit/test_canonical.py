@@ -60,7 +60,9 @@ def test_a_rule_goes_before_those_after_it(rule: str) -> None:
 
 @pytest.mark.parametrize("rules", [None, ("https",), ("longest", "alphabetical"), ()])
 def test_what_asks_not_to_be_indexed_comes_last(rules: tuple[str, ...] | None) -> None:
-    both = pages(("https://a.example/", None, 99, 1, 0, True), ("http://b.example/long", None, 9, 2, 1, False))
+    both = pages(
+        ("https://a.example/", None, 99, 1, 0, True), ("http://b.example/long", None, 9, 2, 1, False)
+    )
     assert canonical_ranks(both, rules, ("a.example",)).tolist() == [1, 0]
 
 

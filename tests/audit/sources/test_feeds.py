@@ -265,7 +265,7 @@ def test_lines_are_those_of_a_plain_split_but_for_blank_ones(
     kept, run = [], 0
     for pair in wanted:
         run = 0 if pair[1].strip() else run + 1
-        if run <= blank and pair[1].endswith(b"\n") or not run:
+        if not run or (run <= blank and pair[1].endswith(b"\n")):
             kept.append(pair)
     if len(chunks) == 1:
         assert found == kept

@@ -207,7 +207,10 @@ def test_blank_lines_by_the_million_are_passed_over(name: str, line: bytes, tmp_
 
 def test_line_numbers_go_on_behind_blank_lines(tmp_path: Path) -> None:
     (tmp_path / "feed.jl").write_bytes(b"\r\n" * 300_000 + ITEM + b"\n \n" + ITEM)
-    assert [str(each.origin)[-11:] for each in open_sources([tmp_path / "feed.jl"])] == ["line 300001", "line 300003"]
+    assert [str(each.origin)[-11:] for each in open_sources([tmp_path / "feed.jl"])] == [
+        "line 300001",
+        "line 300003",
+    ]
     cells = '"one\n\n\ntwo\n"'
     (tmp_path / "a.csv").write_text(f"url,text\n\n{cells.join(['u,', ''])}\n")
     (page,) = open_sources([tmp_path / "a.csv"])
