@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from scrapy_neardup import Detector
+from scrapy_neardup.audit.explaining import differences
 from scrapy_neardup.cli import main
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -325,3 +327,12 @@ def test_a_seed_gives_the_same_results_again(feed: Path, tmp_path: Path) -> None
         )
     assert results[0] == results[1]
     assert json.loads(results[0][1])["settings"]["seed"] == 9
+
+
+def test_differences_of_long_texts_take_no_minutes() -> None:
+    dice = random.Random(1)
+    words = text("vocabulary", 150).split()
+    one, other = (" ".join(dice.choices(words, k=200_000)) for _ in range(2))
+    started = time.process_time()
+    assert any(differences(one, other))
+    assert time.process_time() - started < 20  # takes 2; of all words, minutes

@@ -72,7 +72,7 @@ def evaluate(
 ) -> None:
     """Judge labelled pairs of documents as a crawl would, and score the result.
 
-    DOCS has a JSON object a line (plain or gzip): "id" and "text" or "html", and if you have it "url" or "host";
+    DOCS has a JSON object a line (plain or packed): "id" and "text" or "html", and if you have it "url" or "host";
     HTML goes through the extractor of the settings. PAIRS is a table with a header line, separated by tabs: id1,
     id2, label and, if you like, kind. Labels: 3 the same text, 2 a near-duplicate, 0 different; 1 (partly shared)
     and empty (unsure) are shown, not scored. Each pair is judged with only its second document stored.
