@@ -71,8 +71,8 @@ def canonical_ranks(
     Pages that ask not to be indexed come last, whatever the rules: their copies are all that can be found.
     *rules* are names of `RULES`, the most important first; None means all, in that order, and those left out do not
     count. ``hosts``: one of the preferred *hosts*, or below it, the first named first. ``site``, which decides
-    between the sites of a story, so that what a copier can choose, such as a longer text, does not: last those of
-    which a page names one of another site as its canonical URL; then the one of which a page was fetched first,
+    between the sites of a story, so that what a copier can choose, such as a longer text, does not: last pages of
+    no known site, and before them those of which a page names one of another site as its canonical URL; then the one of which a page was fetched first,
     unknown times last; then the one with the shortest URL. ``https``. ``declared``: names
     itself as the canonical URL, or is named and names no other; then those that nothing is said of; last, those
     that name another. ``longest`` main text. ``earliest`` fetch; unknown ones last. ``shortest`` URL, in characters
@@ -118,12 +118,12 @@ def _site(pages: Pages, _: Sequence[str]) -> Columns:
     places = np.empty(len(first), np.int64)
     places[first] = np.arange(len(first))
     stories, groups = np.unique(np.asarray(pages.stories, np.int64) << 32 | sites, return_inverse=True)
-    columns = []
+    columns: list[NDArray[Any]] = [sites == UNKNOWN]
     for column in (-((named != UNKNOWN) & (named != sites)).astype(np.int64), *_earliest(pages, ()), places):
         least = np.full(len(stories), np.inf)
         np.minimum.at(least, groups, column)
         columns.append(least[groups])
-    columns[0] = -columns[0]
+    columns[1] = -columns[1]
     return columns
 
 
