@@ -344,6 +344,24 @@ def test_prune_everything(index: Path) -> None:
 # forget
 
 
+def test_forget_from_a_pipe_is_refused(index: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        result = run("index", "forget", index, "--from", path)
+        assert result.exit_code == 2
+        assert "is a pipe or a device: save what it brings to a file first" in result.output
+
+
+def test_a_folder_with_the_file_names_of_an_index_is_none(tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text('{"pages": 3}')
+    for command in ("info", "check", "compact"):
+        result = run("index", command, tmp_path)
+        assert result.exit_code == 2
+        assert f"There is no index in {tmp_path}" in " ".join(result.output.split())
+        assert "delete" not in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
+
+
 def test_forget(index: Path, tmp_path: Path) -> None:
     listed = tmp_path / "urls"
     listed.write_text(f"{url(3)}\n\n{url(4)}#part\nhttps://nobody.example/\n")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from scrapy_neardup import Detector
+from scrapy_neardup.audit.explaining import differences
 from scrapy_neardup.cli import main
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -92,7 +95,7 @@ def test_rethreshold(feed: Path, tmp_path: Path) -> None:
     words = text(0).split()
     with feed.open("a") as file:
         row = {
-            "url": "https://host2.example/",
+            "url": "https://host2.example/edited",
             "text": " ".join([*words[:100], "another", *words[102:]]),
         }
         file.write(json.dumps(row) + "\n")
@@ -275,3 +278,80 @@ def test_a_narrow_terminal_shows_all_totals(
     output = run("audit", feed, "--out", tmp_path / "out").stdout
     for name in ("too short", "clusters", "problems"):
         assert any(line.startswith(f"│ {name} ") for line in output.splitlines())
+
+
+def test_compare_of_what_is_no_document_is_one_line(tmp_path: Path) -> None:
+    (text_file,) = documents(tmp_path, text("page"))
+    large = tmp_path / "large.html"
+    with large.open("wb") as file:
+        file.write(b"<html><body>")
+        file.truncate((64 << 20) + 1)
+    os.mkfifo(tmp_path / "pipe")
+    for path, why in (
+        (large, "more than 67108864 bytes"),
+        (tmp_path / "pipe", "pipe"),
+        ("/dev/zero", "device"),
+    ):
+        result = run("compare", path, text_file)
+        assert result.exit_code == 2
+        assert why in result.stderr
+        assert "Traceback" not in result.output
+
+
+def test_a_damaged_store_is_one_line(feed: Path, tmp_path: Path) -> None:
+    assert run("audit", feed, "--out", tmp_path / "out", "--seed", 1).exit_code == 0
+    store = tmp_path / "out" / "signatures.sqlite"
+    content = store.read_bytes()
+    dice = random.Random(4)
+    ends = set()
+    for number in range(24):
+        damaged = bytearray(content)
+        # The tables' pages at the beginning have the most to break.
+        damaged[dice.randrange(len(content) if number % 2 else 8192)] ^= 1 << dice.randrange(8)
+        store.write_bytes(damaged)
+        result = run("rethreshold", tmp_path / "out")
+        ends.add(result.exit_code)
+        if result.exit_code:
+            assert result.stderr.count("\n") == 1
+            assert "delete it" in result.stderr or "again" in result.stderr, result.stderr
+    assert ends == {0, 2}
+
+
+def test_names_and_texts_in_no_encoding(tmp_path: Path) -> None:
+    rows = [
+        {"url": f"https://a.example/\ud800{n}", "text": text(n // 2) + " \udfff", "title": "\udc00"}
+        for n in range(6)
+    ]
+    path = tmp_path / "\udcfffeed.jl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "broken\n")
+    for command in (("audit", path, "--out", tmp_path / "out"), ("rethreshold", tmp_path / "out")):
+        result = run(*command, *(f"--format={name}" for name in ("csv", "parquet")))
+        assert result.exit_code == 3, result.output
+        for file in (tmp_path / "out").iterdir():
+            if file.suffix in (".jsonl", ".json", ".csv", ".txt", ".html"):
+                assert file.read_bytes().decode("utf-8")
+    facts = json.loads(run("rethreshold", tmp_path / "out", "--json").stdout)
+    assert (facts["pages"], facts["sources"][0]["pages"]) == (6, 6)
+    words = documents(tmp_path, text(0))[0].rename(tmp_path / "\udcff.txt")
+    assert run("compare", words, words).exit_code == 0
+    assert run("audit", tmp_path / "\udcffnone.jl", "--out", tmp_path / "out").exit_code == 2
+
+
+def test_a_seed_gives_the_same_results_again(feed: Path, tmp_path: Path) -> None:
+    results = []
+    for name in ("one", "two"):
+        assert run("audit", feed, "--out", tmp_path / name, "--seed", 9).exit_code == 0
+        results.append(
+            [(tmp_path / name / file).read_bytes() for file in ("pages.jsonl", "summary.json", "report.html")]
+        )
+    assert results[0] == results[1]
+    assert json.loads(results[0][1])["settings"]["seed"] == 9
+
+
+def test_differences_of_long_texts_take_no_minutes() -> None:
+    dice = random.Random(1)
+    words = text("vocabulary", 150).split()
+    one, other = (" ".join(dice.choices(words, k=200_000)) for _ in range(2))
+    started = time.process_time()
+    assert any(differences(one, other))
+    assert time.process_time() - started < 20  # takes 2; of all words, minutes

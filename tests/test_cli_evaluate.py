@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 import random
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from scrapy_neardup import Detector
+from scrapy_neardup.audit.corpus import read_texts
 from scrapy_neardup.cli import main
 
 if TYPE_CHECKING:
@@ -131,6 +135,71 @@ def test_worst_pairs_are_shown_with_what_differs(files: tuple[Path, Path]) -> No
     assert "label 2, missed: 0 | rewritten" in output
     assert "zzz" in output
     assert "copy" not in output.split("label 2, missed")[1]
+
+
+def test_worst_pairs_say_which_step_decided(tmp_path: Path) -> None:
+    numbers = [text(7).replace(".", f" {n} {n * 3} {n * 7} {n * 11} {n * 13}.") for n in (1001, 2003)]
+    wall = "Please log in to continue reading. Already a subscriber? Sign in to your account. " + text(5, 45)
+    texts = {
+        "zero": text(0), "copy": text(0), "short": "a few words", "wall": wall, "new": edited(0, 3),
+        "less": edited(0, 9), "one": numbers[0], "two": numbers[1], "other": text(9), "unlike": text(9),
+    }  # fmt: skip
+    wrong = {
+        ("zero", "copy", "0"): "equal texts",
+        ("zero", "short", "3"): "too short: 3 tokens",
+        ("wall", "wall", "3"): "a wall",
+        ("zero", "other", "3"): "no candidate: fingerprints ",
+        ("one", "two", "3"): "alike but for other numbers, as pages of a template: ",
+        ("zero", "new", "3"): "no",
+        ("zero", "less", "3"): "not alike enough: similarity 0.",
+    }
+    docs, pairs = tmp_path / "docs.jl", tmp_path / "pairs.tsv"
+    host = {"host": "a.example"}
+    docs.write_text("".join(json.dumps({"id": n, "text": t, **host}) + "\n" for n, t in texts.items()))
+    pairs.write_text("id1\tid2\tlabel\n" + "".join("\t".join(pair) + "\n" for pair in wrong))
+    for more in ((), ("--all-pairs",)):
+        found = facts(docs, pairs, "--worst", 99, *more)["worst"]
+        said = {(each["id1"], each["id2"], each["label"]): each["step"] for each in found}
+        assert said.keys() == wrong.keys()
+        for pair, step in said.items():
+            assert step.startswith(wrong[pair]), (pair, step)
+    assert "  too short: 3 tokens\n" in run(docs, pairs, "--worst", 99).stdout
+    assert len(facts(docs, pairs, "--worst", 2)["worst"]) == 2
+    assert "worst" not in facts(docs, pairs)
+    for option in (("--worst", 2), ("--all-pairs",)):
+        assert "leave out one of them" in run(docs, pairs, "--compare", *option, status=2).output
+
+
+def test_the_cache_is_filled_as_it_goes_and_stays_open_to_others(tmp_path: Path) -> None:
+    docs, cache = tmp_path / "docs.jl", tmp_path / "texts.sqlite"
+    docs.write_text("".join(json.dumps({"id": n, "html": html(text(n))}) + "\n" for n in range(40)))
+    counts: list[int] = []
+
+    def look() -> None:
+        with closing(sqlite3.connect(cache, timeout=0.1)) as other, other:
+            other.execute("INSERT OR REPLACE INTO texts VALUES ('other', '')")
+            counts.append(other.execute("SELECT count(*) FROM texts").fetchone()[0])
+
+    texts = read_texts(docs, None, extractor="plain", timeout=10, memory=1 << 30, cache=cache, advance=look)
+    assert len(texts) == 40
+    assert counts == [*range(2, 42)]
+
+
+def test_pipes_are_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for paths in ((tmp_path / "pipe", files[1]), (files[0], tmp_path / "pipe"), ("/dev/zero", files[1])):
+        assert "is a pipe or a device" in run(*paths, status=2).output
+
+
+def test_lone_surrogates(tmp_path: Path) -> None:
+    docs, pairs = tmp_path / "docs.jl", tmp_path / "pairs.tsv"
+    rows = [{"id": n, "text": text(0) + " \ud800", "url": "https://\udfff.example/\ud800"} for n in "ab"]
+    docs.write_text(
+        "".join(json.dumps(row) + "\n" for row in [*rows, {"id": "c", "html": html("\udc00 " + text(0))}])
+    )
+    pairs.write_text("id1\tid2\tlabel\na\tb\t0\na\tc\t3\n")
+    assert len(facts(docs, pairs, "--worst", 5)["worst"]) >= 1
+    assert "\ud800" not in run(docs, pairs, "--worst", 5).stdout
 
 
 def test_html_is_extracted_once_and_its_canonical_link_tells_the_site(tmp_path: Path, cache: Path) -> None:

@@ -16,7 +16,7 @@ from . import results
 from .clustering import cluster
 from .crawl import load_crawl
 from .reading import Input, fill, find_inputs, header_of
-from .refusals import differing, no_pages, require_same
+from .refusals import differing, kept_seed, no_pages, require_same
 from .settings import VERSION, Settings
 from .store import FILE, Store
 
@@ -100,8 +100,8 @@ def audit(
 
     In the directory *out* the results are written, in *formats* too, and what was read is kept: the next audit there
     signs only pages that are new. Without *overwrite* it has at least the same sources, and the same settings as far
-    as signatures depend on them, so that nothing that was kept is lost. *settings* are those of `Settings`. Scripts
-    call this under ``if __name__ == "__main__"``, as `multiprocessing` asks. Raises `ConfigurationError`,
+    as signatures depend on them, so that nothing that was kept is lost. *settings* are those of `Settings`; if no
+    seed is given, it is that of the audit before in *out*. Raises `ConfigurationError`,
     `SourceUnavailable` (also if there is no page), `IndexUnavailable`,
     `OSError`; but what is broken in a source ends up in `Audit.problems`.
     """
@@ -110,11 +110,14 @@ def audit(
     results.require(formats)
     inputs = find_inputs(paths, options)
     options = replace(options, index=header_of(inputs))
-    identity = options.identity()
     store = _open_store(out)
     try:
-        if not overwrite:
-            require_same(store, inputs, identity)
+        with store.trusting():
+            if settings.get("seed") is None:
+                options = replace(options, seed=kept_seed(store, options.seed))
+            identity = options.identity()
+            if not overwrite:
+                require_same(store, inputs, identity)
         started = store.begin(identity, options.header)
         store.set_meta("inputs", inputs)
         fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
@@ -144,21 +147,30 @@ def rethreshold(
     formats = formats or results.formats_in(Path(out))
     store = _open_store(out)
     try:
-        if not store.meta("complete"):
-            raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
-        if store.meta("identity")["version"] != VERSION:
-            raise ConfigurationError(f"The audit in {out} was written by another version: run it again.")
-        options = Settings.from_json(store.meta("settings"), **settings)
+        options, inputs = _kept(store, Path(out))
+        options = replace(options, **settings)
         reading = ("timeout", "memory", "size", "fields")
         if others := [name for name in differing(store, options.identity()) if name not in reading]:
             raise ConfigurationError(
                 f"The audit in {out} was made with other settings ({', '.join(others)}): run the audit again with these."
             )
-        inputs = [Input(*each) for each in store.meta("inputs")]
         return _judge(store, options, inputs, "resumed", out, formats, watch)
     except BaseException:
         store.close()
         raise
+
+
+def _kept(store: Store, out: Path) -> tuple[Settings, list[Input]]:
+    """Return the settings and the sources of an audit that is complete. Raises `ConfigurationError`."""
+    with store.trusting():
+        version, complete = store.meta("identity")["version"], store.meta("complete")
+        if version == VERSION and complete:
+            return Settings.from_json(store.meta("settings")), [Input(*each) for each in store.meta("inputs")]
+    if not complete:
+        raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
+    raise ConfigurationError(
+        f"The audit in {out} was written by another version: run it again, with --overwrite."
+    )
 
 
 def _open_store(out: str | os.PathLike[str] | None) -> Store:

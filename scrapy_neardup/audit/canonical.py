@@ -6,13 +6,14 @@ and the result does not depend on the order in which pages were read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.sites import UNKNOWN, site_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,9 +37,14 @@ class Pages:
     times: NDArray[np.integer] | NDArray[np.floating]
     #: Tells texts apart that have all else in common, their URL too; uint64[n].
     digests: NDArray[np.uint64]
+    #: Whether it asks search engines not to index it; bool[n].
+    noindex: NDArray[np.bool_]
+    #: Pages that may be of one cluster have a number in common, and so have pages of one site; int[n] each.
+    stories: NDArray[np.integer]
+    sites: NDArray[np.integer]
 
     def __post_init__(self) -> None:
-        columns = (self.urls, self.declared, self.lengths, self.times, self.digests)
+        columns = [getattr(self, field.name) for field in fields(self)]
         if len({len(column) for column in columns}) > 1:
             raise ValueError(f"Columns of pages have different lengths: {[len(c) for c in columns]}.")
 
@@ -62,15 +68,19 @@ def canonical_ranks(
 ) -> NDArray[np.int64]:
     """Return the rank of each page, 0 for the one to keep before all others; int64[n], all different.
 
+    Pages that ask not to be indexed come last, whatever the rules: their copies are all that can be found.
     *rules* are names of `RULES`, the most important first; None means all, in that order, and those left out do not
-    count. ``hosts``: one of the preferred *hosts*, or below it, the first named first. ``https``. ``declared``: names
+    count. ``hosts``: one of the preferred *hosts*, or below it, the first named first. ``site``, which decides
+    between the sites of a story, so that what a copier can choose, such as a longer text, does not: last pages of
+    no known site, and before them those of which a page names one of another site as its canonical URL; then the one of which a page was fetched first,
+    unknown times last; then the one with the shortest URL. ``https``. ``declared``: names
     itself as the canonical URL, or is named and names no other; then those that nothing is said of; last, those
     that name another. ``longest`` main text. ``earliest`` fetch; unknown ones last. ``shortest`` URL, in characters
     once percent-decoded. ``alphabetical``, by the decoded URL. Pages that they leave equal go by URL, time, length
     and digest, so the order is the same however the pages are numbered; only if all of these agree, by number.
     Raises `ConfigurationError` for unknown and repeated rules.
     """
-    columns: list[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]] = []
+    columns: list[NDArray[Any]] = [pages.noindex]
     rules = RULES if rules is None else check_rules(rules)
     for rule in rules:
         columns += _COLUMNS[rule](pages, hosts)
@@ -98,6 +108,23 @@ def _hosts(pages: Pages, hosts: Sequence[str]) -> Columns:
             known[host] = min((preferred[name] for name in above if name in preferred), default=len(hosts))
         places[number] = known[host]
     return [places]
+
+
+def _site(pages: Pages, _: Sequence[str]) -> Columns:
+    """By what is known of all pages of a story on a site."""
+    named = np.array([site_key(url) if url else UNKNOWN for url in pages.declared], np.int64)
+    sites = np.asarray(pages.sites, np.int64)
+    first = np.lexsort([*_alphabetical(pages, ())[::-1], *_shortest(pages, ())])
+    places = np.empty(len(first), np.int64)
+    places[first] = np.arange(len(first))
+    stories, groups = np.unique(np.asarray(pages.stories, np.int64) << 32 | sites, return_inverse=True)
+    columns: list[NDArray[Any]] = [sites == UNKNOWN]
+    for column in (-((named != UNKNOWN) & (named != sites)).astype(np.int64), *_earliest(pages, ()), places):
+        least = np.full(len(stories), np.inf)
+        np.minimum.at(least, groups, column)
+        columns.append(least[groups])
+    columns[1] = -columns[1]
+    return columns
 
 
 def _https(pages: Pages, _: Sequence[str]) -> Columns:
@@ -149,6 +176,7 @@ def _split(url: str) -> tuple[str, str]:
 
 _COLUMNS: dict[str, Callable[[Pages, Sequence[str]], Columns]] = {
     "hosts": _hosts,
+    "site": _site,
     "https": _https,
     "declared": _declared,
     "longest": _longest,

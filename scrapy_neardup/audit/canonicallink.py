@@ -19,12 +19,22 @@ def canonical_url(page: str, base: str = "") -> str | None:
 
     *base* is the URL that the page was found at.
     """
+    tree = parse_head(page)
+    return None if tree is None else declared_url(tree, base)
+
+
+def parse_head(page: str) -> html.HtmlElement | None:
+    """Parse the head of a page; None for an empty page, or one that declares an encoding."""
     start = page[:_HEAD]
     end = start.lower().find("</head")
     try:
-        tree = html.fromstring(start[: end if end >= 0 else None])
-    except (etree.ParserError, ValueError):  # an empty page, or one that declares an encoding
+        return html.fromstring(start[: end if end >= 0 else None])
+    except (etree.ParserError, ValueError):
         return None
+
+
+def declared_url(tree: html.HtmlElement, base: str) -> str | None:
+    """Return what `canonical_url` does of a page that is parsed."""
     for path in _PATHS:
         for value in tree.xpath(path):
             try:

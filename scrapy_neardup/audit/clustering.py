@@ -12,7 +12,7 @@ from scrapy_neardup.sites import UNKNOWN
 from scrapy_neardup.spread import LONGEST, SITES
 
 from .canonical import Pages, canonical_ranks
-from .clusters import leader_clusters
+from .clusters import components, leader_clusters
 from .evaluation import Judge
 from .pairs import Groups, compare_all
 from .report import PAIR_KINDS
@@ -96,19 +96,20 @@ def cluster(crawl: Crawl, settings: Settings, advance: Callable[[int], None]) ->
     judge = replace(judge, template=_of_templates(len(crawl), compared))
     compared = compared._replace(judgement=judge.judge(compared.a, compared.b))
     near = compared.judgement.near
-    ranks = canonical_ranks(
-        Pages(crawl.urls, crawl.declared, crawl.tokens, crawl.fetched, crawl.documents.keys[DIGEST]),
-        settings.rules,
-        settings.hosts,
-    )
     edges = np.stack((compared.a[near], compared.b[near]), axis=1)
-    leaders = leader_clusters(ranks, edges, lambda a, b: judge.judge(a, b).near)
+    pages = Pages(
+        crawl.urls, crawl.declared, crawl.tokens, crawl.fetched, crawl.documents.keys[DIGEST], crawl.noindex,
+        stories=components(len(crawl), edges), sites=crawl.documents.records["site"],
+    )  # fmt: skip
+    ranks = canonical_ranks(pages, settings.rules, settings.hosts)
+    # As if the leader were stored and the page came next.
+    leaders = leader_clusters(ranks, edges, lambda leaders, pages: judge.judge(pages, leaders).near)
     spread = _spread(crawl, leaders)
     own = np.arange(len(crawl))
     leaders = np.where(spread, own, leaders)
-    pages = _pages(crawl, judge, compared, leaders, ranks, spread)
-    clusters = _number(pages)
-    return Clustered(pages, clusters, _pairs(compared))
+    table = _pages(crawl, judge, compared, leaders, ranks, spread)
+    clusters = _number(table)
+    return Clustered(table, clusters, _pairs(compared))
 
 
 def _of_templates(count: int, compared: Compared) -> NDArray[np.bool_]:
@@ -144,7 +145,7 @@ def _pages(
     pages["verdict"][~crawl.long] = "too_short"
     pages["verdict"][(crawl.wall & crawl.long) | spread] = "wall"
     members = np.flatnonzero(leaders != np.arange(len(crawl)))
-    found = judge.judge(leaders[members], members)
+    found = judge.judge(members, leaders[members])
     pages["distance"][members], pages["similarity"][members] = found.distance, found.similarity
     filed = np.array([filed_url(url) for url in crawl.urls], "O")
     again = filed[members] == filed[leaders[members]]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
+import lzma
 import sqlite3
 import zlib
 from collections import deque
@@ -16,18 +16,19 @@ from scrapy_neardup.extraction import Page, Workers, load_extractor
 from scrapy_neardup.processors import processors
 
 from .canonicallink import canonical_url
+from .sources.limits import Unreadable
+from .sources.streams import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from concurrent.futures import Future
-    from io import BufferedReader
     from pathlib import Path
 
     from scrapy_neardup.extraction import Extraction
     from scrapy_neardup.fingerprint import Signature
 
-#: Characters of the longest line of a file: longer ones are no page.
-_LONGEST = 1 << 27
+#: Seconds to wait for another evaluation that writes to the cache.
+_PATIENCE = 10.0
 
 
 class Text(NamedTuple):
@@ -66,7 +67,7 @@ def read_texts(
     cache: Path | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, Text]:
-    """Read JSON lines (plain or gzip) with ``id`` and ``text`` or ``html``, and if they have it ``url`` or ``host``.
+    """Read JSON lines (plain, gzip, xz or bzip2) with ``id`` and ``text`` or ``html``, and if they have it ``url`` or ``host``.
 
     Only the documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, a page in
     *timeout* seconds and *memory* bytes; a page without main text has the text "". Where a page has no URL its
@@ -113,23 +114,16 @@ def read_texts(
 
 
 def _read(path: Path) -> Iterator[_Source]:
-    with path.open("rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        number = 0
-        with gzip.open(raw) if packed else raw as file:
-            while line := _next_line(file, f"{path}, line {number + 1}"):
-                number += 1
-                if line.strip():
-                    yield _document(line, f"{path}, line {number}")
-
-
-def _next_line(file: gzip.GzipFile | BufferedReader, where: str) -> bytes:
+    stream, number = Stream(path), 0
     try:
-        return file.readline(_LONGEST)
-    except (EOFError, OSError, zlib.error) as error:
+        for number, line in stream.lines():
+            if line is None:
+                raise Unreadable("the next line is too long")
+            yield _document(line, f"{path}, line {number}")
+            stream.rewarded()
+    except (EOFError, OSError, lzma.LZMAError, zlib.error, Unreadable) as error:
         raise ConfigurationError(
-            f"{where}: the file cannot be read on ({error}): get a whole copy."
+            f"{path}, after line {number}: the file cannot be read on ({error}): get a whole copy."
         ) from None
 
 
@@ -154,33 +148,47 @@ def _url(fields: dict[str, Any]) -> str:
 
 
 class _Cache:
-    """Texts of pages by a hash of the page and of what extracted it."""
+    """Texts of pages by a hash of the page and of what extracted it. While others keep it locked, nothing is known."""
 
     def __init__(self, path: Path | None, extractor: str) -> None:
         self._extractor = extractor
+        self._path = path
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
+        # Each text is committed by itself: nothing is lost with the process, and nobody has to wait for long.
         try:
-            self._database = sqlite3.connect(path if path is not None else ":memory:")
-            self._database.execute(
-                "CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, text TEXT) WITHOUT ROWID"
-            )
-        except sqlite3.DatabaseError as error:
-            raise ConfigurationError(f"The cache {path} cannot be used ({error}): delete it.") from error
+            self._database = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=_PATIENCE)
+        except sqlite3.OperationalError as error:
+            raise ConfigurationError(f"The cache {path} cannot be opened ({error}): name another.") from error
+        self._run("PRAGMA synchronous=OFF")
+        self._run("CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, text TEXT) WITHOUT ROWID")
 
     def get(self, html: str) -> tuple[bytes, str | None]:
         """Return the key of a page, and its text if that is known."""
         data = f"{self._extractor}\n{html}".encode("utf-8", "replace")
         key = hashlib.blake2b(data, digest_size=16).digest()
-        row = self._database.execute("SELECT text FROM texts WHERE key = ?", (key,)).fetchone()
-        return key, str(row[0]) if row else None
+        rows = self._run("SELECT text FROM texts WHERE key = ?", key)
+        return key, str(rows[0][0]) if rows else None
 
     def put(self, key: bytes, text: str) -> None:
         """Remember a text."""
         text = text.encode("utf-8", "replace").decode()
-        self._database.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (key, text))
+        self._run("INSERT OR REPLACE INTO texts VALUES (?, ?)", key, text)
 
     def close(self) -> None:
-        """Write."""
-        self._database.commit()
+        """Close."""
         self._database.close()
+
+    def _run(self, command: str, *values: bytes | str) -> list[Any]:
+        """Return the rows that *command* finds, none if that cannot be done now."""
+        try:
+            return self._database.execute(command, values).fetchall()
+        except (
+            sqlite3.OperationalError
+        ):  # locked, on a full disk, or read-only: pages are extracted once more
+            self._database.execute("PRAGMA busy_timeout = 0")  # waiting again would not help
+            return []
+        except sqlite3.DatabaseError as error:
+            raise ConfigurationError(
+                f"The cache {self._path} cannot be used ({error}): delete it."
+            ) from error

@@ -30,6 +30,8 @@ class Crawl:
     titles: list[str]
     #: The canonical URL that a page names, or "".
     declared: list[str]
+    #: Whether a page asks search engines not to index it: bool[n].
+    noindex: NDArray[np.bool_]
     #: In seconds since 1970, NaN if not known: float64[n].
     fetched: NDArray[np.float64]
     #: As they are filed; all zero for a page without main text.
@@ -52,7 +54,7 @@ class Crawl:
 
 def load_crawl(store: Store, settings: Settings) -> Crawl:
     """Read what is stored; a revisit becomes a copy of the page that it refers to, under its own URL."""
-    columns = store.load()
+    columns = store.load(settings.header)
     targets = _resolve(columns)
     rows = [row for row, target in enumerate(targets) if target is not None and _is_page(columns, target)]
     sources = [target for target in targets if target is not None and _is_page(columns, target)]
@@ -70,8 +72,10 @@ def load_crawl(store: Store, settings: Settings) -> Crawl:
     times = np.array([np.nan if time is None else time for time in fetched], np.float64)
     titles = [columns.title[source] for source in sources]
     declared = [columns.declared[source] for source in sources]
+    noindex = np.array([columns.noindex[source] for source in sources], bool)
     order = np.lexsort(
         (
+            noindex,
             _places(declared),
             _places(titles),
             times,
@@ -88,6 +92,7 @@ def load_crawl(store: Store, settings: Settings) -> Crawl:
         urls=documents.urls,
         titles=[titles[row] for row in ordered],
         declared=[declared[row] for row in ordered],
+        noindex=noindex[order],
         fetched=times[order],
         documents=documents,
         wall=np.array([columns.wall[sources[row]] for row in ordered], bool),

@@ -13,9 +13,8 @@ from scrapy_neardup.extraction.guards import is_binary, is_noise
 
 from .corpus import TextOnly
 from .head import read_head
-from .sources import Options, Page, Problem, find_sources, read_source
+from .sources import Options, Page, Problem, Source, find_sources, read_source
 from .sources.contents import looks_like_html
-from .sources.html import read_html
 from .sources.kinds import kind_of_file
 
 if TYPE_CHECKING:
@@ -63,11 +62,12 @@ def _read(path: Path, settings: Settings) -> Iterator[Document | Page]:
     with path.open("rb") as file:
         start = file.read(4096)
     options = Options(settings.text_field, settings.url_field)
-    if path.suffix.lower() in _TEXT or (kind_of_file(path) is None and not looks_like_html(start)):
+    kind = kind_of_file(path) or ("html" if looks_like_html(start) else None)
+    if path.suffix.lower() in _TEXT or kind is None:
         yield _text(path, settings.max_body_size)
         return
-    records = read_html(path, str(path), options) if kind_of_file(path) in (None, "html") else None
-    for record in records if records is not None else read_source(find_sources([path])[0], options):
+    source = Source(path, kind) if kind == "html" else find_sources([path])[0]
+    for record in read_source(source, options):
         if isinstance(record, Page) and record.text is not None:
             yield Document(str(record.origin), record.url, record.text)
         elif isinstance(record, Page) and record.body is not None:
@@ -92,7 +92,7 @@ def _extracted(page: Page, workers: extraction.Workers) -> Document:
     done = workers.submit(extraction.Page(page.body, page.url, page.content_type)).result()
     url = page.url
     if not url.startswith(("http://", "https://")):
-        url = read_head(page.body, page.content_type, url)[0] or url
+        url = read_head(page.body, page.content_type, url).declared or url
     if done.reason is not None:
         return Document(str(page.origin), url, None, f"no main text: {done.reason}")
     return Document(str(page.origin), url, done.text or "")

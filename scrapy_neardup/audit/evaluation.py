@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -115,9 +116,10 @@ def judge_texts(
     scheme = rules.scheme
     header = Header(families(scheme), record(scheme), {**scheme.parameters}, seed)
     signatures = []
-    for signature in sign((each.text for each in texts), Fingerprinter(features, seed, scheme)):
-        signatures.append(signature)
-        advance()
+    with closing(sign((each.text for each in texts), Fingerprinter(features, seed, scheme))) as signed:
+        for signature in signed:
+            signatures.append(signature)
+            advance()
     fit = np.array([each.tokens >= min_tokens and not each.wall for each in signatures], bool)
     return Judge(entries(signatures, [each.url for each in texts], header), fit, rules)
 

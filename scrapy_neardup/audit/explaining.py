@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _WORD = re.compile(r"\w+")
-_THOROUGH = 20_000  # words
+#: Words of both texts up to which frequent ones are matched, too, and words of each that are compared at all: the time
+#: grows with the square.
+_THOROUGH, _LONGEST = 4_000, 20_000
 
 
 class Explanation(NamedTuple):
@@ -114,10 +117,12 @@ def _evidence(facts: Explanation, records: Any, settings: Settings) -> Iterator[
 
 
 def differences(one: str, other: str) -> Iterator[str]:
-    """Yield what is in *one* alone (- …) and in *other* alone (+ …) in their order, by words, whatever their case."""
-    a, b = ([*_WORD.finditer(text)] for text in (one, other))
+    """Yield what is in *one* alone (- …) and in *other* alone (+ …) in their order, by words, whatever their case.
+
+    Of long texts the beginning is compared.
+    """
+    a, b = ([*islice(_WORD.finditer(text), _LONGEST)] for text in (one, other))
     words, others = ([match[0].casefold() for match in matches] for matches in (a, b))
-    # Long texts are compared less thoroughly: the time grows with the square.
     matcher = difflib.SequenceMatcher(None, words, others, autojunk=len(a) + len(b) > _THOROUGH)
     for kind, start, stop, other_start, other_stop in matcher.get_opcodes():
         if kind != "equal":

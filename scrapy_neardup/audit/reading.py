@@ -14,12 +14,13 @@ from scrapy_neardup import extraction
 from .head import first_words, read_head
 from .signing import sign
 from .sources import Options, Page, Problem, find_sources, open_sources, read_source
-from .sources.index import all_documents, is_index, reading_index
+from .sources.index import all_documents, reading_index
+from .sources.layout import is_index
 from .sources.values import Origin
 from .store import StoredPage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from concurrent.futures import Future
 
     from scrapy_neardup.index import Header
@@ -68,9 +69,9 @@ def fill(
 ) -> None:
     """Store all pages of *inputs* that are not stored yet; *advance* is told how many have been met and where."""
     reader = _Reader(store, settings, advance)
-    with closing(reader):
-        for pages in reader.signed(inputs):
-            store.add(pages)
+    with closing(reader), closing(reader.signed(inputs)) as pages:
+        for page in pages:
+            store.add(page)
     store.finish()
 
 
@@ -92,17 +93,18 @@ class _Reader:
         if self._workers is not None:
             self._workers.close()
 
-    def signed(self, inputs: Sequence[Input]) -> Iterator[StoredPage]:
+    def signed(self, inputs: Sequence[Input]) -> Generator[StoredPage, None, None]:
         """Yield every new page once its signature is known."""
         signatures = sign(
             self._sort_out(inputs), self._settings.fingerprinter, processes=self._settings.processes
         )
-        for signature in signatures:
-            page = self._texts.popleft()
-            page.signature = signature
-            yield page
-            while self._extracting and self._extracting[0][2].done():
-                yield self._extracted()
+        with closing(signatures):
+            for signature in signatures:
+                page = self._texts.popleft()
+                page.signature = signature
+                yield page
+                while self._extracting and self._extracting[0][2].done():
+                    yield self._extracted()
         while self._extracting:
             yield self._extracted()
         for (root, reason), count in sorted(self._skipped.items()):
@@ -173,7 +175,8 @@ class _Reader:
                 keep_text=True,
             )
         job = self._workers.submit(extraction.Page(record.body, record.url, record.content_type))
-        page.declared, page.title = read_head(record.body, record.content_type, record.url)
+        head = read_head(record.body, record.content_type, record.url)
+        page.declared, page.title, page.noindex = head.declared, head.title, head.noindex or record.noindex
         self._extracting.append((page, record, job))
         if len(self._extracting) > _WAITING * settings.processes:
             self._store.add(self._extracted())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.errors import ConfigurationError
 
+from .settings import VERSION
 from .sources import SourceUnavailable
 
 if TYPE_CHECKING:
@@ -33,6 +34,12 @@ def require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any]
         raise ConfigurationError(
             f"{store.directory} has the results of other sources ({_listed(gone)}): {remedy}"
         )
+
+
+def kept_seed(store: Store, drawn: int | None) -> int | None:
+    """Return the seed of the audit that is stored, or *drawn* if there is none, or none of this version."""
+    stored = store.meta("identity") or {}
+    return stored.get("seed", drawn) if stored.get("version") == VERSION else drawn
 
 
 def differing(store: Store, identity: dict[str, Any]) -> list[str]:

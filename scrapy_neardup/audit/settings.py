@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.settings import Config
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
-VERSION = 1
+VERSION = 2
 
 
 #: Fields that have another name among the settings of a crawl.
@@ -36,7 +37,9 @@ class Settings:
 
     *similarity* is asked of near-duplicates beside what the rules ask, 0 for nothing. *rules* and *hosts* choose
     canonical pages, see `canonical.canonical_ranks`. *text_field*, *url_field* and *trust_pickle* say how sources
-    are read. *workers* is 0 for one a core. An *index* among the sources decides *scheme*, *features* and *seed*.
+    are read. *workers* is 0 for one a core. The hashes depend on *seed* (0 to 2³² - 1; None: drawn by chance), so that
+    nobody can craft a page that looks like another's. An *index* among the sources decides *scheme*, *features* and
+    *seed*.
     """
 
     scheme: str = SCHEME
@@ -52,7 +55,7 @@ class Settings:
     max_body_size: int = 5 << 20
     min_tokens: int = MIN_TOKENS
     workers: int = 0
-    seed: int = 0
+    seed: int | None = None
     rules: tuple[str, ...] | None = None
     hosts: tuple[str, ...] = ()
     text_field: str | None = None
@@ -67,6 +70,8 @@ class Settings:
             )
         if self.rules is not None:
             check_rules(self.rules)
+        if self.seed is None:
+            object.__setattr__(self, "seed", secrets.randbelow(1 << 32))
         _ = self.loaded_scheme
 
     @cached_property
@@ -83,6 +88,7 @@ class Settings:
             return self.index
         scheme = self.loaded_scheme
         parameters = {**scheme.parameters, "features": asdict(self.features)}
+        assert self.seed is not None  # it has been drawn
         return Header(families(scheme), record(scheme), parameters, self.seed)
 
     @property
@@ -115,8 +121,8 @@ class Settings:
         return values | {"features": asdict(self.features), "index": index}
 
     @classmethod
-    def from_json(cls, values: dict[str, Any], **others: Any) -> Settings:
-        """Return the settings that `to_json` wrote, with *others* in their place."""
+    def from_json(cls, values: dict[str, Any]) -> Settings:
+        """Return the settings that `to_json` wrote."""
         index = values["index"]
         restored = {
             "features": Features(**values["features"]),
@@ -124,7 +130,7 @@ class Settings:
             "rules": None if values["rules"] is None else tuple(values["rules"]),
             "hosts": tuple(values["hosts"]),
         }
-        return cls(**{**values, **restored, **others})
+        return cls(**{**values, **restored})
 
     def identity(self) -> dict[str, Any]:
         """Return all that signatures depend on: stored ones of another identity are of no use."""

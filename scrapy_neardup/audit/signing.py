@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
-from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.processors import processors
 
+from .signer import Signers
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
     from concurrent.futures import Future
 
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
 
-#: Texts that a process gets at a time, and with fewer than this altogether starting processes takes longer.
-CHUNK = 64
+#: Texts, and about how many characters, that a process gets at a time; with fewer texts than this altogether starting
+#: processes takes longer.
+CHUNK, CHARACTERS = 64, 1 << 20
 ALONE = 512
 
-_fingerprinter: Fingerprinter
 
-
-def sign(texts: Iterable[str], fingerprinter: Fingerprinter, *, processes: int = 0) -> Iterator[Signature]:
+def sign(
+    texts: Iterable[str], fingerprinter: Fingerprinter, *, processes: int = 0
+) -> Generator[Signature, None, None]:
     """Yield the signature of each of *texts*, in their order, holding few of them at a time.
 
-    *processes* is 0 for one a core.
+    *processes* is 0 for one a core. Closing the generator ends them. Raises `SignerDied` if one of them ends itself.
     """
     rest = iter(texts)
     first = list(islice(rest, ALONE))
@@ -34,32 +36,29 @@ def sign(texts: Iterable[str], fingerprinter: Fingerprinter, *, processes: int =
     if len(first) < ALONE or count == 1:
         yield from fingerprinter.signatures(chain(first, rest))
         return
-    with ProcessPoolExecutor(count, get_context("spawn"), _start, (fingerprinter,)) as pool:
-        chunks = iter(lambda: list(islice(rest, CHUNK)), [])
-        yield from _in_order(lambda part: pool.submit(_sign, part), _parts(first), chunks, limit=4 * count)
-
-
-def _parts(texts: list[str]) -> Iterator[list[str]]:
-    return (texts[start : start + CHUNK] for start in range(0, len(texts), CHUNK))
-
-
-def _in_order(
-    submit: Callable[[list[str]], Future[list[Signature]]], *sources: Iterable[list[str]], limit: int
-) -> Iterator[Signature]:
     waiting: deque[Future[list[Signature]]] = deque()
-    for source in sources:
-        for part in source:
-            waiting.append(submit(part))
-            if len(waiting) >= limit:
+    threads = ThreadPoolExecutor(count, "neardup-sign")
+    signers = Signers(fingerprinter)
+    try:
+        for part in _parts(chain(first, rest)):
+            waiting.append(threads.submit(signers.sign, part))
+            if len(waiting) >= 4 * count:
                 yield from waiting.popleft().result()
-    while waiting:
-        yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+    finally:
+        signers.close()
+        threads.shutdown(cancel_futures=True)
 
 
-def _start(fingerprinter: Fingerprinter) -> None:
-    global _fingerprinter
-    _fingerprinter = fingerprinter
-
-
-def _sign(texts: list[str]) -> list[Signature]:
-    return list(_fingerprinter.signatures(texts))
+def _parts(texts: Iterable[str]) -> Iterator[list[str]]:
+    part: list[str] = []
+    size = 0
+    for text in texts:
+        part.append(text)
+        size += len(text)
+        if len(part) == CHUNK or size >= CHARACTERS:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part

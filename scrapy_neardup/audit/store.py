@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 FILE = "signatures.sqlite"
 #: Pages and seconds between two commits: as much is lost if the audit is killed.
 BATCH, PAUSE = 1000, 1.0
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+_PAGES = """
 CREATE TABLE IF NOT EXISTS pages (
   id INTEGER PRIMARY KEY, run INTEGER, root TEXT, source TEXT, place TEXT, stamp TEXT, url TEXT, fetched REAL,
-  declared TEXT, title TEXT, body_digest TEXT, refers_digest TEXT, refers_url TEXT, reason TEXT, wall INTEGER,
-  keys BLOB, record BLOB, text BLOB, UNIQUE (source, place));
+  declared TEXT, title TEXT, noindex INTEGER, body_digest TEXT, refers_digest TEXT, refers_url TEXT, reason TEXT,
+  wall INTEGER, keys BLOB, record BLOB, text BLOB, UNIQUE (source, place));
+"""
+_SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+{_PAGES}
 CREATE TABLE IF NOT EXISTS problems (root TEXT, source TEXT, place TEXT, reason TEXT);
 CREATE TABLE IF NOT EXISTS skipped (root TEXT, reason TEXT, count INTEGER, PRIMARY KEY (root, reason)) WITHOUT ROWID;
 """
@@ -48,6 +51,8 @@ class StoredPage:
     fetched: float | None
     declared: str = ""
     title: str = ""
+    #: Whether it asks search engines not to index it.
+    noindex: bool = False
     body_digest: str | None = None
     refers_digest: str | None = None
     refers_url: str | None = None
@@ -68,6 +73,7 @@ class Columns(NamedTuple):
     fetched: list[float | None]
     declared: list[str]
     title: list[str]
+    noindex: list[int]
     body_digest: list[str | None]
     refers_digest: list[str | None]
     refers_url: list[str | None]
@@ -75,6 +81,15 @@ class Columns(NamedTuple):
     wall: list[int]
     keys: list[bytes | None]
     record: list[bytes | None]
+
+
+_NONE = type(None)
+#: What a file that is not damaged has in its columns.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "id": (int,), "url": (str,), "fetched": (float, _NONE), "declared": (str,), "title": (str,), "noindex": (int,),
+    "body_digest": (str, _NONE), "refers_digest": (str, _NONE), "refers_url": (str, _NONE), "reason": (str, _NONE), "wall": (int,),
+    "keys": (bytes, _NONE), "record": (bytes, _NONE),
+}  # fmt: skip
 
 
 class Store:
@@ -92,14 +107,18 @@ class Store:
         self.run = 0
         #: Nothing was stored when the run began.
         self._empty = True
-        with self._translated():
+        with self.trusting():
             self._database = sqlite3.connect(
                 path or "", isolation_level=None, check_same_thread=False, timeout=1
             )
-            self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
-            self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=NORMAL")
-            self._database.executescript(_SCHEMA)
+            try:
+                self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
+                self._database.execute("PRAGMA journal_mode=WAL")
+                self._database.execute("PRAGMA synchronous=NORMAL")
+                self._database.executescript(_SCHEMA)
+            except BaseException:
+                self._database.close()
+                raise
 
     @property
     def directory(self) -> Path | None:
@@ -108,8 +127,9 @@ class Store:
 
     def meta(self, name: str) -> Any:
         """Return a value, None if there is none."""
-        row = self._database.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return None if row is None else json.loads(row[0])
+        rows = self._read("SELECT value FROM meta WHERE name = ?", (name,))
+        with self.trusting():
+            return json.loads(rows[0][0]) if rows else None
 
     def set_meta(self, name: str, value: Any) -> None:
         """Keep a value that JSON can write."""
@@ -120,10 +140,13 @@ class Store:
         identity = json.loads(json.dumps(identity))
         before = self.meta("identity")
         self._header = header
-        with self._translated():
+        with self.trusting():
             self._database.execute("BEGIN IMMEDIATE")
-            for table in ("problems", "skipped") if before == identity else ("problems", "skipped", "pages"):
+            for table in ("problems", "skipped"):
                 self._database.execute(f"DELETE FROM {table}")  # noqa: S608
+            if before != identity:  # another version may have had other columns
+                self._database.execute("DROP TABLE pages")
+                self._database.execute(_PAGES)
             # What a limit did depends on the machine and the moment: once more.
             self._database.execute("DELETE FROM pages WHERE reason IN ('timeout', 'crash', 'memory')")
             self.run = (self.meta("run") or 0) + 1
@@ -137,25 +160,23 @@ class Store:
 
     def __len__(self) -> int:
         """Return how many pages are stored."""
-        return int(self._database.execute("SELECT count(*) FROM pages").fetchone()[0])
+        return int(self._read("SELECT count(*) FROM pages")[0][0])
 
     def signed(self) -> int:
         """Return how many of them have a signature."""
-        return int(
-            self._database.execute("SELECT count(*) FROM pages WHERE record IS NOT NULL").fetchone()[0]
-        )
+        return int(self._read("SELECT count(*) FROM pages WHERE record IS NOT NULL")[0][0])
 
     def has(self, origin: Origin, stamp: str) -> bool:
         """Whether the page at *origin* is stored as it is now; if so, it belongs to this run."""
         if self._empty:
             return False
-        row = self._database.execute(
+        rows = self._read(
             "SELECT id FROM pages WHERE source = ? AND place = ? AND stamp = ?",
-            (origin.path, origin.place, stamp),
-        ).fetchone()
-        if row is None:
+            (_text(origin.path), _text(origin.place), stamp),
+        )
+        if not rows:
             return False
-        self._seen.append(row)
+        self._seen += rows
         if len(self._seen) >= BATCH:
             self.flush()
         return True
@@ -168,21 +189,23 @@ class Store:
 
     def add_problem(self, root: str, origin: Origin, reason: str) -> None:
         """Note what could not be read."""
-        self._database.execute(
-            "INSERT INTO problems VALUES (?, ?, ?, ?)",
-            (root, _text(origin.path), _text(origin.place), _text(reason)),
-        )
+        row = (root, origin.path, origin.place, reason)
+        with self.trusting():
+            self._database.execute("INSERT INTO problems VALUES (?, ?, ?, ?)", [*map(_text, row)])
 
     def add_skipped(self, root: str, reason: str, count: int) -> None:
         """Note how many records of a source are no pages, and why."""
-        self._database.execute("INSERT OR REPLACE INTO skipped VALUES (?, ?, ?)", (root, reason, count))
+        with self.trusting():
+            self._database.execute(
+                "INSERT OR REPLACE INTO skipped VALUES (?, ?, ?)", (_text(root), reason, count)
+            )
 
     def flush(self) -> None:
         """Commit what was added."""
-        columns = "run, root, source, place, stamp, url, fetched, declared, title, body_digest, refers_digest, refers_url, reason, wall, keys, record, text"
+        columns = "run, root, source, place, stamp, url, fetched, declared, title, noindex, body_digest, refers_digest, refers_url, reason, wall, keys, record, text"
         marks = ", ".join("?" * len(columns.split(",")))
         self._file([page for page in self._waiting if page.signature is not None])
-        with self._translated():
+        with self.trusting():
             if not self._database.in_transaction:  # a keyboard interrupt can fall between two of them
                 self._database.execute("BEGIN IMMEDIATE")
             self._database.executemany(
@@ -199,55 +222,73 @@ class Store:
     def finish(self) -> None:
         """End the run: what it has not met is no longer there."""
         self.flush()
-        self._database.execute("DELETE FROM pages WHERE run <> ?", (self.run,))
-        self.set_meta("complete", True)
-        self._database.execute("COMMIT")
+        with self.trusting():
+            self._database.execute("DELETE FROM pages WHERE run <> ?", (self.run,))
+            self.set_meta("complete", True)
+            self._database.execute("COMMIT")
 
-    def load(self) -> Columns:
-        """Return all pages but for their texts."""
-        rows = self._database.execute(f"SELECT {', '.join(Columns._fields)} FROM pages ORDER BY id")  # noqa: S608
+    def load(self, header: Header) -> Columns:
+        """Return all pages but for their texts; they are filed as *header* says."""
         columns: tuple[list[Any], ...] = tuple([] for _ in Columns._fields)
-        for row in rows:
-            for column, value in zip(columns, row, strict=True):
-                column.append(value)
+        with self.trusting():
+            for row in self._database.execute(f"SELECT {', '.join(Columns._fields)} FROM pages ORDER BY id"):  # noqa: S608
+                for column, value in zip(columns, row, strict=True):
+                    column.append(value)
+            sizes = {"keys": 8 * header.keys, "record": header.dtype.itemsize}
+            for name, column in zip(Columns._fields, columns, strict=True):
+                if not {*map(type, column)} <= {*_TYPES[name]}:
+                    raise ValueError(f"the column {name} holds values of other types")
+                if name in sizes and not {len(value) for value in column if value is not None} <= {
+                    sizes[name]
+                }:
+                    raise ValueError(f"the column {name} holds values of other sizes")
         return Columns(*columns)
 
     def text(self, page: int) -> str | None:
         """Return the main text of the page with that id; None if it is not kept."""
-        row = self._database.execute("SELECT text FROM pages WHERE id = ?", (page,)).fetchone()
-        return (
-            None
-            if row is None or row[0] is None
-            else zlib.decompress(row[0]).decode("utf-8", "surrogatepass")
-        )
+        rows = self._read("SELECT text FROM pages WHERE id = ?", (page,))
+        if not rows or rows[0][0] is None:
+            return None
+        with self.trusting():
+            return zlib.decompress(rows[0][0]).decode("utf-8", "surrogatepass")
 
     def counts(self, of: Sequence[str]) -> dict[str, int]:
         """Return how many pages each of the sources *of* has."""
-        rows = self._database.execute("SELECT root, count(*) FROM pages GROUP BY root")
-        return dict.fromkeys(of, 0) | dict(rows)
+        counts = dict(self._read("SELECT root, count(*) FROM pages GROUP BY root"))
+        return {name: counts.get(_text(name), 0) for name in of}
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Yield file, place and reason of all that could not be read or extracted, in the order of these."""
-        yield from self._database.execute(
+        yield from self._read(
             "SELECT source, place, reason FROM problems UNION ALL SELECT source, place, 'no main text: ' || reason"
             " FROM pages WHERE reason IS NOT NULL AND reason <> 'no_text' ORDER BY 1, 2, 3"
         )
 
     def skipped(self) -> dict[str, int]:
         """Return how many records were no pages, by reason."""
-        return dict(
-            self._database.execute("SELECT reason, sum(count) FROM skipped GROUP BY reason ORDER BY reason")
-        )
+        return dict(self._read("SELECT reason, sum(count) FROM skipped GROUP BY reason ORDER BY reason"))
 
     def close(self) -> None:
         """Keep what was added; leave a single file behind."""
-        if self._waiting or self._seen:
-            self.flush()
-        if self._database.in_transaction:
-            self._database.execute("COMMIT")
-        if self._path is not None:
-            self._database.execute("PRAGMA journal_mode=DELETE")
-        self._database.close()
+        try:
+            if self._waiting or self._seen:
+                self.flush()
+            with self.trusting():
+                if self._database.in_transaction:
+                    self._database.execute("COMMIT")
+                if self._path is not None:
+                    self._database.execute("PRAGMA journal_mode=DELETE")
+        finally:
+            self._database.close()
+
+    def _read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of *query*."""
+        with self.trusting():
+            return self._database.execute(query, values).fetchall()
+
+    def trusting(self) -> _Translated:
+        """Return a context in which what is stored is taken for sound: errors then say that the file is not."""
+        return _Translated(self._path)
 
     def _file(self, pages: list[StoredPage]) -> None:
         """Make keys and records of signatures."""
@@ -263,17 +304,14 @@ class Store:
     def _row(self, page: StoredPage) -> tuple[Any, ...]:
         packed = None if page.text is None else zlib.compress(page.text.encode("utf-8", "surrogatepass"), 1)
         return (
-            self.run, page.root, page.origin.path, page.origin.place, page.stamp, _text(page.url), page.fetched,
-            _text(page.declared), _text(page.title), page.body_digest, page.refers_digest, page.refers_url,
-            page.reason, page.signature is not None and page.signature.wall, page.keys, page.record, packed,
+            self.run, _text(page.root), _text(page.origin.path), _text(page.origin.place), page.stamp, _text(page.url), page.fetched,
+            _text(page.declared), _text(page.title), page.noindex, page.body_digest, page.refers_digest,
+            page.refers_url, page.reason, page.signature is not None and page.signature.wall, page.keys, page.record, packed,
         )  # fmt: skip
-
-    def _translated(self) -> _Translated:
-        return _Translated(self._path)
 
 
 class _Translated:
-    """Turns errors of the database into one line."""
+    """Turns errors of the database, and of whoever reads damaged values, into one line."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -282,6 +320,11 @@ class _Translated:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        decoding = isinstance(error, sqlite3.OperationalError) and "decode" in str(error)
+        if isinstance(error, ConfigurationError):
+            return
+        if decoding or isinstance(error, (ValueError, TypeError, KeyError, AttributeError, zlib.error)):
+            raise self._damaged(error) from error
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             raise ConfigurationError(
                 f"{self._path} is in use: wait for the other audit, or name another directory."
@@ -291,9 +334,10 @@ class _Translated:
                 f"{self._path} cannot be written ({error}): look at the disk and its permissions."
             ) from error
         if isinstance(error, sqlite3.DatabaseError):
-            raise ConfigurationError(
-                f"{self._path} is damaged ({error}): delete it to start anew."
-            ) from error
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: BaseException | None) -> ConfigurationError:
+        return ConfigurationError(f"{self._path} is damaged ({error}): delete it to start anew.")
 
 
 def _text(text: str) -> str:

@@ -32,6 +32,7 @@ def summarise(audit: Audit) -> dict[str, Any]:
             "verified": settings.verified,
             "extractor": settings.extractor,
             "min_tokens": settings.min_tokens,
+            "seed": settings.header.seed,
             "rules": list(settings.rules) if settings.rules is not None else None,
             "hosts": list(settings.hosts),
         },

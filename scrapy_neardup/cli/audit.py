@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .errors import Interrupted
 from .output import print_json, print_line, print_pairs, print_table
 from .settings import configure, set_option
 from .watching import watching
@@ -63,6 +64,13 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    help="Seed of the hashes, to get the same results again.  [default: drawn by chance]",
+)
+
+
 @click.command()
 @click.argument("sources", nargs=-1, required=True)
 @click.option(
@@ -78,6 +86,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     help="Field of feeds and tables with the text or HTML.  [default: guessed]",
 )
 @click.option("--url-field", metavar="NAME", help="Field with the URL.  [default: guessed]")
+@seed_option
 @click.option(
     "--trust-pickle",
     is_flag=True,
@@ -100,6 +109,7 @@ def audit(
     url_field: str | None,
     trust_pickle: bool,
     overwrite: bool,
+    seed: int | None,
     **options: Any,
 ) -> None:
     """Find the duplicates of a finished crawl, and write a report.
@@ -113,15 +123,14 @@ def audit(
     from scrapy_neardup.audit import audit as run
 
     settings = _settings(**options) | {
-        "text_field": text_field, "url_field": url_field, "trust_pickle": trust_pickle,
+        "text_field": text_field, "url_field": url_field, "trust_pickle": trust_pickle, "seed": seed,
     }  # fmt: skip
     started = time.monotonic()
     try:
         with watching(sources) as watch:
             found = run(sources, out, formats=formats, overwrite=overwrite, watch=watch, **settings)
-    except KeyboardInterrupt:
-        click.echo("Interrupted: run it again, and it goes on.", err=True)
-        raise
+    except KeyboardInterrupt as error:
+        raise Interrupted("Interrupted: run it again, and it goes on.") from error
     with found:
         _print(found, out, time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -21,6 +21,16 @@ class Failure(click.ClickException):
         super().__init__(clean(" ".join(str(error).split())))
 
 
+class Interrupted(click.ClickException):
+    """One line, and the status that shells give to a program that Ctrl-C has ended."""
+
+    exit_code = 130
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print it, not as an error."""
+        click.echo(self.message, file=file, err=True)
+
+
 class Commands(click.Group):
     """The outermost group."""
 
@@ -30,6 +40,8 @@ class Commands(click.Group):
 
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted("Interrupted.") from error
         except NearDupError as error:
             raise Failure(error) from error
         except lmdb.Error as error:

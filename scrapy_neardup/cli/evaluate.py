@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .files import RegularFile
 from .output import print_json, print_line, print_table, progress
 from .settings import configure, set_option
+from .worst import find_worst, print_wrong
 
 if TYPE_CHECKING:
     from scrapy_neardup.audit.comparison import Outcome
     from scrapy_neardup.audit.corpus import Text
-    from scrapy_neardup.audit.evaluation import LabelledPairs, Result
+    from scrapy_neardup.audit.evaluation import Judge, LabelledPairs, Result
     from scrapy_neardup.settings import Config
 
-_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+_file = RegularFile()
 
 
 def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
@@ -70,13 +72,16 @@ def evaluate(
 ) -> None:
     """Judge labelled pairs of documents as a crawl would, and score the result.
 
-    DOCS has a JSON object a line (plain or gzip): "id" and "text" or "html", and if you have it "url" or "host";
+    DOCS has a JSON object a line (plain or packed): "id" and "text" or "html", and if you have it "url" or "host";
     HTML goes through the extractor of the settings. PAIRS is a table with a header line, separated by tabs: id1,
     id2, label and, if you like, kind. Labels: 3 the same text, 2 a near-duplicate, 0 different; 1 (partly shared)
     and empty (unsure) are shown, not scored. Each pair is judged with only its second document stored.
     """
     from scrapy_neardup.audit.evaluation import read_pairs
 
+    if compare and (worst or all_pairs):
+        option = "--worst" if worst else "--all-pairs"
+        raise click.UsageError(f"{option} looks at one scheme, --compare at all: leave out one of them.")
     started = time.monotonic()
     config = configure(assignments)
     labelled = read_pairs(pairs)
@@ -84,10 +89,11 @@ def evaluate(
     if compare:
         _compare(texts, labelled, assignments, seed, plot, as_json)
         return
-    result, extra = _judge(texts, labelled, config, seed, all_pairs=all_pairs)
+    result, extra, judge = _judge(texts, labelled, config, seed, all_pairs=all_pairs)
     facts = _facts(assignments, labelled, result, time.monotonic() - started) | extra
+    wrong = find_worst(labelled, texts, result, judge, config.min_tokens, worst) if worst else ()
     if as_json:
-        print_json(facts)
+        print_json(facts | ({"worst": [asdict(pair) for pair in wrong]} if worst else {}))
         return
     print_table(
         f"{pairs}: judged duplicate",
@@ -104,10 +110,8 @@ def evaluate(
     )
     for name, value in extra.items():
         print_line(f"{name.replace('_', ' ')}: {value}")
-    if worst:
-        from .worst import print_worst
-
-        print_worst(labelled, texts, result, worst)
+    for pair in wrong:
+        print_wrong(pair)
 
 
 def _texts(docs: Path, wanted: set[str] | None, config: Config, cache: Path) -> list[Text]:
@@ -140,7 +144,7 @@ def _cache() -> Path:
 
 def _judge(
     texts: list[Text], labelled: LabelledPairs, config: Config, seed: int, *, all_pairs: bool
-) -> tuple[Result, dict[str, Any]]:
+) -> tuple[Result, dict[str, Any], Judge]:
     from scrapy_neardup.audit.comparison import judge_with
     from scrapy_neardup.audit.evaluation import rows_of, score
 
@@ -148,15 +152,13 @@ def _judge(
     with progress("Fingerprinting") as bar:
         judge = judge_with(texts, config, seed, lambda done: bar(done, len(texts)))
     if not all_pairs:
-        return score(labelled, judge.judge(a, b)), {}
+        return score(labelled, judge.judge(a, b)), {}, judge
     from scrapy_neardup.audit.comparison import find_all
 
     found = find_all(judge)
     judgement = found.of(a, b)
-    return score(labelled, judgement), {
-        "pairs_found": len(found.a),
-        "pairs_found_unlabelled": found.without(a, b),
-    }
+    extra = {"pairs_found": len(found.a), "pairs_found_unlabelled": found.without(a, b)}
+    return score(labelled, judgement), extra, judge
 
 
 def _facts(

@@ -10,11 +10,11 @@ import click
 
 from scrapy_neardup import clock
 
+from .files import RegularFile
 from .output import print_json, print_line, print_table, progress, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TextIO
 
 SECONDS_PER_DAY = 86_400
 
@@ -146,11 +146,11 @@ def prune(path: Path, days: float, dry_run: bool) -> None:
 @click.option(
     "--from",
     "file",
-    type=click.File(encoding="utf-8", errors="surrogateescape"),
+    type=RegularFile(dash=True),
     help="Read URLs, one a line; - is stdin.",
 )
 @click.option("--host", "hosts", multiple=True, help="Forget all documents of a host. May be repeated.")
-def forget(path_and_urls: tuple[Path, tuple[str, ...]], file: TextIO | None, hosts: tuple[str, ...]) -> None:
+def forget(path_and_urls: tuple[Path, tuple[str, ...]], file: Path | None, hosts: tuple[str, ...]) -> None:
     """Forget the documents of URLs or hosts.
 
     Nothing is judged by them any more. They leave the disk with the next compact.
@@ -162,7 +162,8 @@ def forget(path_and_urls: tuple[Path, tuple[str, ...]], file: TextIO | None, hos
 
     path, urls = path_and_urls
     if file is not None:
-        urls = (*urls, *(line.strip() for line in file if line.strip()))
+        with click.open_file(file, encoding="utf-8", errors="surrogateescape") as lines:
+            urls = (*urls, *(line.strip() for line in lines if not line.isspace()))
     if not urls and not hosts and file is None:
         raise click.UsageError("Name URLs, a file of URLs (--from) or a host (--host).")
     with opened(path) as (environment, header):

@@ -7,10 +7,11 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.audit.sources.layout import is_index, is_noted
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import Header
 from scrapy_neardup.index.check import find_problems
-from scrapy_neardup.index.directory import DATA, SIDECAR, USERS, corrupted, read_sidecar, shared_use
+from scrapy_neardup.index.directory import DATA, USERS, corrupted, read_sidecar, shared_use
 from scrapy_neardup.index.environment import Environment
 
 try:
@@ -29,7 +30,7 @@ CHUNK = 1 << 22
 def require_index(path: Path) -> None:
     """Raise `IndexUnavailable` or `IndexCorrupted` unless there is an index; nothing is created."""
     try:
-        known = read_sidecar(path) if (path / SIDECAR).is_file() else None
+        known = read_sidecar(path) if is_noted(path) else None
         exists = (path / DATA).is_file()
         filled = exists and (path / DATA).stat().st_size > 0
     except OSError as error:
@@ -39,7 +40,7 @@ def require_index(path: Path) -> None:
     if not filled and known is not None:
         state = "empty" if exists else "missing"
         raise corrupted(path / DATA, f"it is {state} and should hold {known} documents")
-    if not filled:
+    if not filled or (known is None and not is_index(path)):
         raise IndexUnavailable(f"There is no index in {path}: name the directory of an index.")
 
 

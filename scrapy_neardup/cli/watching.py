@@ -62,7 +62,7 @@ class _Amount:
 
     def __init__(self, sources: Sequence[str]) -> None:
         from scrapy_neardup.audit.sources import find_sources
-        from scrapy_neardup.audit.sources.index import is_index
+        from scrapy_neardup.audit.sources.layout import is_index
         from scrapy_neardup.errors import NearDupError
 
         self._sizes: dict[str, int] = {}

@@ -1,40 +1,73 @@
-"""The most wrong pairs, with what differs between their texts."""
+"""The most wrong pairs, with the step that decided each, and with what differs between their texts."""
 
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .output import print_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy_neardup.audit.corpus import Text
-    from scrapy_neardup.audit.evaluation import LabelledPairs, Result
+    from scrapy_neardup.audit.evaluation import Judge, LabelledPairs, Result
 
 #: Lines of a difference, and characters of a line, that are shown.
 _LINES, _WIDTH = 40, 300
 
 
-def print_worst(pairs: LabelledPairs, texts: Sequence[Text], result: Result, count: int) -> None:
-    """Print the *count* pairs that are judged most wrongly."""
-    from scrapy_neardup.audit.evaluation import worst
+@dataclass(frozen=True)
+class Wrong:
+    """A pair that is not judged as it is labelled."""
 
-    by_id = {text.id: text.text for text in texts}
+    id1: str
+    id2: str
+    label: str
+    kind: str
+    #: Whether it was judged a duplicate, and which step decided that.
+    found: bool
+    step: str
+    distance: int
+    similarity: float
+    containment: float
+    #: The first lines that only one of the texts has, and how many there are.
+    difference: list[str]
+    lines: int
+
+
+def find_worst(
+    pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: Judge, min_tokens: int, count: int
+) -> Iterator[Wrong]:
+    """Yield the *count* pairs that are judged most wrongly."""
+    from scrapy_neardup.audit.evaluation import rows_of, worst
+    from scrapy_neardup.audit.steps import steps
+
     judgement = result.judgement
+    a, b = rows_of(pairs, texts)
+    said = steps(judge, min_tokens, a, b, judgement)
     for row in worst(pairs, result.found, judgement, count):
-        found = "judged duplicate" if result.found[row] else "missed"
-        print_line("")
-        print_line(
-            f"label {pairs.label[row]}, {found}: {pairs.id1[row]} | {pairs.id2[row]} ({pairs.kind[row]}; "
-            f"distance {judgement.distance[row]}, similarity {judgement.similarity[row]:.2f}, "
-            f"containment {judgement.containment[row]:.2f})"
-        )
-        one, other = (by_id[each].splitlines() for each in (pairs.id1[row], pairs.id2[row]))
+        one, other = (texts[rows[row]].text.splitlines() for rows in (a, b))
         changed = difflib.unified_diff(one, other, n=0, lineterm="")
-        difference = [line for line in changed if not line.startswith(("---", "+++", "@@"))]
-        for line in difference[:_LINES]:
-            print_line(f"  {line[:_WIDTH]}")
-        if len(difference) > _LINES:
-            print_line(f"  … {len(difference) - _LINES} more lines")
+        difference = [line[:_WIDTH] for line in changed if not line.startswith(("---", "+++", "@@"))]
+        yield Wrong(
+            pairs.id1[row], pairs.id2[row], pairs.label[row], pairs.kind[row], bool(result.found[row]), said[row],
+            int(judgement.distance[row]), round(float(judgement.similarity[row]), 4),
+            round(float(judgement.containment[row]), 4), difference[:_LINES], len(difference),
+        )  # fmt: skip
+
+
+def print_wrong(pair: Wrong) -> None:
+    """Print a pair."""
+    print_line("")
+    print_line(
+        f"label {pair.label}, {'judged duplicate' if pair.found else 'missed'}: {pair.id1} | {pair.id2} "
+        f"({pair.kind}; distance {pair.distance}, similarity {pair.similarity:.2f}, "
+        f"containment {pair.containment:.2f})"
+    )
+    print_line(f"  {pair.step}")
+    for line in pair.difference:
+        print_line(f"  {line}")
+    if pair.lines > len(pair.difference):
+        print_line(f"  … {pair.lines - len(pair.difference)} more lines")

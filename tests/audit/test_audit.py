@@ -39,10 +39,10 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("scheme", ["simhash+anchors", "simhash", "minhash", "bottomk", "supershingles"])
 def test_finds_what_comparing_each_with_each_finds(tmp_path: Path, scheme: str) -> None:
-    with audit(feed(tmp_path / "a.jl", crawl()), tmp_path / "out", scheme=scheme) as found:
+    with audit(feed(tmp_path / "a.jl", crawl()), tmp_path / "out", scheme=scheme, seed=0) as found:
         pass
     store = Store(tmp_path / "out" / FILE)
-    settings = Settings(scheme=scheme)
+    settings = Settings(scheme=scheme, seed=0)
     pages = load_crawl(store, settings)
     store.close()
     judge = Judge(pages.documents, pages.long & ~pages.wall, settings.judging)
@@ -92,7 +92,7 @@ def test_same_files_whatever_the_order_and_the_workers(tmp_path: Path) -> None:
         names = [tmp_path / "one.jl", tmp_path / "two.jl"][:: -1 if number else 1]
         feed(tmp_path / "one.jl", pages[:half])
         feed(tmp_path / "two.jl", pages[half:])
-        with audit(names, tmp_path / str(number), workers=workers, formats=["csv", "parquet"]):
+        with audit(names, tmp_path / str(number), workers=workers, seed=7, formats=["csv", "parquet"]):
             results.append(contents(tmp_path / str(number)))
     assert len(results[0]) == len(FILES)
     assert results[0] == results[1] == results[2]
@@ -231,7 +231,7 @@ def test_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     log = tmp_path / "log"
     script = (
         "import sys; from scrapy_neardup.audit import audit\n"
-        "audit(sys.argv[1], sys.argv[2], extractor='slow:extract', workers=1)\n"
+        "audit(sys.argv[1], sys.argv[2], extractor='slow:extract', workers=1, seed=0)\n"
     )
     environment = {"PYTHONPATH": str(tmp_path), "LOG": str(log), "PATH": ""}
     command = [sys.executable, "-c", script, str(pages), str(tmp_path / "out")]
@@ -357,3 +357,67 @@ def test_results_are_not_read_again(tmp_path: Path) -> None:
         with audit(tmp_path, tmp_path / "out", formats=["csv"]) as found:
             assert len(found.pages) == len(crawl())
             assert found.problems == ()
+
+
+def test_each_audit_draws_a_seed_and_keeps_it(tmp_path: Path) -> None:
+    path = feed(tmp_path / "a.jl", crawl(5))
+    seeds = set()
+    for name in ("one", "two"):
+        with audit(path, tmp_path / name) as found:
+            seed = found.settings.header.seed
+        seeds.add(seed)
+        before = contents(tmp_path / name)
+        for again in (
+            lambda name=name: audit(path, tmp_path / name),
+            lambda name=name: rethreshold(tmp_path / name),
+        ):
+            with again() as found:
+                assert (found.settings.header.seed, found.started) == (seed, "resumed")
+            assert contents(tmp_path / name) == before
+    assert len(seeds) == 2
+    assert 0 not in seeds
+    with pytest.raises(ConfigurationError, match=r"other settings \(seed\)"):
+        audit(path, tmp_path / "one", seed=5)
+    results = []
+    for name in ("three", "four"):
+        with audit(path, tmp_path / name, seed=5):
+            results.append(contents(tmp_path / name))
+    assert results[0] == results[1]
+
+
+def fingerprints(found: Any) -> list[int]:
+    rows = found._store.load(found.settings.header)  # not part of the results
+    return [int(np.frombuffer(each, found.settings.header.dtype)["fingerprint"][0]) for each in rows.record]
+
+
+def test_who_knows_the_seed_of_one_audit_cannot_craft_for_another(tmp_path: Path) -> None:
+    path = feed(tmp_path / "a.jl", [{"url": "https://a.example/", "text": text(0)}])
+    with audit(path) as one, audit(path) as two, audit(path, seed=0) as zero, audit(path, seed=0) as again:
+        values = [fingerprints(each)[0] for each in (one, two, zero, again)]
+    assert values[2] == values[3]
+    assert min((values[1] ^ other).bit_count() for other in (values[0], values[2])) > 7
+
+
+@pytest.mark.parametrize("how", ["meta", "header"])
+def test_twins_of_a_page_that_may_not_be_indexed_stay(tmp_path: Path, how: str) -> None:
+    records = []
+    for number in range(4):
+        body, extra = html(text(number)), {}
+        if number % 2 == 0:
+            if how == "meta":
+                body = body.replace(b"<title>", b'<META content="NoIndex, follow" name="Robots"><title>')
+            else:
+                extra = {"X_Robots_Tag": "otherbot: nofollow, googlebot: noindex"}
+        twin = html(text(number))
+        records += [
+            record("response", f"https://a.example/{number}", http(body, **extra)),
+            record("response", f"http://a.example/print?id={number}&long", http(twin)),
+        ]
+    write_warc(tmp_path / "a.warc.gz", records)
+    with audit(tmp_path / "a.warc.gz", tmp_path / "out", extractor="plain") as found:
+        said = verdicts(found)
+    assert said["http://a.example/print?id=0&long"] == "unique"
+    assert (tmp_path / "out" / "drop.txt").read_text().splitlines() == [
+        "http://a.example/print?id=1&long", "http://a.example/print?id=3&long",
+        "https://a.example/0", "https://a.example/2",
+    ]  # fmt: skip

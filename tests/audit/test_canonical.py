@@ -11,21 +11,29 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.audit.canonical import RULES, Pages, canonical_ranks, parse_rules
 from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.sites import site_key
 
 
 def pages(*rows: tuple[object, ...]) -> Pages:
-    """Rows of URL, declared URL, length, time, digest; as many of these as matter."""
-    usual = ("", None, 100, 1000, 0)
+    """Rows of URL, declared URL, length, time, digest, noindex; as many of these as matter. All are one story."""
+    usual = ("", None, 100, 1000, 0, False)
     full = [(*row, *usual[len(row) :]) for row in rows]
-    columns = list(zip(*full, strict=True)) or [()] * 5
+    columns = list(zip(*full, strict=True)) or [()] * 6
     return Pages(
         list(columns[0]), list(columns[1]), np.array(columns[2], np.int64), np.array(columns[3], np.float64),
-        np.array(columns[4], np.uint64),
+        np.array(columns[4], np.uint64), np.array(columns[5], bool), np.zeros(len(full), np.int64),
+        np.array([site_key(url) for url in columns[0]], np.uint32),
     )  # fmt: skip
 
 
 BETTER_AND_WORSE: dict[str, list[tuple[object, ...]]] = {
     "hosts": [("http://www.a.example/longer",), ("http://b.example/x",), ("http://c.example/",)],
+    "site": [
+        ("http://z.example/long", None, 10, np.nan), ("http://z.example/longer", None, 9, 998),
+        ("https://y.example/", "https://y.example/", 99, 999), ("http://x.example/", None, 9, np.nan),
+        ("http://w.example/2", None, 99, 0), ("http://a.example/", None, 99, 5),
+        ("http://a.example/?", "http://w.example/2", 99, 5),
+    ],
     "https": [("https://z.example/longer",), ("http://a.example/",)],
     "declared": [("http://z.example/longer", "http://z.example/longer#top"), ("http://y.example/",), ("http://x.example/", "http://x.example/?a")],
     "longest": [("http://z.example/longer", None, 101), ("http://a.example/", None, 100)],
@@ -48,6 +56,22 @@ def test_each_rule_decides(rule: str) -> None:
 def test_a_rule_goes_before_those_after_it(rule: str) -> None:
     rows = BETTER_AND_WORSE[rule]
     assert canonical_ranks(pages(*rows), RULES[RULES.index(rule) :]).tolist() == list(range(len(rows)))
+
+
+@pytest.mark.parametrize("rules", [None, ("https",), ("longest", "alphabetical"), ()])
+def test_what_asks_not_to_be_indexed_comes_last(rules: tuple[str, ...] | None) -> None:
+    both = pages(
+        ("https://a.example/", None, 99, 1, 0, True), ("http://b.example/long", None, 9, 2, 1, False)
+    )
+    assert canonical_ranks(both, rules, ("a.example",)).tolist() == [1, 0]
+
+
+def test_a_copier_is_not_canonical_by_what_it_can_choose() -> None:
+    story = ("http://blog.example/2026/11/a-story", None, 300, 1000)
+    copy = ("https://a.example/", "https://a.example/", 500, 2000)
+    assert canonical_ranks(pages(copy, story)).tolist() == [1, 0]
+    names_it = ("https://a.example/", "http://blog.example/2026/11/a-story", 500, np.nan)
+    assert canonical_ranks(pages(names_it, (*story[:3], np.nan))).tolist() == [1, 0]
 
 
 def test_the_order_of_rules_is_followed() -> None:
@@ -111,7 +135,7 @@ def test_the_same_order_however_pages_are_numbered(
 
 def test_unknown_and_repeated_rules_are_refused() -> None:
     with pytest.raises(
-        ConfigurationError, match=r"no rule 'newest': use some of hosts, https, declared, longest"
+        ConfigurationError, match=r"no rule 'newest': use some of hosts, site, https, declared, longest"
     ):
         parse_rules("https,newest")
     with pytest.raises(ConfigurationError, match="given twice"):
@@ -120,7 +144,7 @@ def test_unknown_and_repeated_rules_are_refused() -> None:
 
 def test_columns_have_one_length() -> None:
     with pytest.raises(ValueError, match="different lengths"):
-        Pages(["a"], [], np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.uint64))
+        Pages(["a"], [], *(np.zeros(1, np.int64) for _ in range(6)))
 
 
 def test_no_pages() -> None:

@@ -16,6 +16,7 @@ from w3lib.http import headers_raw_to_dict
 from .contents import page_of_response
 from .fields import clean, seconds
 from .limits import MAX_HEADERS, MAX_RECORD, Unreadable
+from .streams import open_regular
 from .values import Origin, Problem
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _page(entry: Path, origin: Origin, options: Options) -> Record:
 def _is_compressed(entry: Path) -> bool:
     """Whether HTTPCACHE_GZIP was on: bodies may be gzip anyway, as received, so the meta data tells."""
     name = "meta" if (entry / "meta").exists() else "pickled_meta"
-    with (entry / name).open("rb") as file:
+    with open_regular(entry / name) as file:
         return file.read(2) == b"\x1f\x8b"
 
 
@@ -124,7 +125,7 @@ def parse_meta(content: bytes) -> dict[str, Any]:
 
 def _read(path: Path, limit: int, *, compressed: bool = False) -> bytes:
     """Return the content of a file; raises `Unreadable` beyond *limit* bytes."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         content = file.read(limit + 1)
     if compressed:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as member:

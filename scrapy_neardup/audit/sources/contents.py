@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from scrapy_neardup.extraction.guards import is_binary
 
 from .limits import MAX_RECORD, MAX_URL, Unreadable, megabytes
+from .robots import header_forbids
 from .values import Page, Problem, Skipped
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def page_of_response(
         return Skipped(origin, "not_html")
     if len(url) > MAX_URL:
         return Problem(origin, f"the URL has {len(url)} characters")
-    return Page(url, None, body, headers.get("content-type"), fetched, origin, digest)
+    noindex = header_forbids(headers.get("x-robots-tag", ""))
+    return Page(url, None, body, headers.get("content-type"), fetched, origin, digest, noindex)
 
 
 def omission(url: str, status: int, content_type: str | None) -> Omission | None:

@@ -69,7 +69,11 @@ def _read(path: Path, label: str) -> Iterator[Record]:
 
 
 def _is_database(path: Path) -> bool:
-    return path.suffix == ".db" and bool(dbm.whichdb(str(path)))
+    if path.suffix != ".db":
+        return False
+    # Whoever opens a pipe waits for ever.
+    files = [path, *(path.with_name(path.name + suffix) for suffix in (".db", *_FIRST, *_OTHERS))]
+    return all(each.is_file() or not each.exists() for each in files) and bool(dbm.whichdb(str(path)))
 
 
 def _database(path: Path, suffixes: Sequence[str]) -> Path:

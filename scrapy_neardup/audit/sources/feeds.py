@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .values import Options, Record
 
 _LARGE = 1 << 20  # bytes; nothing smaller can have too many elements to matter
+#: Blank lines in a row that a cell of a table may have, and the least that a line of one counts, in bytes.
+_BLANK, _LINE = 16, 64
 _TOO_LONG = f"longer than {megabytes(MAX_RECORD)}"
 
 
@@ -27,8 +29,7 @@ def read_json_lines(path: Path, label: str, options: Options) -> Iterator[Record
     stream = Stream(path)
     fields = Fields(options)
     for number, line in stream.lines():
-        if line is None or not line.isspace():
-            yield _page(stream, fields, line, Origin(label, f"line {number}"))
+        yield _page(stream, fields, line, Origin(label, f"line {number}"))
 
 
 def read_json(path: Path, label: str, options: Options) -> Iterator[Record]:
@@ -97,7 +98,7 @@ class _Lines:
     """Decoded lines for `csv.reader`; a row may consist of several."""
 
     def __init__(self, stream: Stream) -> None:
-        self._lines = stream.lines()
+        self._lines = stream.lines(_BLANK)
         self.number = 0
         self.last = ""
         self.room = MAX_RECORD
@@ -107,7 +108,7 @@ class _Lines:
 
     def __next__(self) -> str:
         self.number, line = next(self._lines)
-        self.room -= MAX_RECORD if line is None else len(line)
+        self.room -= MAX_RECORD if line is None else max(len(line), _LINE)
         if line is None or self.room < 0:
             raise Unreadable(_TOO_LONG)
         self.last = line.decode("utf-8-sig" if self.number == 1 else "utf-8")

@@ -9,7 +9,6 @@ import numpy as np
 
 from scrapy_neardup.candidates import DIGEST, URL, url_keys
 from scrapy_neardup.index import Documents, Stored
-from scrapy_neardup.index.directory import DATA, SIDECAR
 from scrapy_neardup.tables import NO_KEY
 
 if TYPE_CHECKING:
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index import Header
     from scrapy_neardup.index.snapshot import Snapshot
-
-
-def is_index(path: Path) -> bool:
-    """Whether *path* is the directory of an index."""
-    return (path / SIDECAR).is_file() or (path / DATA).is_file()
 
 
 @contextlib.contextmanager

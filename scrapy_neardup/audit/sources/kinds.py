@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .cache import is_cache, read_cache
@@ -51,6 +52,8 @@ _SUFFIXES: dict[str, Kind] = {
     ".html": "html", ".htm": "html", ".xhtml": "html",
 }  # fmt: skip
 _PACKED = (".gz", ".xz", ".bz2")
+#: How arrays of objects begin, and objects: not so style sheets, templates and texts.
+_OBJECTS = re.compile(rb"\s*(?:\[\s*)*(?:\{\s*[\"}]|\[\s*\])")
 
 
 def kind_of_directory(path: Path) -> Kind:
@@ -76,7 +79,7 @@ def kind_of_file(path: Path) -> Kind | None:
         return named
     if is_dbm(path):
         return "dbm"
-    if start.lstrip()[:1] in (b"{", b"["):
+    if _OBJECTS.match(start):
         return "json"
     return "html" if looks_like_html(start) else None
 

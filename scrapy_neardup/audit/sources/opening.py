@@ -9,11 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.index.directory import DATA
-
 from .dbmcache import first_file
 from .fields import clean
 from .kinds import EXTRAS, KNOWN, READERS, is_in_folder, kind_of_directory, kind_of_file
+from .layout import is_index
 from .limits import MAX_PROBLEMS
 from .values import Options, Origin, Page, Problem, Skipped, SourceUnavailable
 
@@ -121,7 +120,7 @@ def _expanded(given: str) -> list[Path]:
 def _kind(path: Path) -> Kind:
     """Return the kind of *path*. Raises `SourceUnavailable` if it cannot be read."""
     try:
-        if (path / DATA).is_file():
+        if is_index(path):
             raise SourceUnavailable(f"{path} is an index, which has no pages: name what was crawled.")
         if path.is_dir():
             with os.scandir(path):

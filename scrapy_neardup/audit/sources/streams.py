@@ -5,16 +5,19 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
+import stat
 import zlib
 from typing import TYPE_CHECKING, BinaryIO
 
 from .limits import MAX_BARREN, MAX_DICTIONARY, MAX_RECORD, Unreadable, megabytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 _CHUNK = 1 << 18  # bytes
+_SOLID = re.compile(rb"\S")
 
 
 class Stream:
@@ -25,7 +28,7 @@ class Stream:
         self._barren = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        with self._path.open("rb") as file:
+        with open_regular(self._path) as file:
             for chunk in _decompressed(file):
                 self._barren += len(chunk)
                 if self._barren > MAX_BARREN:
@@ -38,29 +41,57 @@ class Stream:
         """Note that a document was found."""
         self._barren = 0
 
-    def lines(self) -> Iterator[tuple[int, bytes | None]]:
-        """Yield lines with their ends, numbered from 1; None for one that is too long."""
-        number, parts, size = 1, list[bytes](), 0
-        for chunk in self:
-            if not size and not chunk.strip(b"\n"):  # a bomb: one by one, they would take minutes
-                number += len(chunk)
+    def lines(self, blank: int = 0) -> Iterator[tuple[int, bytes | None]]:
+        """Yield lines as `split_lines` does."""
+        return split_lines(self, blank)
+
+
+def split_lines(chunks: Iterable[bytes], blank: int = 0) -> Iterator[tuple[int, bytes | None]]:
+    """Yield lines with their ends, numbered from 1; None for one of more than `MAX_RECORD` bytes.
+
+    Of blank lines in a row the first *blank* are yielded at most: one by one, millions of them would take minutes.
+    """
+    number, parts, size = 1, list[bytes](), 0
+    for chunk in chunks:
+        at = 0
+        if size:  # a line that began in an earlier chunk
+            at = chunk.find(b"\n") + 1 or len(chunk)
+            size += at
+            if size <= MAX_RECORD:
+                parts.append(chunk[:at])
+            else:
+                parts.clear()
+            if not chunk.endswith(b"\n", 0, at):
                 continue
-            *ended, rest = chunk.split(b"\n")
-            for line in ended:
-                size += len(line)
-                if size > MAX_RECORD:
-                    yield number, None
-                else:
-                    yield number, (b"".join((*parts, line)) if parts else line) + b"\n"
-                number, size = number + 1, 0
-                parts.clear()
-            size += len(rest)
             if size > MAX_RECORD:
-                parts.clear()
-            elif rest:
-                parts.append(rest)
-        if size:
-            yield number, None if size > MAX_RECORD else b"".join(parts)
+                yield number, None
+            elif blank or any(map(_SOLID.search, parts)):
+                yield number, b"".join(parts)
+            number, parts, size = number + 1, [], 0
+        while at < len(chunk):
+            solid = _SOLID.search(chunk, at)
+            start = chunk.rfind(b"\n", at, solid.start() if solid else None) + 1 or at
+            count = chunk.count(b"\n", at, start)
+            for place, line in enumerate(chunk[at:start].split(b"\n", blank)[: min(blank, count)]):
+                yield number + place, line + b"\n"
+            number += count
+            at = chunk.find(b"\n", solid.start()) + 1 if solid else 0
+            if not at:
+                parts, size = [chunk[start:]], len(chunk) - start
+                break
+            yield number, chunk[start:at]
+            number += 1
+    if size > MAX_RECORD:
+        yield number, None
+    elif any(map(_SOLID.search, parts)):
+        yield number, b"".join(parts)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to be read. Raises `Unreadable` for a pipe or a device, which may never end, and OSError."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise Unreadable(f"{path.name} is no regular file")
+    return path.open("rb")
 
 
 def head(path: Path, count: int = 4096) -> bytes:

@@ -55,6 +55,8 @@ class Page:
     origin: Origin
     #: Digest of the body that the source states, such as ``sha1:…``.
     digest: str | None = None
+    #: Whether its HTTP headers ask search engines not to index it.
+    noindex: bool = False
     #: Set if this is a revisit, which has neither text nor body.
     revisit_of: Revisit | None = None
 

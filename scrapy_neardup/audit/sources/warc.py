@@ -163,8 +163,9 @@ def _revisit(record: WarcRecord, block: bytes, page: Page) -> Record:
         return Skipped(page.origin, reason or "robots")
     content_type = headers.get("content-type")
     return Page(
-        page.url, None, None, content_type, page.fetched, page.origin, page.digest, Revisit(page.digest, url)
-    )
+        page.url, None, None, content_type, page.fetched, page.origin, page.digest,
+        revisit_of=Revisit(page.digest, url),
+    )  # fmt: skip
 
 
 def _parse(block: bytes) -> tuple[int, dict[str, str], bytes] | None:

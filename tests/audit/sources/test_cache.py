@@ -158,3 +158,16 @@ def test_meta_as_scrapy_writes_it() -> None:
         "timestamp": 1714979289.123e-5,
     }
     assert parse_meta(repr(meta).encode()) == meta
+
+
+@pytest.mark.parametrize("name", ["meta", "response_headers", "response_body"])
+def test_pipes_in_a_cache_are_no_files(name: str, tmp_path: Path, read: Any) -> None:
+    entry = tmp_path / "spider" / "ab" / ("ab" * 20)
+    entry.mkdir(parents=True)
+    (entry / "meta").write_text("{'url': 'https://a.example/', 'status': 200}")
+    for other in ("request_body", "response_headers", "response_body"):
+        (entry / other).write_bytes(b"")
+    (entry / name).unlink()
+    os.mkfifo(entry / name)
+    (problem,) = read(tmp_path).problems
+    assert problem.reason == f"{name} is no regular file"

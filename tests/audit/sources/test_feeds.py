@@ -5,14 +5,18 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
+import itertools
 import json
 import lzma
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
 from scrapy_neardup.audit.sources import Origin
+from scrapy_neardup.audit.sources.streams import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,3 +243,29 @@ def test_semicolons(tmp_path: Path, read: Any) -> None:
     path = tmp_path / "feed.csv"
     path.write_text("url;text\nu;a, b\n")
     assert read(path).texts == ["a, b"]
+
+
+@given(
+    st.lists(st.sampled_from([b"", b" ", b"\r", b"\t ", b"a", b" b ", b"c\r"]), max_size=12),
+    st.lists(st.integers(0, 40), max_size=6),
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_lines_are_those_of_a_plain_split_but_for_blank_ones(
+    lines: list[bytes], cuts: list[int], blank: int, ended: bool
+) -> None:
+    content = b"\n".join(lines) + b"\n" * ended
+    places = [0, *sorted(min(cut, len(content)) for cut in cuts), len(content)]
+    chunks = [content[a:b] for a, b in itertools.pairwise(places)]
+    *whole, rest = content.split(b"\n")
+    wanted = [(n, line + b"\n") for n, line in enumerate(whole, 1)] + [(len(whole) + 1, rest)] * bool(rest)
+    found = list(split_lines(chunks, blank))
+    assert [pair for pair in found if pair[1].strip()] == [pair for pair in wanted if pair[1].strip()]  # type: ignore[union-attr]
+    assert [pair for pair in found if pair in wanted] == found
+    kept, run = [], 0
+    for pair in wanted:
+        run = 0 if pair[1].strip() else run + 1
+        if not run or (run <= blank and pair[1].endswith(b"\n")):
+            kept.append(pair)
+    if len(chunks) == 1:
+        assert found == kept

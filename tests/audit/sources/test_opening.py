@@ -6,16 +6,18 @@ import gzip
 import json
 import os
 import random
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import lmdb
 import pytest
 
+from scrapy_neardup import Detector, IndexUnavailable
 from scrapy_neardup.audit.sources import Source, SourceUnavailable, find_sources, opening
+from scrapy_neardup.audit.sources.layout import is_index
+from scrapy_neardup.cli.opening import require_index
 
 from .archives import http, record, write_wacz, write_warc
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ITEM = b'{"url": "u", "text": "t"}'
 
@@ -48,7 +50,18 @@ def test_kind_of_a_file(name: str, content: bytes, kind: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [("a.txt", b"words"), ("a.xml", b"<items/>"), ("a.zip", b"PK\x03\x04"), ("a", b"")]
+    ("name", "content"),
+    [
+        ("a.txt", b"words"),
+        ("a.xml", b"<items/>"),
+        ("a.zip", b"PK\x03\x04"),
+        ("a", b""),
+        ("a.css", b'[hidden], [type="text"] { display: none }'),
+        ("b.css", b"{% include x %} p { color: red }"),
+        ("c.css", b"{ color: red }"),
+        ("a.md", b"[1]: https://a.example/"),
+        ("b.txt", b"[Music] [applause] words"),
+    ],
 )
 def test_unknown_kind(name: str, content: bytes, tmp_path: Path, read: Any) -> None:
     path = tmp_path / name
@@ -68,9 +81,33 @@ def test_missing_sources(tmp_path: Path, read: Any) -> None:
 
 
 def test_index_is_no_source(tmp_path: Path, read: Any) -> None:
-    (tmp_path / "data.mdb").touch()
-    with pytest.raises(SourceUnavailable, match="is an index"):
-        read(tmp_path)
+    with Detector.open(tmp_path / "seen"):
+        pass
+    for note in (True, False):
+        if not note:
+            (tmp_path / "seen" / "index.json").unlink()
+        with pytest.raises(SourceUnavailable, match="is an index"):
+            read(tmp_path / "seen")
+
+
+def test_files_of_others_with_the_names_of_an_index(tmp_path: Path, html: Any, read: Any) -> None:
+    for name, note in (("one", '{"pages": ["a.html"]}'), ("two", "[]"), ("three", "{" * 5000)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "page.html").write_bytes(html(1))
+        (folder / "index.json").write_text(note)
+        with lmdb.open(str(folder), max_dbs=2) as environment:
+            environment.open_db(b"meta")
+            before = (folder / "data.mdb").read_bytes()
+        assert not is_index(folder)
+        contents = read(folder)
+        assert contents.urls == [(folder / "page.html").as_uri()]
+        assert {Path(each.origin.path).name for each in contents.skipped} >= {"index.json", "data.mdb"} - (
+            {"index.json"} if note == "[]" else set()
+        )
+        with pytest.raises(IndexUnavailable, match="There is no index in"):
+            require_index(folder)
+        assert (folder / "data.mdb").read_bytes() == before
 
 
 def test_file_name_in_no_encoding(tmp_path: Path, html: Any, read: Any) -> None:

@@ -1,0 +1,23 @@
+"""Files that commands read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class RegularFile(click.Path):
+    """A file that is there, and no pipe or device, from which reading may never end; with *dash*, - is standard input."""
+
+    def __init__(self, *, dash: bool = False) -> None:
+        super().__init__(exists=True, dir_okay=False, allow_dash=dash, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not path.is_file() and not (self.allow_dash and str(path) == "-"):
+            self.fail(f"{path} is a pipe or a device: save what it brings to a file first.", param, ctx)
+        return path

@@ -1,0 +1,120 @@
+"""Signing processes: the same signatures in the same order, and none is left, whatever ends the one that started them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.audit.signer import SignerDied
+from scrapy_neardup.audit.signing import ALONE, sign
+from scrapy_neardup.fingerprint import Fingerprinter
+
+from .corpora import text
+
+pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
+
+
+def children(pid: int) -> set[int]:
+    """Return the processes that *pid* has started, directly or not."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int(Path(entry, "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:  # it has just ended
+                continue
+    found, new = set[int](), {pid}
+    while new := {child for child, parent in parents.items() if parent in new} - found:
+        found |= new
+    return found
+
+
+def running(pids: set[int]) -> set[int]:
+    """Return those that have not ended; a zombie has."""
+    found = set()
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state != "Z":
+            found.add(pid)
+    return found
+
+
+def wait_for_none(pids: set[int], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while running(pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not running(pids)
+
+
+def audit_in_the_middle(tmp_path: Path) -> tuple[subprocess.Popen[str], set[int]]:
+    """Start an audit of its own process group that signs for minutes; returns it with all its processes."""
+    rows = [json.dumps({"url": f"https://a.example/{n}", "text": text(n, 2000)}) + "\n" for n in range(50)]
+    with (tmp_path / "feed.jl").open("w") as file:
+        for number in range(400):
+            file.writelines(row.replace("a.example", f"{number}.example") for row in rows)
+    command = "from scrapy_neardup.cli import main; main()"
+    arguments = ["audit", str(tmp_path / "feed.jl"), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, *arguments],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while len(found := children(process.pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert len(found) >= 2
+    assert process.poll() is None
+    return process, children(process.pid)
+
+
+def test_killed_audit_leaves_no_process(tmp_path: Path) -> None:
+    process, started = audit_in_the_middle(tmp_path)
+    process.kill()
+    process.communicate(timeout=20)
+    wait_for_none(started)
+
+
+@pytest.mark.parametrize("pause", [0, 2])
+def test_interrupted_audit_ends_with_one_line(tmp_path: Path, pause: float) -> None:
+    process, started = audit_in_the_middle(tmp_path)
+    time.sleep(pause)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=20)  # takes a tenth of a second
+    assert (out, err) == ("", "Interrupted: run it again, and it goes on.\n")
+    assert process.returncode == 130
+    wait_for_none(started)
+
+
+def test_signatures_come_in_order_and_processes_end_with_them() -> None:
+    texts = [text(number, 60) for number in range(ALONE + 100)]
+    fingerprinter = Fingerprinter(seed=5)
+    before = children(os.getpid())
+    assert list(sign(texts, fingerprinter, processes=3)) == [*fingerprinter.signatures(texts)]
+    some = sign(iter(texts), fingerprinter, processes=3)
+    next(some)
+    started = children(os.getpid()) - before
+    assert 1 <= len(started) <= 3
+    some.close()
+    wait_for_none(started, 0)
+
+
+def test_process_that_is_killed_is_no_hang() -> None:
+    texts = [text(number, 60) for number in range(ALONE + 5000)]
+    before = children(os.getpid())
+    signatures = sign(texts, Fingerprinter(), processes=2)
+    next(signatures)
+    started = children(os.getpid()) - before
+    os.kill(min(started), signal.SIGKILL)
+    with pytest.raises(SignerDied, match="run it again"):
+        list(signatures)
+    wait_for_none(started, 0)
