@@ -7,7 +7,19 @@ import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from .candidates import Candidates, Rules, entries, families, find_candidates, find_urls, record, scheme_of
+from .candidates import (
+    TEMPLATE,
+    WEAK,
+    Candidates,
+    Rules,
+    entries,
+    families,
+    find_candidates,
+    find_urls,
+    flags,
+    record,
+    scheme_of,
+)
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, Signature, load_scheme
 from .index import Documents, Header, open_index
@@ -141,13 +153,16 @@ class Detector:
         """Judge a document, store nothing."""
         return self._judge(self._signed(document), url, scope, reserve=False)
 
-    def reserve(self, document: str | Signature, url: str, *, scope: str = "") -> Verdict:
+    def reserve(
+        self, document: str | Signature, url: str, *, scope: str = "", has_items: bool = False
+    ) -> Verdict:
         """Judge a document; one that is to be stored gets a pending place, see `Verdict.reservation`.
 
         That is a unique one, and a revisit whose text has changed. Others match it at once; if they do, their
-        `Verdict.pending` is its reservation.
+        `Verdict.pending` is its reservation. A document that *has_items* repeats none whose page has stored no item,
+        see `Verdict.weak`: once confirmed, it takes the place of such ones.
         """
-        return self._judge(self._signed(document), url, scope, reserve=True)
+        return self._judge(self._signed(document), url, scope, reserve=True, has_items=has_items)
 
     def add(self, document: str | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document and store it if it is to be stored."""
@@ -196,7 +211,9 @@ class Detector:
             )
         return self.signature(document)
 
-    def _judge(self, signature: Signature, url: str, scope: str, *, reserve: bool) -> Verdict:
+    def _judge(
+        self, signature: Signature, url: str, scope: str, *, reserve: bool, has_items: bool = False
+    ) -> Verdict:
         if signature.tokens < self.min_tokens:
             return Verdict("too_short")
         if signature.wall:
@@ -209,22 +226,29 @@ class Detector:
             if found is None:
                 reservation = self._reserve(entry, []) if reserve else None
                 return Verdict("unique", reservation=reservation)
-            verdict = self._decide(found, entry)
-            # What is stored of this very page stays as long as its text does, and is renewed before it expires.
+            outdone = found.judgement.near & found.weak & ~found.own & has_items
+            verdict = self._decide(found, entry, outdone)
+            # What is stored of this very page stays as long as its text does, and is renewed before it expires; but
+            # if it has stored no item, it may now.
             same = found.own & found.judgement.exact
             if window:
                 same &= found.time > now - window / 8
-            if reserve and verdict.kind in ("unique", "revisit", "template") and not same.any():
+            if (
+                reserve
+                and verdict.kind in ("unique", "revisit", "template")
+                and not (same & ~found.weak).any()
+            ):
                 if (found.judgement.template & ~found.own).any():
-                    entry.records["template"] = True  # no page is to be dropped for being like this one
+                    flags(entry.records)[:] |= TEMPLATE  # no page is to be dropped for being like this one
+                replaced = found.documents[found.own | outdone].tolist()
                 verdict = replace(
-                    verdict, reservation=self._reserve(entry, found.documents[found.own].tolist())
+                    verdict, reservation=self._reserve(entry, replaced, known_weak=bool(same.any()))
                 )
             return verdict
 
-    def _decide(self, found: Candidates, entry: Documents) -> Verdict:
-        """Tell a revisit from a copy: a match with the same URL is never a duplicate."""
-        near, template = found.judgement.near, found.judgement.template
+    def _decide(self, found: Candidates, entry: Documents, outdone: NDArray[np.bool_]) -> Verdict:
+        """Tell a revisit from a copy: a match with the same URL is never a duplicate; *outdone* (bool[n]) are none."""
+        near, template = found.judgement.near & ~outdone, found.judgement.template
         kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
             ("revisit", near & found.own),
             ("near", near),
@@ -245,16 +269,27 @@ class Detector:
                 distance=int(found.judgement.distance[row]),
                 similarity=float(found.judgement.similarity[row]),
                 pending=self.index.holder(int(found.documents[row])),
+                weak=bool(found.weak[row]),
             )
         return Verdict("unique")
 
-    def _reserve(self, entry: Documents, replaced: list[int]) -> Reservation:
+    def _reserve(self, entry: Documents, replaced: list[int], *, known_weak: bool = False) -> Reservation:
+        """Let a document in as pending, to take the place of those *replaced*.
+
+        If its page is *known_weak* and turns out so again, what is stored of it stays.
+        """
+
         def settle(confirmed: bool) -> None:
             self._reservations.pop(document, None)
-            if confirmed:
+            if confirmed and not reservation.weak:
                 self.index.confirm(document, replaced)
-            else:
+                return
+            with self.index.lock:
                 self.index.release(document)
+                if confirmed and not known_weak:
+                    flags(entry.records)[:] |= WEAK
+                    weak = self.index.reserve(entry.keys[:, 0], entry.records[0], url, None)
+                    self.index.confirm(weak, replaced)
 
         url = entry.urls[0]
         reservation = Reservation(url, settle)
