@@ -49,14 +49,6 @@ def test_what_has_items_takes_its_place_once_confirmed(opened):
     assert opened.gauges()["documents"] == 1
 
 
-def test_a_strong_document_goes_before_a_weak_one(opened):
-    store(opened, "https://a.example/1", TEXT, weak=True)
-    store(opened, "https://b.example/1", TEXT + " more words", has_items=True)
-    store(opened, "https://a.example/1", TEXT, weak=True)  # a revisit of the page that was replaced
-    verdict = opened.reserve(TEXT, "https://c.example/", has_items=True)
-    assert (verdict.url, verdict.weak) == ("https://b.example/1", False)
-
-
 def test_a_revisit_makes_it_strong_and_a_weak_one_of_the_same_text_leaves_it(opened):
     store(opened, "https://a.example/1", weak=True)
     store(opened, "https://a.example/1", weak=True)
