@@ -39,10 +39,12 @@ RECORD = (
     ("tokens", "<u4"),
     ("shingles", "<u4"),
     ("site", "<u4"),
-    ("template", "?"),  # one of the pages of a template, not the first: only equal texts repeat it
+    ("template", "?"),  # eight flags, see flags(); its name and type are older than the second of them
     ("sketch", f"({SKETCH_SIZE},)u1"),
     ("numbers", f"({NUMBERS_SIZE},)u1"),
 )
+#: Flags of a record. One of the pages of a template: only equal texts repeat it. Its page has stored no item.
+TEMPLATE, WEAK = 1, 2
 #: The numbers among these, from the fingerprint on, as bytes; and the keys of the URL and the fingerprint.
 _NUMBERS = struct.Struct("<QQIIII?")
 _KEYS = struct.Struct("<QQ")
@@ -76,6 +78,14 @@ def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
         now = {**header.parameters, "segmenter": fingerprinter.segmenter}
         header.require(replace(header, parameters=now), "use")
     return fingerprinter
+
+
+def flags(records: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the flags of *records*, [n] or []: uint8[n]. Writing to it sets them.
+
+    NumPy does not say what a bool does that is neither 0 nor 1, so the field is never read as one.
+    """
+    return np.asarray(records)["template"].view(np.uint8)
 
 
 def filed_url(url: str) -> str:
@@ -127,7 +137,7 @@ def file_as_template(entry: Documents, scheme: Scheme) -> None:
     The others are found by their digest and their URL alone: nothing else repeats them, and a lookup that met
     thousands of them would be dear.
     """
-    entry.records["template"] = True
+    flags(entry.records)[:] |= TEMPLATE
     entry.keys[OWN:] = NO_KEY
     if scheme.simhash:  # every document has one; a hash of all of the text is near no fingerprint
         entry.keys[OWN] = entry.keys[DIGEST]
@@ -178,7 +188,7 @@ def judge(
     missing, numbers = substituted(a["numbers"], b["numbers"])
     known = (a["site"] != UNKNOWN) & (b["site"] != UNKNOWN)
     same = a["site"] == b["site"]
-    near = rules.scheme.agrees(Pairs(distance, shared, a, b)) & ~b["template"]
+    near = rules.scheme.agrees(Pairs(distance, shared, a, b)) & (flags(b) & TEMPLATE == 0)
     template = np.zeros_like(near)
     if rules.verified:
         tokens = np.minimum(a["tokens"], b["tokens"])
@@ -204,12 +214,14 @@ class Candidates(NamedTuple):
     urls: list[str]
     #: Filed under the same URL: bool.
     own: NDArray[np.bool_]
+    #: Its page has stored no item: bool.
+    weak: NDArray[np.bool_]
     #: When it was stored, seconds since 1970: uint32.
     time: NDArray[np.uint32]
     judgement: Judgement
 
     def best(self, among: NDArray[np.bool_], index: Index) -> int | None:
-        """Return the row of the strongest of *among*: settled, exact, similar, close, old; None of none."""
+        """Return the row of the best of *among*: settled, with items, exact, similar, close, old; None of none."""
         rows = np.flatnonzero(among).tolist()
         if not rows:
             return None
@@ -217,6 +229,7 @@ class Candidates(NamedTuple):
             rows,
             key=lambda row: (
                 index.holder(int(self.documents[row])) is not None,
+                self.weak[row],
                 not self.judgement.exact[row],
                 -self.judgement.similarity[row],
                 self.judgement.distance[row],
@@ -263,4 +276,5 @@ def find_candidates(
     exact &= stored.records["digest"] == own_record["digest"]
     own = np.array([url == entry.urls[0] for url in stored.urls], bool)
     judgement = judge(rules, own_record, stored.records, exact, shared)
-    return Candidates(documents, stored.urls, own, stored.records["time"], judgement)
+    weak = flags(stored.records) & WEAK != 0
+    return Candidates(documents, stored.urls, own, weak, stored.records["time"], judgement)

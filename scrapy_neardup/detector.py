@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from . import clock
 from .arguments import require_number, require_path, require_type, require_whole
 from .candidates import (
+    WEAK,
     Candidates,
     Rules,
     entries,
@@ -18,6 +19,7 @@ from .candidates import (
     find_candidates,
     find_urls,
     fingerprinter_of,
+    flags,
     record,
     scheme_of,
 )
@@ -164,13 +166,16 @@ class Detector:
         """Judge a document, store nothing."""
         return self._judge(self._signed(document), url, scope, reserve=False)
 
-    def reserve(self, document: str | Signature, url: str, *, scope: str = "") -> Verdict:
+    def reserve(
+        self, document: str | Signature, url: str, *, scope: str = "", has_items: bool = False
+    ) -> Verdict:
         """Judge a document; one that is to be stored gets a pending place, see `Verdict.reservation`.
 
         That is a unique one, and a revisit whose text has changed. Others match it at once; if they do, their
-        `Verdict.pending` is its reservation.
+        `Verdict.pending` is its reservation. A document that *has_items* repeats none whose page has stored no item,
+        see `Verdict.weak`: once confirmed, it takes the place of such ones.
         """
-        return self._judge(self._signed(document), url, scope, reserve=True)
+        return self._judge(self._signed(document), url, scope, reserve=True, has_items=has_items)
 
     def add(self, document: str | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document and store it if it is to be stored."""
@@ -217,7 +222,9 @@ class Detector:
         require_type("A document", document, str, "its main text, a str, or a Signature")
         return self.signature(document)
 
-    def _judge(self, signature: Signature, url: str, scope: str, *, reserve: bool) -> Verdict:
+    def _judge(
+        self, signature: Signature, url: str, scope: str, *, reserve: bool, has_items: bool = False
+    ) -> Verdict:
         require_type("A URL", url, str, "text, a str")
         require_type("A scope", scope, str, "text, a str")
         if signature.tokens < self.min_tokens:
@@ -232,22 +239,34 @@ class Detector:
             if found is None:
                 reservation = self._reserve(entry, []) if reserve else None
                 return Verdict("unique", reservation=reservation)
-            verdict = self._decide(found, entry, count=reserve)
-            # What is stored of this very page stays as long as its text does, and is renewed before it expires.
+            outdone = found.judgement.near & found.weak & ~found.own & has_items
+            verdict = self._decide(found, entry, outdone, count=reserve)
+            # What is stored of this very page stays as long as its text does, and is renewed before it expires; but
+            # if it has stored no item, it may now.
             same = found.own & found.judgement.exact
             if window:
                 same &= found.time > now - window / 8
-            if reserve and verdict.kind in ("unique", "revisit", "template") and not same.any():
+            if (
+                reserve
+                and verdict.kind in ("unique", "revisit", "template")
+                and not (same & ~found.weak).any()
+            ):
                 if (found.judgement.template & ~found.own).any():
                     file_as_template(entry, self.rules.scheme)
+                replaced = found.documents[found.own | outdone].tolist()
                 verdict = replace(
-                    verdict, reservation=self._reserve(entry, found.documents[found.own].tolist())
+                    verdict, reservation=self._reserve(entry, replaced, known_weak=bool(same.any()))
                 )
             return verdict
 
-    def _decide(self, found: Candidates, entry: Documents, *, count: bool) -> Verdict:
-        """Tell a revisit from a copy: a match with the same URL is never a duplicate. *count* its site, or only ask."""
-        near, template = found.judgement.near, found.judgement.template
+    def _decide(
+        self, found: Candidates, entry: Documents, outdone: NDArray[np.bool_], *, count: bool
+    ) -> Verdict:
+        """Tell a revisit from a copy: a match with the same URL is never a duplicate; *outdone* (bool[n]) are none.
+
+        With *count* the site of a copy is taken note of.
+        """
+        near, template = found.judgement.near & ~outdone, found.judgement.template
         kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
             ("revisit", near & found.own),
             ("near", near),
@@ -268,16 +287,27 @@ class Detector:
                 distance=int(found.judgement.distance[row]),
                 similarity=float(found.judgement.similarity[row]),
                 pending=self.index.holder(int(found.documents[row])),
+                weak=bool(found.weak[row]),
             )
         return Verdict("unique")
 
-    def _reserve(self, entry: Documents, replaced: list[int]) -> Reservation:
+    def _reserve(self, entry: Documents, replaced: list[int], *, known_weak: bool = False) -> Reservation:
+        """Let a document in as pending, to take the place of those *replaced*.
+
+        If its page is *known_weak* and turns out so again, what is stored of it stays.
+        """
+
         def settle(confirmed: bool) -> None:
             self._reservations.pop(document, None)
-            if confirmed:
+            if confirmed and not reservation.weak:
                 self.index.confirm(document, replaced)
-            else:
+                return
+            with self.index.lock:
                 self.index.release(document)
+                if confirmed and not known_weak:
+                    flags(entry.records)[:] |= WEAK
+                    weak = self.index.reserve(entry.keys[:, 0], entry.records[0], url, None)
+                    self.index.confirm(weak, replaced)
 
         url = entry.urls[0]
         reservation = Reservation(url, settle)

@@ -40,10 +40,11 @@ class NearDuplicatePage(IgnoreRequest):
 
 
 class NearDuplicateItem(DropItem):
-    """The text of the item repeats that of another item and the policy is to drop."""
+    """The item repeats another one and the policy is to drop: by its own text, or because its *page* is a copy."""
 
-    def __init__(self, item: Any, url: str, verdict: Verdict) -> None:
+    def __init__(self, item: Any, url: str, verdict: Verdict, page: Response | None = None) -> None:
         # At the default level Scrapy would print each dropped item in full as a warning.
         super().__init__(escaped(f"{url} is {describe(verdict)}"), log_level="DEBUG")
         self.item = item
         self.verdict = verdict
+        self.page = page

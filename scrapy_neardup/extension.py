@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _CLOSE_TIMEOUT = 60.0
 #: Seconds beyond three time limits that a page may take in all: it may queue behind others that use up their time.
 _GRACE = 5.0
+#: Seconds that a page or an item waits for others before it passes unjudged.
+PENDING_TIMEOUT = 60.0
 #: Pages that wait in the pool, so that a worker that is done has the next one at once.
 _SPARE = 1
 
@@ -158,13 +161,39 @@ class NearDup:
         assert self.crawler.spider is not None
         return str(self.config.scope(url, self.crawler.spider))
 
-    def reserve(self, signature: Signature, url: str, scope: str, prefix: str = "") -> Verdict | None:
+    def reserve(
+        self, signature: Signature, url: str, scope: str, prefix: str = "", *, has_items: bool = False
+    ) -> Verdict | None:
         """Judge a document and hold its reservation; None if the index failed."""
         verdict = None
         with self.journal.fails_open("reserve", url):
-            verdict = self.detector.reserve(signature, url, scope=scope)
+            verdict = self.detector.reserve(signature, url, scope=scope, has_items=has_items)
             if verdict.reservation is not None:
                 self.settler.hold(verdict.reservation, prefix)
+        return verdict
+
+    async def settled(
+        self,
+        verdict: Verdict | None,
+        signature: Signature,
+        url: str,
+        scope: str,
+        prefix: str = "",
+        *,
+        has_items: bool = False,
+    ) -> Verdict | None:
+        """Return *verdict* once what it matches is settled, or the one that follows; None if that fails or lasts."""
+        deadline = time.monotonic() + PENDING_TIMEOUT
+        while verdict is not None and verdict.is_duplicate and verdict.pending is not None:
+            pending = verdict.pending
+            if not await wait_done(pending.add_done_callback, deadline - time.monotonic()):
+                self.journal.failed(
+                    "item_pending_timeout" if prefix else "pending_timeout",
+                    f"{url} waited {PENDING_TIMEOUT:.0f} seconds for {pending.url} to be stored",
+                    trace=False,
+                )
+                return None
+            verdict = self.reserve(signature, url, scope, prefix, has_items=has_items)
         return verdict
 
     def _close(self) -> None:

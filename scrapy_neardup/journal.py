@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
+
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from . import signals
 from .exceptions import describe
@@ -12,7 +15,7 @@ from .report import Report
 from .surrogates import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -73,18 +76,26 @@ class Journal:
         self.count(f"error/{stage}")
         self._warn(stage, message, trace=trace)
 
-    def page(self, response: Response, verdict: Verdict, policy: Policy) -> None:
-        """Record the decision about a page."""
+    def page(self, response: Response, verdict: Verdict, policy: Policy) -> list[Awaitable[object]]:
+        """Record the decision about a page; returns the signal handlers that are still busy with it."""
         self._decided("page", "", response.url, verdict, policy)
-        if verdict.is_duplicate:
-            self._send(signals.page_duplicate, response=response, verdict=verdict, policy=policy)
+        if not verdict.is_duplicate:
+            return []
+        return self._send(signals.page_duplicate, response=response, verdict=verdict, policy=policy)
 
-    def item(self, item: Any, url: str, verdict: Verdict) -> None:
-        """Record the decision about an item."""
+    def page_again(self, response: Response, verdict: Verdict, policy: Policy) -> list[Awaitable[object]]:
+        """Record another decision about a page that is a duplicate already: the stats have counted it."""
+        self._log_duplicate(response.url, verdict, policy)
+        self._write("page", response.url, verdict, policy)
+        return self._send(signals.page_duplicate, response=response, verdict=verdict, policy=policy)
+
+    def item(self, item: Any, url: str, verdict: Verdict) -> list[Awaitable[object]]:
+        """Record the decision about an item; returns the signal handlers that are still busy with it."""
         action: Action = "tag" if self.policy == "tag" else "drop_item"
         self._decided("item", "item/", url, verdict, action)
-        if verdict.is_duplicate:
-            self._send(signals.item_duplicate, item=item, verdict=verdict, policy=self.policy)
+        if not verdict.is_duplicate:
+            return []
+        return self._send(signals.item_duplicate, item=item, verdict=verdict, policy=self.policy)
 
     def close(self) -> None:
         """Sum up and end the report."""
@@ -162,10 +173,26 @@ class Journal:
                 extra={"spider": self.crawler.spider},
             )
 
-    def _send(self, signal: object, **arguments: Any) -> None:
-        # Logs what a receiver raises; the log may raise, too.
+    def _send(self, signal: object, **arguments: Any) -> list[Awaitable[object]]:
+        """Call the handlers, start those that are coroutine functions and return these. What they raise is logged."""
+        # Scrapy logs what a handler raises; the log may raise, too.
         with self.fails_open("signal", "a signal"):
-            self.crawler.signals.send_catch_log(signal, spider=self.crawler.spider, **arguments)
+            answers = self.crawler.signals.send_catch_log(signal, spider=self.crawler.spider, **arguments)
+            return [
+                maybe_deferred_to_future(deferred_from_coro(self._finish(receiver, answer)))
+                for receiver, answer in answers
+                if inspect.iscoroutine(answer)
+            ]
+        return []
+
+    async def _finish(self, receiver: object, answer: Awaitable[object]) -> None:
+        try:
+            await answer
+        except Exception:  # noqa: BLE001
+            # As Scrapy says it of other handlers.
+            self._log(
+                logging.ERROR, "Error caught on signal handler: %(receiver)s", trace=True, receiver=receiver
+            )
 
     def _write(self, what: Literal["page", "item"], url: str, verdict: Verdict, action: Action) -> None:
         if self._report is None:

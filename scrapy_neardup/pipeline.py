@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,7 @@ from scrapy.utils.asyncio import run_in_thread
 from .exceptions import NearDuplicateItem
 from .extension import NearDup
 from .gate import MATCH_KEY
-from .latecomer import PENDING_TIMEOUT
 from .visit import match_of
-from .waiting import wait_done
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -61,7 +58,8 @@ class NearDupPipeline:
         if verdict is None:
             return item
         _in_hand.set(verdict.reservation)
-        self.extension.journal.item(item, url, verdict)
+        for handler in self.extension.journal.item(item, url, verdict):
+            await handler
         if not verdict.is_duplicate:
             return item
         if self.extension.config.policy != "tag":
@@ -100,18 +98,9 @@ class NearDupPipeline:
             scope = self.extension.scope_for(url)
         fingerprint = self.extension.detector.fingerprinter.signature
         signature = await run_in_thread(fingerprint, text) if len(text) > _LONG else fingerprint(text)
-        deadline = time.monotonic() + PENDING_TIMEOUT
-        while True:
-            verdict = self.extension.reserve(signature, url, f"item:{scope}", "item/")
-            if verdict is None or not verdict.is_duplicate or verdict.pending is None:
-                return url, verdict
-            if not await wait_done(verdict.pending.add_done_callback, deadline - time.monotonic()):
-                self.extension.journal.failed(
-                    "item_pending_timeout",
-                    f"an item of {url} waited {PENDING_TIMEOUT:.0f} seconds for one of {verdict.pending.url}",
-                    trace=False,
-                )
-                return url, None
+        scope = f"item:{scope}"
+        verdict = self.extension.reserve(signature, url, scope, "item/")
+        return url, await self.extension.settled(verdict, signature, url, scope, "item/")
 
     def _tag(self, item: Any, verdict: Verdict) -> None:
         try:

@@ -14,18 +14,25 @@ class Reservation:
     The first of ``confirm`` and ``release`` settles it, later calls do nothing.
     """
 
-    __slots__ = ("_callbacks", "_on_settle", "confirmed", "url")
+    __slots__ = ("_callbacks", "_on_settle", "confirmed", "url", "weak")
 
     def __init__(self, url: str, on_settle: Callable[[bool], None]) -> None:
         self.url = url
         #: True once confirmed, False once released, None while pending.
         self.confirmed: bool | None = None
+        #: Whether it is confirmed without items.
+        self.weak = False
         self._on_settle = on_settle
         self._callbacks: list[Callable[[Reservation], None]] = []
 
-    def confirm(self) -> None:
-        """Keep the document: its page was stored."""
-        self._settle(True)
+    def confirm(self, *, weak: bool = False) -> None:
+        """Keep the document: its page was stored.
+
+        A *weak* one has stored no item: its copies are told from it by `Verdict.weak`.
+        """
+        if self.confirmed is None:
+            self.weak = weak
+            self._settle(True)
 
     def release(self) -> None:
         """Forget the document: its page was not stored, so nothing may be judged by it."""

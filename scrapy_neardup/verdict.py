@@ -29,6 +29,8 @@ class Verdict:
     reservation: Reservation | None = None
     #: The reservation of the matched document while that is not settled.
     pending: Reservation | None = None
+    #: Whether the page of the matched document has stored no item, see `Reservation.confirm`.
+    weak: bool = False
 
     @property
     def is_duplicate(self) -> bool:

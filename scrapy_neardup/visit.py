@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 from .surrogates import escaped
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from .fingerprint.signature import Signature
     from .reservation import Reservation
     from .settings import Policy
     from .verdict import Verdict
@@ -19,12 +22,22 @@ class Visit:
 
     policy: Policy
     scope: str
+    signature: Signature | None = None
     reservation: Reservation | None = None
     #: The verdict that makes it a duplicate.
     match: Verdict | None = None
-    #: Iterations of its output that have begun and not ended.
+    #: It is to be settled when Scrapy is done with it.
+    watched: bool = False
+    #: Signal handlers that are still busy with that.
+    handlers: list[Awaitable[object]] = field(default_factory=list)
+    #: The callback's output came to its end.
+    completed: bool = False
+    #: Items that the callback yielded, whatever became of them in other spider middlewares.
+    made: int = 0
+    #: Iterations of the page's output that have begun, and those of them that have not ended.
+    begun: int = 0
     running: int = 0
-    #: Its items: yielded, stored, dropped by a pipeline.
+    #: Items that left this spider middleware: yielded, stored, dropped by a pipeline.
     yielded: int = 0
     stored: int = 0
     dropped: int = 0
@@ -34,14 +47,19 @@ class Visit:
     items: list[Any] = field(default_factory=list)
 
     @property
-    def ended(self) -> bool:
-        """Whether all output is yielded and every item has met its fate."""
-        return self.running == 0 and self.stored + self.dropped >= self.yielded
+    def is_stored(self) -> bool:
+        """Whether, at the end, the page counts as stored: it had no items, or at least one of them is stored.
+
+        No item may have vanished on its way, and the callback has been called and has come to its end.
+        """
+        ended = self.completed and not self.failed and self.running == 0
+        arrived = self.stored + self.dropped >= self.yielded
+        return ended and arrived and (self.stored > 0 or self.made == self.yielded == 0)
 
     @property
-    def is_stored(self) -> bool:
-        """Whether, at the end, the page counts as stored: it had no items, or at least one of them is stored."""
-        return not self.failed and (self.stored > 0 or self.yielded == 0)
+    def spares_items(self) -> bool:
+        """Whether its items may pass although the policy is to drop them: its match has stored none."""
+        return self.policy == "drop_items" and self.match is not None and self.match.weak
 
 
 def match_of(verdict: Verdict, policy: Policy) -> dict[str, Any]:

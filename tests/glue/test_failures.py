@@ -128,11 +128,11 @@ async def test_a_reservation_that_is_never_settled_by_others(site, crawl, pages,
     calls = []
     reserve = Detector.reserve
 
-    def failing(self, signature, url, *, scope=""):
+    def failing(self, signature, url, **options):
         calls.append(url)
         if calls.count(url) == 2:
             fail()
-        return reserve(self, signature, url, scope=scope)
+        return reserve(self, signature, url, **options)
 
     class Slow(pages):
         async def parse(self, response):

@@ -169,8 +169,8 @@ async def test_nothing_is_remembered_of_items_on_their_way(crawl_items, text, mo
 
 def _recording(method, origins):
     async def wrapper(self):
-        origins.append(dict(self.origins))
         await method(self)
+        origins.append(dict(self.origins))
 
     return wrapper
 

@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
 
-from scrapy_neardup import latecomer
+from scrapy_neardup import extension
 from scrapy_neardup.exceptions import NearDuplicatePage
 
 POLICIES = ["tag", "drop_items", "drop_page"]
@@ -211,7 +211,7 @@ async def test_callback_sees_the_request_as_it_was(site, crawl, pages):
 
 
 async def test_waits_no_longer_than_the_limit(site, crawl, pages, monkeypatch):
-    monkeypatch.setattr(latecomer, "PENDING_TIMEOUT", 0.3)
+    monkeypatch.setattr(extension, "PENDING_TIMEOUT", 0.3)
 
     class Slow(pages):
         async def parse(self, response):

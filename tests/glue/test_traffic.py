@@ -186,9 +186,9 @@ async def test_feed_is_on_disk_before_the_fingerprint(site, crawl, pages, tmp_pa
     sizes = []
     settle = Settler._settle
 
-    def watched(self, reservation, confirmed):
+    def watched(self, reservation, **options):
         sizes.append((feed.read_text().count("\n"), reservation.url))
-        settle(self, reservation, confirmed)
+        settle(self, reservation, **options)
 
     monkeypatch.setattr(Settler, "_settle", watched)
     urls = [site.article(f"/{number}", seed=number) for number in range(3)]

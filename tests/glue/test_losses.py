@@ -1,0 +1,335 @@
+"""No way in which a page or its items fail loses a story: each ends in the output at least once, under every policy.
+
+What is expected is known to the tests alone: which stories the site has. One crawl meets all ways of failing.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import pytest
+from scrapy import Request
+from scrapy.exceptions import DropItem
+from scrapy.utils.asyncio import run_in_thread
+
+POLICIES = ("tag", "drop_items", "drop_page")
+#: The copies of each story, in the order in which they are asked for. The first comes to grief.
+COPIES = ("bad", "good", "other")
+
+
+class BrokenError(Exception):
+    pass
+
+
+def is_bad(response):
+    return "/bad" in response.url
+
+
+def story_of(response):
+    return {"story": response.css("i::text").get(), "url": response.url}
+
+
+# What spider middlewares do, by the name of the behaviour.
+
+
+class Behaviour:
+    """Leaves all as it is."""
+
+    def input(self, response):
+        pass
+
+    async def output(self, response, result):
+        async for each in result:
+            yield each
+
+    def exception(self, response):
+        return None
+
+
+class Handles(Behaviour):
+    def exception(self, response):
+        return []
+
+
+class HandlesWithAnItem(Behaviour):
+    def exception(self, response):
+        return [{"placeholder": response.url}]
+
+
+class RaisesOnInput(Behaviour):
+    def input(self, response):
+        raise BrokenError
+
+
+class AnswersOnInput(Behaviour):
+    def input(self, response):
+        return "not None"
+
+
+class RaisesOnOutput(Behaviour):
+    async def output(self, response, result):
+        async for _ in result:
+            raise BrokenError
+            yield
+
+
+class GathersAndRaises(Behaviour):
+    async def output(self, response, result):
+        [each async for each in result]
+        raise BrokenError
+        yield
+
+
+class GathersAndRaisesAfterTheFirst(Behaviour):
+    async def output(self, response, result):
+        gathered = [each async for each in result]
+        yield gathered[0]
+        raise BrokenError
+
+
+class StopsEarly(Behaviour):
+    async def output(self, response, result):
+        async for _ in result:
+            return
+            yield
+
+
+class NeverAsks(Behaviour):
+    async def output(self, response, result):
+        return
+        yield
+
+
+class AnswersItself(Behaviour):
+    async def output(self, response, result):
+        yield {"placeholder": response.url}
+
+
+class Filters(Behaviour):
+    async def output(self, response, result):
+        async for each in result:
+            if isinstance(each, Request):
+                yield each
+
+
+class Replaces(Behaviour):
+    """Pipelines get items that the callback did not yield, and that are broken."""
+
+    async def output(self, response, result):
+        async for each in result:
+            yield {**each, "broken": True}
+
+
+class Splits(Behaviour):
+    """One item becomes two; the one with the story is lost in a pipeline."""
+
+    async def output(self, response, result):
+        async for each in result:
+            yield {"aside": response.url}
+            yield {**each, "broken": True, "late": True}
+
+
+class Pipeline:
+    async def process_item(self, item):
+        if item.pop("late", False):
+            await run_in_thread(time.sleep, 0.2)
+        if item.pop("invalid", False):
+            raise DropItem("invalid", log_level="DEBUG")
+        if item.pop("broken", False):
+            raise BrokenError
+        return item
+
+
+def middleware(order):
+    """A spider middleware that behaves, for bad pages, as their way of failing has it at *order*."""
+
+    class Middleware:
+        def behaviour(self, response):
+            way = WAYS[int(response.url.split("/")[3])]
+            return way.middlewares.get(order, Behaviour)() if is_bad(response) else Behaviour()
+
+        def process_spider_input(self, response):
+            return self.behaviour(response).input(response)
+
+        async def process_spider_output(self, response, result):
+            async for each in self.behaviour(response).output(response, result):
+                yield each
+
+        def process_spider_exception(self, response, exception):
+            return self.behaviour(response).exception(response)
+
+    return Middleware
+
+
+class Callbacks:
+    """What callbacks and errbacks do, by name."""
+
+    def plain(self, response):
+        yield story_of(response)
+
+    def two(self, response):
+        yield {"aside": response.url}
+        yield story_of(response)
+
+    def raises(self, response):
+        if is_bad(response):
+            raise BrokenError
+        return [story_of(response)]
+
+    parse = raises
+
+    def generator_raises(self, response):
+        yield response.follow("/link")
+        if is_bad(response):
+            raise BrokenError
+        yield story_of(response)
+
+    def two_raises(self, response):
+        yield {"aside": response.url}
+        yield from self.raises(response)
+
+    async def async_raises(self, response):
+        yield response.follow("/link")
+        for each in self.raises(response):
+            yield each
+
+    async def coroutine_raises(self, response):
+        return self.raises(response)
+
+    async def coroutine_of_generator_raises(self, response):
+        return self.two_raises(response)
+
+    def invalid(self, response):
+        yield {**story_of(response), "invalid": is_bad(response)}
+
+    def broken(self, response):
+        yield {**story_of(response), "broken": is_bad(response)}
+
+    def nothing(self, response):
+        return None if is_bad(response) else story_of(response)
+
+    def links_only(self, response):
+        yield response.follow("/link")
+        yield None if is_bad(response) else story_of(response)  # as some clients do
+
+    async def async_links_only(self, response):
+        yield response.follow("/link")
+        if not is_bad(response):
+            yield story_of(response)
+
+    def silent(self, failure):
+        return None
+
+    def with_an_item(self, failure):
+        yield {"failed": failure.request.url}
+
+    async def coroutine_with_an_item(self, failure):
+        return [{"failed": failure.request.url}]
+
+
+class Way(NamedTuple):
+    callback: str | None
+    middlewares: dict[int, type[Behaviour]] = {}
+    errback: str | None = None
+    policies: tuple[str, ...] = POLICIES
+
+
+#: Middlewares above ours are nearer to the spider, those below nearer to the engine.
+WAYS = [
+    Way("raises"),
+    Way("raises", {900: Handles}),
+    Way("raises", {900: HandlesWithAnItem}),
+    Way("raises", {10: Handles}),
+    Way("raises", {10: HandlesWithAnItem}),
+    Way(None, {900: Handles}),  # spider.parse
+    Way("generator_raises", {900: Handles}),
+    Way("generator_raises", {900: HandlesWithAnItem}),
+    Way("generator_raises", {10: Handles}),
+    Way("two_raises", {900: Handles}),
+    Way("two_raises", {10: Handles}),
+    Way("async_raises"),
+    Way("async_raises", {900: Handles}),
+    Way("coroutine_raises", {900: Handles}),
+    Way("coroutine_of_generator_raises", {900: Handles}),
+    Way("plain", {500: RaisesOnInput}),
+    Way("plain", {500: RaisesOnInput}, "silent"),
+    Way("plain", {500: RaisesOnInput}, "with_an_item"),
+    Way("plain", {500: RaisesOnInput}, "coroutine_with_an_item"),
+    Way("plain", {500: RaisesOnInput, 900: Handles}),
+    Way("plain", {500: RaisesOnInput, 100: Handles}),
+    Way("plain", {500: RaisesOnInput, 10: Handles}),
+    Way("plain", {500: AnswersOnInput}),
+    Way("plain", {500: AnswersOnInput, 10: Handles}),
+    Way("plain", {500: RaisesOnOutput}),
+    Way("plain", {500: RaisesOnOutput, 100: Handles}),
+    Way("plain", {500: RaisesOnOutput, 10: Handles}),
+    Way("plain", {20: RaisesOnOutput}),
+    Way("plain", {20: RaisesOnOutput, 10: Handles}),
+    Way("plain", {500: GathersAndRaises, 100: Handles}),
+    Way("plain", {20: GathersAndRaises}),
+    Way("plain", {20: GathersAndRaises, 10: Handles}),
+    Way("two", {500: GathersAndRaisesAfterTheFirst}),
+    Way("two", {500: GathersAndRaisesAfterTheFirst, 100: Handles}),
+    Way("two", {20: GathersAndRaisesAfterTheFirst}),
+    Way("two", {20: GathersAndRaisesAfterTheFirst, 10: Handles}),
+    Way("plain", {500: StopsEarly}),
+    Way("plain", {20: StopsEarly}),
+    Way("two", {20: StopsEarly}),
+    Way("plain", {500: NeverAsks}),
+    Way("plain", {20: NeverAsks}),
+    Way("plain", {500: AnswersItself}),
+    Way("plain", {20: AnswersItself}),
+    Way("plain", {900: Filters}),
+    Way("plain", {10: Filters}),
+    Way("plain", {500: Replaces}),
+    Way("plain", {20: Replaces}),
+    Way("plain", {500: Splits}),
+    Way("plain", {20: Splits}),
+    Way("invalid"),
+    Way("broken"),
+    # Nothing fails, but the page has no item. Under drop_page it is an original all the same.
+    Way("nothing", policies=("tag", "drop_items")),
+    Way("links_only", policies=("tag", "drop_items")),
+    Way("async_links_only", policies=("tag", "drop_items")),
+]
+STORIES = {f"{way}/{policy}" for way, each in enumerate(WAYS) for policy in each.policies}
+ORDERS = (10, 20, 100, 500, 900)
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+async def test_every_story_ends_in_the_output(site, crawl, pages, text, page, concurrency):
+    site.pages["/link"] = page("nothing")
+    for number, story in enumerate(STORIES):
+        for copy in COPIES:
+            body = f"<html><body><p>{text(number)}</p><i>{story}</i></body></html>"
+            site.pages[f"/{story}/{copy}"] = body.encode()
+
+    class Spider(Callbacks, pages):
+        async def start(self):
+            for story in sorted(STORIES):
+                number, policy = story.split("/")
+                way = WAYS[int(number)]
+                callback = way.callback and getattr(self, way.callback)
+                errback = way.errback and getattr(self, way.errback)
+                for copy in COPIES:
+                    url = f"{site.url}/{story}/{copy}"
+                    yield Request(url, callback, errback=errback, meta={"neardup": policy})
+
+    settings = {
+        "CONCURRENT_REQUESTS": concurrency,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": concurrency,
+        "SPIDER_MIDDLEWARES": {middleware(order): order for order in ORDERS},
+        "ITEM_PIPELINES": {Pipeline: 300},
+        "LOG_LEVEL": "CRITICAL",
+    }  # fmt: skip
+    result = await crawl(Spider, settings)
+    kept = [item["story"] for item in result.items if "story" in item]
+    lost = STORIES.difference(kept)
+    assert {story: WAYS[int(story.split("/")[0])] for story in lost} == {}
+    # Nothing has waited for long, and nothing is left.
+    assert not [name for name in result.stats if name.startswith("neardup/error")]
+    assert result["unique"] + result["replaced"] == result["confirmed"] + result["released"]
+    # Of the good copies one is kept.
+    twice = {story: kept.count(story) for story in STORIES if "tag" not in story and kept.count(story) != 1}
+    assert twice == {}

@@ -1,0 +1,178 @@
+"""Under ``drop_items`` only a page that has stored an item makes the items of its copies be dropped."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+
+import pytest
+from scrapy.utils.asyncio import run_in_thread
+
+ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
+SIX = {"CONCURRENT_REQUESTS": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 6}
+
+
+@pytest.fixture
+def partly(pages):
+    """A spider that finds an item only on pages whose path begins with one of ``knows``, and follows all links."""
+
+    class Partly(pages):
+        knows = ()
+
+        def parse(self, response):
+            self.note(response)
+            yield from response.follow_all(css="a")
+            if response.url.split("/", 3)[3].startswith(tuple(self.knows)):
+                yield {"url": response.url}
+
+    return Partly
+
+
+async def test_the_first_copy_with_an_item_takes_the_place(site, crawl, partly, tmp_path):
+    site.article("/end", seed=9)
+    urls = [site.article(path, links=("/end",)) for path in ("/x1", "/x2", "/good1", "/good2", "/x3")]
+    report = tmp_path / "report.jsonl"
+    result = await crawl(partly, {**ONE_BY_ONE, "NEARDUP_REPORT": str(report)}, urls=urls, knows=("good",))
+    assert [item["url"] for item in result.items] == [urls[2]]
+    assert "/end" in site.hits
+    assert (result["unique"], result["duplicate"], result["replaced"]) == (2, 4, 1)
+    assert (result["tagged"], result["dropped/item"]) == (2, 1)
+    assert result["index/documents"] == 2
+    match = {url: (match["url"], match["policy"]) for url, match in result.spider.matches.items()}
+    assert match == {
+        urls[1]: (urls[0], "tag"),
+        urls[2]: (urls[0], "tag"),
+        urls[3]: (urls[2], "drop_items"),
+        urls[4]: (urls[2], "drop_items"),
+    }
+    lines = [json.loads(line) for line in report.read_text().splitlines()]
+    assert {line["url"]: (line["match"], line["action"]) for line in lines if line["match"]} == match
+    assert result.errors == {}
+
+
+@pytest.mark.parametrize("policy", ["tag", "drop_page"])
+async def test_other_policies_do_not_care(site, crawl, partly, policy):
+    urls = [site.article("/x"), site.article("/good")]
+    result = await crawl(partly, {**ONE_BY_ONE, "NEARDUP_POLICY": policy}, urls=urls, knows=("good",))
+    assert (result["unique"], result["duplicate"], result["replaced"]) == (1, 1, 0)
+    assert len(result.items) == (1 if policy == "tag" else 0)
+
+
+async def test_known_across_crawls(site, crawl, partly):
+    urls = [site.article("/x"), site.article("/good1"), site.article("/good2")]
+    settings = {**ONE_BY_ONE, "NEARDUP_DIR": "seen"}
+    first = await crawl(partly, settings, urls=urls[:1])
+    assert (first["unique"], first["confirmed"], first["index/documents"]) == (1, 1, 1)
+    second = await crawl(partly, settings, urls=urls[1:2], knows=("good",))
+    assert (second["duplicate"], second["replaced"], len(second.items)) == (1, 1, 1)
+    third = await crawl(partly, settings, urls=urls[2:], knows=("good",))
+    assert (third["dropped/item"], len(third.items)) == (1, 0)
+    assert third["index/documents"] == 1
+
+
+async def test_a_revisit_with_an_item_makes_it_strong_and_one_without_changes_nothing(site, crawl, partly):
+    urls = [site.article("/x"), site.article("/good")]
+    settings = {**ONE_BY_ONE, "NEARDUP_DIR": "seen"}
+    for _ in range(2):
+        again = await crawl(partly, settings, urls=urls[:1])
+        assert again["index/documents"] == 1
+    assert again["revisit"] == 1
+    mended = await crawl(partly, settings, urls=urls, knows=("x", "good"))
+    assert [item["url"] for item in mended.items] == urls[:1]
+    assert (mended["revisit"], mended["dropped/item"]) == (1, 1)
+    broken_again = await crawl(partly, settings, urls=urls, knows=("good",))
+    assert broken_again.items == []  # once stored, always stored
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_copies_with_items_in_flight_at_once(site, crawl, pages, fails):
+    """All six match a weak page, find that at once, and yield: exactly one item is kept."""
+
+    class Slow(pages):
+        tries = 0
+
+        async def parse(self, response):
+            self.note(response)
+            yield response.follow("/link")
+            await run_in_thread(time.sleep, 0.3)
+            yield {"url": response.url}
+
+    class FailFirst:
+        async def process_item(self, item):
+            Slow.tries += 1
+            if fails and Slow.tries == 1:
+                raise ValueError("broken pipeline")
+            return item
+
+    class Listing(pages):
+        def parse(self, response):
+            return None
+
+    settings = {**SIX, "NEARDUP_DIR": "seen"}
+    await crawl(Listing, settings, urls=[site.article("/x")])
+    result = await crawl(Slow, {**settings, "ITEM_PIPELINES": {FailFirst: 300}}, urls=site.copies(6))
+    assert len(result.spider.seen) == 6
+    assert len(result.items) == 1
+    assert result["dropped/item"] == (4 if fails else 5)
+    assert (result["released"], result["confirmed"]) == (int(fails), 1)
+    assert result["index/documents"] == 1
+    assert not [name for name in result.stats if name.startswith("neardup/error")]
+
+
+async def test_lists_of_links_do_not_wait_for_each_other(site, crawl, pages):
+    """Copies of a page without items that have none either run side by side."""
+    running, most = 0, 0
+
+    class Slow(pages):
+        async def parse(self, response):
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            await run_in_thread(time.sleep, 1)
+            running -= 1
+
+    settings = {**SIX, "NEARDUP_DIR": "seen"}
+    await crawl(Slow, settings, urls=[site.article("/x")])
+    result = await crawl(Slow, settings, urls=site.copies(6))
+    assert (result["duplicate"], result["waited"]) == (6, 0)
+    assert most > 1
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+async def test_a_news_client_that_rejects_some_copies(site, crawl, pages, text, concurrency):
+    """Links first, then an item or None, as a heuristic has it: as many stories as without this plugin."""
+    rng = random.Random(concurrency)
+    expected, links = set(), []
+    for story in range(25):
+        for copy in rng.sample(["wire", "print", "amp", "section/a"], rng.randint(1, 4)):
+            path = f"/{copy}/{story}"
+            article = rng.random() < 0.5
+            kind = '<meta property="og:type" content="article">' if article else ""
+            body = f'<p>{text(story, 300)}</p><i>{story}</i><a href="/front">front</a>'
+            site.pages[path] = f"<html><head>{kind}</head><body>{body}</body></html>".encode()
+            links.append(path)
+            if article:
+                expected.add(str(story))
+    rng.shuffle(links)
+    anchors = "".join(f'<a href="{link}">{text(number, 6)}</a>' for number, link in enumerate(links))
+    for front in ("/front", "/index", "/home"):
+        site.pages[front] = f"<html><body>{anchors}</body></html>".encode()
+
+    class Client(pages):
+        def parse(self, response):
+            yield from [response.follow(href) for href in response.css("a::attr(href)").getall()]
+            yield self.article(response)
+
+        def article(self, response):
+            if response.css('meta[property="og:type"]::attr(content)').get() != "article":
+                return None
+            return {"story": response.css("i::text").get(), "url": response.url}
+
+    settings = {"CONCURRENT_REQUESTS": concurrency, "CONCURRENT_REQUESTS_PER_DOMAIN": concurrency}
+    urls = [site.url + front for front in ("/front", "/index", "/home")]
+    result = await crawl(Client, settings, urls=urls)
+    stories = [item["story"] for item in result.items]
+    assert set(stories) == expected
+    assert len(stories) == len(expected)
+    assert result.errors == {}
