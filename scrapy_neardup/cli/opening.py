@@ -8,8 +8,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index import Header
 from scrapy_neardup.index.check import find_problems
+from scrapy_neardup.index.creation import read_header
 from scrapy_neardup.index.directory import DATA, SIDECAR, USERS, corrupted, read_sidecar, shared_use
 from scrapy_neardup.index.environment import Environment
 
@@ -21,6 +21,8 @@ except ImportError:  # Windows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from scrapy_neardup.index import Header
 
 #: Bytes read ahead at a time.
 CHUNK = 1 << 22
@@ -108,8 +110,7 @@ def environment_of(path: Path) -> Iterator[tuple[Environment, Header]]:
     environment = Environment(path)
     try:
         with environment.read() as transaction:
-            data = transaction.get(b"header", db=environment.databases["meta"])
-            header = None if data is None else Header.from_json(bytes(data))
+            header = read_header(environment, transaction)
         if header is None:
             raise corrupted(path / DATA, "it has no header")
         yield environment, header
