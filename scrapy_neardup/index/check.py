@@ -80,7 +80,7 @@ def find_problems(
             yield Problem("file", f"It holds a key or a value that cannot be read ({error}).")
         except DAMAGED as error:
             yield Problem("file", f"LMDB cannot read it ({error}).")
-        except lmdb.Error as error:
+        except (lmdb.Error, MemoryError) as error:
             raise unavailable(environment.path, error, "checked") from error
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import lmdb
 
-from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.errors import IndexUnavailable, NearDupError
 
 from .directory import DATA, check_data_file, check_directory
 from .faults import translated, unavailable
@@ -99,7 +99,7 @@ class Environment:
         self._writing = threading.RLock()
         self._pid = os.getpid()
         self._commits = 0
-        self._transacting = False
+        self._transacting = self._moving = False
         #: Whether it could not be opened again after it had to be closed.
         self._lost = False
         self._size = MAP_SIZE
@@ -162,6 +162,8 @@ class Environment:
 
     def _mend(self, error: lmdb.Error, wait: bool) -> bool:
         """Do what lets a transaction begin after *error*; returns whether there was something to do, and it is done."""
+        if self._moving:
+            return False
         if self._lost or isinstance(error, lmdb.PanicError):  # a meta page could not be written
             return self._remap(self._reopen, wait)
         if isinstance(error, lmdb.MapResizedError):  # another process made it larger
@@ -215,12 +217,15 @@ class Environment:
             snapshots = list(self.snapshots)
             for snapshot in snapshots:
                 snapshot.drop()
+            self._moving = True
             try:
                 move()
             finally:
-                if not self._lost:
-                    for snapshot in snapshots:
+                for snapshot in snapshots:
+                    # Where this fails, it is tried again by whoever reads next, who is told.
+                    with contextlib.suppress(lmdb.Error, NearDupError):
                         snapshot.refresh()
+                self._moving = False
         return True
 
     def _adopt(self) -> None:

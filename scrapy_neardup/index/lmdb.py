@@ -235,7 +235,7 @@ class LmdbIndex:
     def _look(self) -> None:
         """Move on to the newest commit, unless one of ours is under way."""
         last = self._environment.last_transaction()
-        if last == self._seen or self._overlay.committing:
+        if self._overlay.committing or (last == self._seen and self._snapshot.attached):
             return
         try:
             self._snapshot.refresh(wait=False)

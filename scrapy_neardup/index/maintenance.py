@@ -111,7 +111,7 @@ def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
             environment.reader_check()
             reader.refresh()
             yield reader
-        except lmdb.Error as error:
+        except (lmdb.Error, MemoryError) as error:
             raise unavailable(environment.path, error, "read") from error
         finally:
             reader.close()

@@ -42,7 +42,7 @@ class Hooked:
         self._real.__enter__()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *more: Any) -> Any:
+    def __exit__(self, kind: type[BaseException] | None, *more: object) -> Any:
         if kind is None and isinstance(self, Transaction):
             try:
                 self._flaky.call("commit")
