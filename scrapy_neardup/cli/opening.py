@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.check import find_problems
 from scrapy_neardup.index.creation import read_header
-from scrapy_neardup.index.directory import DATA, SIDECAR, USERS, corrupted, read_sidecar, shared_use
+from scrapy_neardup.index.directory import (
+    DATA,
+    SIDECAR,
+    USERS,
+    corrupted,
+    is_unfinished,
+    read_sidecar,
+    shared_use,
+)
 from scrapy_neardup.index.environment import Environment
 
 try:
@@ -33,7 +41,7 @@ def require_index(path: Path) -> None:
     try:
         known = read_sidecar(path) if (path / SIDECAR).is_file() else None
         exists = (path / DATA).is_file()
-        filled = exists and (path / DATA).stat().st_size > 0
+        filled = exists and (path / DATA).stat().st_size > 0 and not is_unfinished(path)
     except OSError as error:
         raise IndexUnavailable(
             f"The index in {path} cannot be read ({error.strerror}): change its permissions."
