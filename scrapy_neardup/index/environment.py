@@ -99,7 +99,9 @@ class Environment:
         self._writing = threading.RLock()
         self._pid = os.getpid()
         self._commits = 0
-        self._transacting = self._moving = False
+        self._transacting = False
+        #: The thread that moves the memory map.
+        self._mover: int | None = None
         #: Whether it could not be opened again after it had to be closed.
         self._lost = False
         self._size = MAP_SIZE
@@ -162,7 +164,7 @@ class Environment:
 
     def _mend(self, error: lmdb.Error, wait: bool) -> bool:
         """Do what lets a transaction begin after *error*; returns whether there was something to do, and it is done."""
-        if self._moving:
+        if self._mover == threading.get_ident():
             return False
         if self._lost or isinstance(error, lmdb.PanicError):  # a meta page could not be written
             return self._remap(self._reopen, wait)
@@ -217,7 +219,7 @@ class Environment:
             snapshots = list(self.snapshots)
             for snapshot in snapshots:
                 snapshot.drop()
-            self._moving = True
+            self._mover = threading.get_ident()
             try:
                 move()
             finally:
@@ -225,7 +227,7 @@ class Environment:
                     # Where this fails, it is tried again by whoever reads next, who is told.
                     with contextlib.suppress(lmdb.Error, NearDupError):
                         snapshot.refresh()
-                self._moving = False
+                self._mover = None
         return True
 
     def _adopt(self) -> None:
@@ -235,13 +237,14 @@ class Environment:
             self._reopen()
 
     def _grow(self) -> None:
+        size = int(self._env.info()["map_size"])
         try:
-            self._size = 2 * int(self._env.info()["map_size"])
-            self._env.set_mapsize(self._size)
+            self._env.set_mapsize(2 * size)
         except lmdb.Error:
-            self._size //= 2
+            self._size = size
             self._reopen()
             raise
+        self._size = 2 * size
 
     def _reopen(self) -> None:
         self._lost = True
