@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import struct
 import zlib
@@ -15,7 +14,6 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 from .directory import DATA, corrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 #: What LMDB says of a file whose pages contradict each other.
@@ -96,19 +94,31 @@ def unavailable(path: Path, error: Exception, what: str) -> IndexUnavailable:
     return IndexUnavailable(f"The index in {path} cannot be {what} {reason(error)}")
 
 
-@contextlib.contextmanager
-def translated(path: Path, what: str = "used") -> Iterator[None]:
+class translated:  # noqa: N801  # a generator would take each search longer
     """Raise `IndexUnavailable` or `IndexCorrupted` for whatever LMDB or the disk keeps the index from being *what*."""
-    try:
-        yield
-    except (lmdb.Error, OSError, MemoryError) as error:
-        raise unavailable(path, error, what) from error
+
+    def __init__(self, path: Path, what: str = "used") -> None:
+        self._path, self._what = path, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (lmdb.Error, OSError, MemoryError)):
+            raise unavailable(self._path, error, self._what) from error
 
 
-@contextlib.contextmanager
-def decoding(what: str) -> Iterator[None]:
+class decoding:  # noqa: N801
     """Raise `IndexCorrupted` for a value that cannot be read; *what* begins the sentence."""
-    try:
-        yield
-    except UNREADABLE as error:
-        raise IndexCorrupted(f"{what} cannot be read ({error}): run `scrapy-neardup index check`.") from error
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UNREADABLE):
+            raise IndexCorrupted(
+                f"{self._what} cannot be read ({error}): run `scrapy-neardup index check`."
+            ) from error

@@ -221,7 +221,7 @@ class LmdbIndex:
         if self._closed:
             raise IndexUnavailable("The index is closed: open it again.")
 
-    def _translated(self, what: str = "used") -> contextlib.AbstractContextManager[None]:
+    def _translated(self, what: str = "used") -> translated:
         return translated(self._environment.path, what)
 
     # Keeping up with other processes

@@ -214,7 +214,7 @@ class Writer:
             if self._window and now >= self._expire_at:
                 self._expire_at = now + EXPIRE
                 return True
-            return self._overlay.unfolded >= FOLD
+            return self._upkeep_error is not None or self._overlay.unfolded >= FOLD
 
     def _failed(self, error: Exception) -> None:
         with self._environment.lock:
