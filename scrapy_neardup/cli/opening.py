@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.audit.sources.layout import is_index, is_noted
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index import Header
 from scrapy_neardup.index.check import find_problems
-from scrapy_neardup.index.directory import DATA, USERS, corrupted, read_sidecar, shared_use
+from scrapy_neardup.index.creation import read_header
+from scrapy_neardup.index.directory import (
+    DATA,
+    USERS,
+    corrupted,
+    is_unfinished,
+    read_sidecar,
+    shared_use,
+)
 from scrapy_neardup.index.environment import Environment
 
 try:
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from scrapy_neardup.index import Header
+
 #: Bytes read ahead at a time.
 CHUNK = 1 << 22
 
@@ -32,7 +41,7 @@ def require_index(path: Path) -> None:
     try:
         known = read_sidecar(path) if is_noted(path) else None
         exists = (path / DATA).is_file()
-        filled = exists and (path / DATA).stat().st_size > 0
+        filled = exists and (path / DATA).stat().st_size > 0 and not is_unfinished(path)
     except OSError as error:
         raise IndexUnavailable(
             f"The index in {path} cannot be read ({error.strerror}): change its permissions."
@@ -109,8 +118,7 @@ def environment_of(path: Path) -> Iterator[tuple[Environment, Header]]:
     environment = Environment(path)
     try:
         with environment.read() as transaction:
-            data = transaction.get(b"header", db=environment.databases["meta"])
-            header = None if data is None else Header.from_json(bytes(data))
+            header = read_header(environment, transaction)
         if header is None:
             raise corrupted(path / DATA, "it has no header")
         yield environment, header

@@ -16,6 +16,7 @@ import numpy as np
 from scrapy_neardup.errors import IndexCorrupted
 
 from .base import Documents, Stored
+from .faults import decoding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,17 +46,22 @@ def encode_logged(documents: Documents) -> bytes:
 def decode_block(
     data: bytes | memoryview, header: Header, rows: NDArray[np.int64] | None = None, *, check: bool = False
 ) -> Stored:
-    """Return copies of *rows* of a block, or of all. Raises `IndexCorrupted` if a *check* of its checksum fails."""
-    count = _count(data, check)
-    return _decode(data, _HEAD.size, header, count, np.arange(count) if rows is None else rows)
+    """Return copies of *rows* of a block, or of all.
+
+    Raises `IndexCorrupted` for one that cannot be decoded, or if a *check* of its checksum fails.
+    """
+    with decoding("A block of documents"):
+        count = _count(data, check)
+        return _decode(data, _HEAD.size, header, count, np.arange(count) if rows is None else rows)
 
 
 def decode_logged(data: bytes | memoryview, header: Header, *, check: bool = False) -> Documents:
     """Return copies of the documents of a block of the log. Raises `IndexCorrupted` as `decode_block` does."""
-    count = _count(data, check)
-    keys = np.frombuffer(data, np.uint64, header.keys * count, _HEAD.size).reshape(header.keys, count)
-    stored = _decode(data, _HEAD.size + keys.nbytes, header, count, np.arange(count))
-    return Documents(keys.copy(), stored.records, stored.urls)
+    with decoding("A block of the log"):
+        count = _count(data, check)
+        keys = np.frombuffer(data, np.uint64, header.keys * count, _HEAD.size).reshape(header.keys, count)
+        stored = _decode(data, _HEAD.size + keys.nbytes, header, count, np.arange(count))
+        return Documents(keys.copy(), stored.records, stored.urls)
 
 
 def block_size(data: bytes | memoryview) -> int:

@@ -10,7 +10,6 @@ blocks of documents not yet in a run, which the next upkeep sweeps away.
 from __future__ import annotations
 
 import struct
-import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,9 +19,12 @@ import numpy as np
 from scrapy_neardup.errors import IndexCorrupted
 
 from .blocks import decode_block, decode_logged
-from .faults import partition_fault, state_faults
+from .creation import read_header
+from .faults import DAMAGED, UNREADABLE, unavailable
+from .ledger import count_removed, read_ledger
 from .partition import decode_partition
 from .removed import read_removed
+from .soundness import partition_fault, state_faults
 from .storage import (
     HELD,
     Run,
@@ -66,14 +68,19 @@ def find_problems(
 
     *progress* is told the entries and documents read so far, and how many there are.
     """
+    environment.require_same_process()  # whose child would wait for a lock that nobody holds any more
     with environment.upkeep:
         try:
             with environment.read() as transaction:
                 yield from _Check(environment, header, transaction, progress).problems()
         except IndexCorrupted as error:
             yield Problem("state", str(error))
-        except lmdb.Error as error:
+        except UNREADABLE as error:
+            yield Problem("file", f"It holds a key or a value that cannot be read ({error}).")
+        except DAMAGED as error:
             yield Problem("file", f"LMDB cannot read it ({error}).")
+        except (lmdb.Error, MemoryError) as error:
+            raise unavailable(environment.path, error, "checked") from error
 
 
 @dataclass(slots=True)
@@ -92,6 +99,7 @@ class _Check:
         transaction: lmdb.Transaction,
         progress: Callable[[int, int], None] | None,
     ) -> None:
+        self._environment = environment
         self._header = header
         self._transaction = transaction
         self._databases = environment.databases
@@ -105,16 +113,35 @@ class _Check:
             yield from broken
             return
         state = self._state
+        read_header(self._environment, self._transaction)
         entries = sum(len(family.tables) * family.keys for family in self._header.families)
         self._total = sum(run.documents * (entries + 1) for run in state.runs) + state.next - state.folded
         dead = read_removed(self._transaction, self._databases["dead"])
         if len(dead) and dead[-1] >= state.next:
             yield Problem("dead", f"Document {dead[-1]} is marked as removed, and was never added.")
+        if (np.diff(dead) <= 0).any():
+            yield Problem("dead", "The removed documents are not in order.")
+        yield from self._removed()
         yield from self._keys()
         for run in state.runs:
             yield from self._run(run, dead[(dead >= run.start) & (dead < run.stop)])
         yield from self._blocks("log", state.folded, np.ones(state.next - state.folded, bool))
         self._advance(self._total - self._done)  # fewer entries than could be, where keys are missing
+
+    def _removed(self) -> Iterator[Problem]:
+        """Compare what has been removed with what is: marked, or left out of the runs."""
+        noted = read_ledger(self._environment, self._transaction, self._state)
+        if noted is None:
+            return
+        try:
+            counted = count_removed(self._environment, self._transaction, self._state)
+        except IndexCorrupted:  # of a run, which is a problem of its own
+            return
+        if counted.count != noted.count:
+            what = f"{noted.count} documents were removed, and {counted.count} are: the others are back."
+            yield Problem("dead", what if counted.count < noted.count else f"{what.partition(':')[0]}.")
+        elif counted != noted:
+            yield Problem("dead", "Other documents are removed than were.")
 
     def _keys(self) -> Iterator[Problem]:
         """Look for blocks and partitions that belong to nothing and will be in the way."""
@@ -225,10 +252,14 @@ class _Check:
             while more and (first := key_number(cursor.key())) < stop:
                 try:
                     end = first + len(decode(cursor.value(), self._header, check=True).urls)
-                except IndexCorrupted:
-                    yield Problem(f"{name}, block {first}", "It does not match its checksum.")
-                except (ValueError, IndexError, struct.error, zlib.error) as error:
-                    yield Problem(f"{name}, block {first}", f"It cannot be decoded ({error}).")
+                except IndexCorrupted as error:
+                    broken = isinstance(error.__cause__, UNREADABLE)
+                    what = (
+                        f"It cannot be decoded ({error.__cause__})."
+                        if broken
+                        else "It does not match its checksum."
+                    )
+                    yield Problem(f"{name}, block {first}", what)
                 else:
                     if first < expected or end > stop:
                         yield Problem(f"{name}, block {first}", "It overlaps the next or the previous.")

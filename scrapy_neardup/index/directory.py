@@ -115,6 +115,28 @@ def check_data_file(data: Path) -> None:
         raise corrupted(data, f"it has {size} bytes and should have {(last_page + 1) * page}")
 
 
+def is_unfinished(path: Path) -> bool:
+    """Tell whether the data file in *path* is one that LMDB began to make, and nothing was ever written to.
+
+    LMDB begins with two meta pages that name no page but themselves. A full disk may cut them short, or leave zeros.
+    """
+    try:
+        with (path / DATA).open("rb") as file:
+            head = file.read((1 << 17) + 1)
+    except OSError:  # whoever opens it says so
+        return False
+    if (path / SIDECAR).exists() or not 0 < len(head) <= 1 << 17:
+        return False
+    if not any(head):
+        return True
+    if len(head) < 152:
+        return struct.pack("=II", 0xBEEFC0DE, 1) == head[16:24]
+    magic, version, _, _, page = struct.unpack_from("=IIQQI", head, 16)
+    metas = [struct.unpack_from("=QQ", head, start + 136) for start in (0, page) if len(head) >= start + 152]
+    fresh = all(last_page <= 1 and number <= 1 for last_page, number in metas)
+    return (magic, version) == (0xBEEFC0DE, 1) and len(head) <= 2 * page and fresh
+
+
 def corrupted(data: Path, why: str) -> IndexCorrupted:
     """Make the error for a damaged file."""
     return IndexCorrupted(
@@ -129,38 +151,52 @@ def read_sidecar(path: Path) -> int | None:
         return int(json.loads((path / SIDECAR).read_bytes())["documents"])
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return 0
 
 
 def write_sidecar(path: Path, uuid: str, documents: int) -> None:
     """Note beside the data file that there is an index: LMDB takes an empty file for a new one."""
     part = path / f"{SIDECAR}.{os.getpid()}"
-    part.write_text(json.dumps({"uuid": uuid, "documents": documents}) + "\n")
-    part.replace(path / SIDECAR)
+    try:
+        part.write_text(json.dumps({"uuid": uuid, "documents": documents}) + "\n")
+        part.replace(path / SIDECAR)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
-    """Hold the directory as one of its users; with *reset*, empty it first, which only its sole user may."""
+    """Hold the directory as one of its users; with *reset*, empty it first, which only its sole user may.
+
+    It is also emptied of a file that was never finished, as on a full disk.
+    """
     check_directory(path)
     descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        if reset:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise IndexUnavailable(
-                        f"The index in {path} is in use and cannot be reset: stop the other crawl first."
-                    ) from None
-            for name in (DATA, LOCK, SIDECAR):
-                (path / name).unlink(missing_ok=True)
+        if reset or is_unfinished(path):
+            if _lock(descriptor):
+                for name in (DATA, LOCK, SIDECAR):
+                    (path / name).unlink(missing_ok=True)
+            elif reset:
+                raise IndexUnavailable(
+                    f"The index in {path} is in use and cannot be reset: stop the other crawl first."
+                )
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Take the lock of a file for this process alone, unless another one holds it."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 @contextlib.contextmanager

@@ -1,62 +1,124 @@
-"""What can be wrong with a state or a partition by itself."""
+"""What goes wrong in LMDB, on the disk or in what is stored, as the errors of the library: a sentence with a remedy."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+import errno
+import struct
+import zlib
 from typing import TYPE_CHECKING
 
-import numpy as np
+import lmdb
 
-from .log import MAX_DOCUMENTS
-from .partition import decode_partition, encode_partition, is_whole
-from .storage import MAX_PARTITION_BITS
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
+
+from .directory import DATA, corrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
-    from .storage import State
+#: What LMDB says of a file whose pages contradict each other.
+DAMAGED = (
+    lmdb.BadChecksumError,
+    lmdb.BadDbiError,
+    lmdb.BadValsizeError,
+    lmdb.CorruptedError,
+    lmdb.CursorFullError,
+    lmdb.IncompatibleError,
+    lmdb.InvalidError,
+    lmdb.PageFullError,
+    lmdb.PageNotFoundError,
+    lmdb.VersionMismatchError,
+)
+#: What reading a damaged value raises.
+UNREADABLE = (
+    IndexError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+MEMORY = "raise the limit on the address space of the process (ulimit -v), or use a smaller index"
+SPACE = "free space on its disk, or set NEARDUP_DIR to another directory"
+RIGHTS = "change its permissions, or set NEARDUP_DIR to another directory"
+REMEDIES = {
+    errno.ENOMEM: MEMORY,
+    errno.ENOSPC: SPACE,
+    errno.EDQUOT: SPACE,
+    errno.EFBIG: SPACE,
+    errno.EIO: SPACE,  # which LMDB says of a write that was cut short
+    errno.EACCES: RIGHTS,
+    errno.EPERM: RIGHTS,
+    errno.EROFS: RIGHTS,
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.ENFILE: "raise the limit on open files (ulimit -n)",
+}
 
 
-def partition_fault(data: bytes | memoryview | None, bits: int, partition: int) -> str | None:
-    """Say what is wrong with a *partition* of a table cut by *bits*, None if nothing is."""
-    if data is None:
-        return "It is missing."
-    if not is_whole(data):
-        return "It does not match its checksum."
-    entries = decode_partition(data, bits).entries
-    keys = entries.keys
-    if (keys[1:] < keys[:-1]).any():
-        return "Its keys are not sorted."
-    if bits and len(keys):  # sorted: the ends tell
-        shift = np.uint64(64 - bits)
-        if keys[0] >> shift != partition or keys[-1] >> shift != partition:
-            return "It holds keys of other partitions."
-    if encode_partition(entries, bits) != data:
-        return "Its directory is wrong."
-    return None
+def remedy(error: BaseException) -> str:
+    """Return what can be done about an *error* of LMDB or of the disk."""
+    if isinstance(error, (lmdb.MemoryError, MemoryError, lmdb.MapFullError)):
+        return MEMORY
+    if isinstance(error, (lmdb.DiskError, lmdb.PanicError)):
+        return SPACE
+    if isinstance(error, lmdb.ReadersFullError):
+        return "stop some of the processes that use it"
+    if isinstance(error, lmdb.ReadonlyError):
+        return RIGHTS
+    if isinstance(error, lmdb.LockError):
+        return "let processes in different containers share a PID namespace, or each have an index of its own"
+    if "already open in this process" in str(error):
+        return "use the one that is open, or close it first"
+    code = error.errno if isinstance(error, OSError) else getattr(error, "code", None)
+    return REMEDIES.get(
+        code or 0, "open it again, and run `scrapy-neardup index check` if that does not help"
+    )
 
 
-def state_faults(state: State) -> Iterator[str]:
-    """Say what is wrong with a *state*."""
-    numbers: list[object] = [state.next, state.folded, state.next_run, state.removals]
-    for run in state.runs:
-        numbers += [run.id, run.start, run.stop, run.documents, run.bits]
-    if not all(isinstance(number, int) and number >= 0 for number in numbers):
-        yield "It holds values that are not numbers."
-        return
-    if not state.folded <= state.next <= MAX_DOCUMENTS:
-        yield f"{state.folded} documents are folded of {state.next}."
-    for run in state.runs:
-        if not run.start < run.stop <= state.folded or run.documents > run.stop - run.start:
-            yield f"Run {run.id} holds {run.documents} documents from {run.start} to {run.stop}."
-        if run.bits > MAX_PARTITION_BITS:
-            yield f"Run {run.id} is cut by {run.bits} bits."
-        if run.id >= state.next_run:
-            yield f"Run {run.id} has a number that is not taken yet."
-    for run, after in pairwise(state.runs):
-        if run.stop != after.start:
-            yield f"Run {run.id} ends at document {run.stop}, and the next begins with {after.start}."
-    if state.runs and state.runs[-1].stop != state.folded:
-        yield f"The last run ends at document {state.runs[-1].stop}, and {state.folded} are folded."
-    if len({run.id for run in state.runs}) < len(state.runs):
-        yield "Two runs have the same number."
+def reason(error: BaseException) -> str:
+    """Return what an *error* says, in brackets, and what can be done: the end of a sentence on an index."""
+    if isinstance(error, NearDupError):
+        if error.__cause__ is None:
+            return f"({error})"
+        error = error.__cause__
+    said = error.strerror if isinstance(error, OSError) else None
+    return f"({said or str(error) or type(error).__name__}): {remedy(error)}."
+
+
+def unavailable(path: Path, error: Exception, what: str) -> IndexUnavailable:
+    """Return the error to raise in the place of *error*, which has kept the index in *path* from being *what*."""
+    if isinstance(error, DAMAGED):
+        return corrupted(path / DATA, str(error))
+    return IndexUnavailable(f"The index in {path} cannot be {what} {reason(error)}")
+
+
+class translated:  # noqa: N801  # a generator would take each search longer
+    """Raise `IndexUnavailable` or `IndexCorrupted` for whatever LMDB or the disk keeps the index from being *what*."""
+
+    def __init__(self, path: Path, what: str = "used") -> None:
+        self._path, self._what = path, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (lmdb.Error, OSError, MemoryError)):
+            raise unavailable(self._path, error, self._what) from error
+
+
+class decoding:  # noqa: N801
+    """Raise `IndexCorrupted` for a value that cannot be read; *what* begins the sentence."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UNREADABLE):
+            raise IndexCorrupted(
+                f"{self._what} cannot be read ({error}): run `scrapy-neardup index check`."
+            ) from error

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.errors import IndexCorrupted, IndexMismatch
+from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.tables import Family, PermutedTables
+
+from .faults import decoding
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -68,11 +70,9 @@ class Header:
     @classmethod
     def from_json(cls, data: bytes) -> Header:
         """Parse; raises `IndexCorrupted` or, for the format of a newer version, `IndexMismatch`."""
-        try:
+        with decoding("The header of the index"):
             fields = json.loads(data)
             version = int(fields["format"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise IndexCorrupted(f"The header of the index cannot be read ({error}).") from error
         if version < FORMAT:
             raise IndexMismatch(
                 f"The index has format {version}, which this version of scrapy-neardup no longer knows: "
@@ -83,14 +83,14 @@ class Header:
                 f"The index has format {version} and this version of scrapy-neardup knows format {FORMAT}: "
                 "upgrade scrapy-neardup, or use another directory."
             )
-        try:
+        with decoding("The header of the index"):
             fields["families"] = tuple(
                 Family(PermutedTables(**family["tables"]), family["keys"]) for family in fields["families"]
             )
             fields["record"] = tuple((name, kind) for name, kind in fields["record"])
-            return cls(**fields)
-        except (ValueError, KeyError, TypeError) as error:
-            raise IndexCorrupted(f"The header of the index cannot be read ({error}).") from error
+            header = cls(**fields)
+            header.dtype  # noqa: B018  # raises for records that NumPy cannot make
+            return header
 
     def require(self, wanted: Header, where: str, ignore: Collection[str] = ()) -> None:
         """Raise `IndexMismatch` with the differences unless this index can be used as *wanted*.

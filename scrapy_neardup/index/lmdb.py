@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import time
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lmdb
 import numpy as np
 
-from scrapy_neardup import clock
 from scrapy_neardup.errors import IndexUnavailable
 
 from .base import Documents, Stored
 from .creation import open_header
 from .directory import shared_use, write_sidecar
 from .environment import Environment
+from .faults import decoding, translated
 from .log import append
 from .maintenance import FOLD, load, merge_all, reading
 from .overlay import Overlay
@@ -25,15 +26,12 @@ from .writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from .base import Matches
     from .header import Header
 
-#: Seconds after which a search looks whether another process has committed.
-FRESH = 0.05
 #: Documents of one transaction of a bulk load.
 LOAD = 1 << 20
 
@@ -57,9 +55,11 @@ class LmdbIndex:
     ) -> None:
         self.path = path
         self._closed = False
-        #: When to look for the commits of others next, and the last one seen.
-        self._look_at, self._seen = clock.EVER, -1
-        with contextlib.ExitStack() as undo:
+        #: The last commit seen, and what keeps from seeing later ones.
+        self._seen = -1
+        self._behind: lmdb.Error | None = None
+        where = Path(tempfile.gettempdir()) if path is None else path
+        with translated(where, "opened"), contextlib.ExitStack() as undo:
             if path is not None:
                 undo.enter_context(shared_use(path, reset=reset))
             self._environment = Environment(path)
@@ -71,28 +71,27 @@ class LmdbIndex:
             self._snapshot.refresh()
             self._overlay.follow(self._snapshot)
             self._undo = undo.pop_all()
-        self._writer = Writer(
-            self._environment, self.header, self._overlay, self._snapshot, self._refresh, window
-        )
+        self._writer = Writer(self._environment, self.header, self._overlay, self._look, window)
 
     # Searching
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
         """See `Index`."""
-        with self.lock:
+        with self.lock, self._translated():
             self._catch_up()
-            return search_all(
-                (
-                    lambda some: search_runs(self._snapshot, family, some, distance, most),
-                    lambda some: self._overlay.columns.search(family, some, distance, most),
-                ),
-                keys,
-                most,
-            )
+            with decoding("A partition"):
+                return search_all(
+                    (
+                        lambda some: search_runs(self._snapshot, family, some, distance, most),
+                        lambda some: self._overlay.columns.search(family, some, distance, most),
+                    ),
+                    keys,
+                    most,
+                )
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """See `Index`."""
-        with self.lock:
+        with self.lock, self._translated():
             columns = self._overlay.columns
             numbers = [self._overlay.number(document) for document in documents.tolist()]
             new = [place for place, number in enumerate(numbers) if number in columns]
@@ -134,8 +133,8 @@ class LmdbIndex:
 
     def discard(self, documents: Sequence[int]) -> None:
         """See `Index`."""
-        with self.lock:
-            self.require_open()
+        with self.lock, self._translated():
+            self._catch_up()
             self._overlay.discard(documents, self._snapshot)
             if self._overlay.removals:
                 self._writer.notice()
@@ -144,7 +143,7 @@ class LmdbIndex:
         """See `Index`. A large load goes past the log, straight into a run."""
         self.require_open()
         numbers = [np.empty(0, np.int64)]
-        with self._reporting():
+        with self._translated("written"):
             for start in range(0, len(documents.urls), LOAD):
                 part = documents.take(slice(start, start + LOAD))
                 if len(part.urls) < FOLD:
@@ -154,9 +153,9 @@ class LmdbIndex:
                 numbers.append(np.arange(state.next - len(part.urls), state.next))
             for _ in self._writer.upkeep():
                 pass
-        with self.lock:
-            self._writer.settle()
-            self._refresh()
+            with self.lock:
+                self._writer.settle()
+                self._look()
         return np.concatenate(numbers)
 
     # Life
@@ -169,15 +168,15 @@ class LmdbIndex:
     def compact(self) -> None:
         """Merge all runs into one, without what was removed."""
         self.flush()
-        with self._reporting():
+        with self._translated("written"):
             for _ in merge_all(self._environment, self.header):
                 pass
-        with self.lock:
-            self._refresh()
+            with self.lock:
+                self._look()
 
     def gauges(self) -> dict[str, int]:
         """See `Index`."""
-        with self.lock:
+        with self.lock, self._translated():
             self._catch_up()
             overlay, state = self._overlay, self._snapshot.state
             removed = int(np.searchsorted(self._snapshot.dead, state.folded))
@@ -188,7 +187,7 @@ class LmdbIndex:
                 "backlog": len(overlay.queue),
                 "runs": len(state.runs),
                 "bytes": self._environment.size(),
-                "degraded": int(self._writer.degraded),
+                "degraded": int(self._writer.degraded or self._behind is not None),
                 **self._writer.counts,
             }
 
@@ -215,7 +214,8 @@ class LmdbIndex:
                 # It only says that there is an index, which it said before.
                 with contextlib.suppress(OSError):
                     write_sidecar(self._environment.path, self.header.uuid, self._snapshot.state.next)
-            self._undo.close()
+            with self._translated("closed"):
+                self._undo.close()
         if lost:
             raise IndexUnavailable(
                 f"{lost} changes could not be written to the index in {self._environment.path} "
@@ -228,36 +228,28 @@ class LmdbIndex:
         if self._closed:
             raise IndexUnavailable("The index is closed: open it again.")
 
-    @contextlib.contextmanager
-    def _reporting(self) -> Iterator[None]:
-        try:
-            yield
-        except (lmdb.Error, OSError) as error:
-            raise IndexUnavailable(
-                f"The index in {self._environment.path} cannot be written ({error}): free space on its disk."
-            ) from error
+    def _translated(self, what: str = "used") -> translated:
+        return translated(self._environment.path, what)
 
     # Keeping up with other processes
 
     def _catch_up(self) -> None:
-        """Take in what other processes have committed, looking for it now and then."""
+        """Take in what other processes have committed."""
         self.require_open()
-        now = time.monotonic()
-        if now >= self._look_at:
-            self._look_at = now + FRESH
-            if self._environment.last_transaction() != self._seen:
-                self._refresh()
+        self._look()
         self._overlay.follow(self._snapshot)  # it may have moved on with the memory map
 
-    def _refresh(self) -> None:
+    def _look(self) -> None:
         """Move on to the newest commit, unless one of ours is under way."""
-        if self._overlay.committing:
+        last = self._environment.last_transaction()
+        if self._overlay.committing or (last == self._seen and self._snapshot.attached):
             return
-        seen = self._environment.last_transaction()
         try:
-            self._snapshot.refresh()
-        except lmdb.MapResizedError:
-            self._writer.adopt_size()  # until then the older view has to do
+            self._snapshot.refresh(wait=False)
+        except lmdb.Error as error:
+            if not self._snapshot.attached:
+                raise
+            self._behind = error  # until it can be mended, the older view has to do
             return
         self._overlay.follow(self._snapshot)
-        self._seen = seen
+        self._seen, self._behind = last, None

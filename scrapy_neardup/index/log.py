@@ -10,13 +10,15 @@ import numpy as np
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 
 from .blocks import encode_logged
+from .ledger import current_ledger, write_ledger
 from .removed import add_removed
-from .storage import key_number, number_key, read_state, write_state
+from .storage import HELD, key_number, number_key, partition_key, read_state, which_held, write_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import lmdb
+    from numpy.typing import NDArray
 
     from .base import Documents
     from .environment import Environment
@@ -27,20 +29,36 @@ MAX_DOCUMENTS = (1 << 32) - 1
 
 
 def append(environment: Environment, documents: Documents, removals: Sequence[int] = ()) -> State:
-    """Commit documents, and removals of others; returns the state that this leads to."""
+    """Commit documents, and *removals* of others, as far as they are stored; returns the state that this leads to."""
 
     def work(transaction: lmdb.Transaction) -> State:
         state = read_state(environment, transaction)
         put_block(environment, transaction, state.next, documents)
-        # Not np.unique, which imports for 0.1 s when it is first used.
-        numbers = np.array(sorted(set(removals)), np.int64)
-        add_removed(transaction, environment.databases["dead"], numbers)
-        stop = state.next + len(documents.urls)
-        newer = replace(state, next=stop, removals=state.removals + bool(removals))
+        newer = replace(state, next=state.next + len(documents.urls))
+        if removals:
+            newer = replace(newer, removals=state.removals + 1)
+            ledger = current_ledger(environment, transaction, state)
+            # Not np.unique, which imports for 0.1 s when it is first used.
+            numbers = _stored(environment, transaction, state, np.array(sorted(set(removals)), np.int64))
+            new = add_removed(transaction, environment.databases["dead"], numbers)
+            write_ledger(environment, transaction, newer, ledger.add(new))
         write_state(environment, transaction, newer)
         return newer
 
     return environment.write(work)
+
+
+def _stored(
+    environment: Environment, transaction: lmdb.Transaction, state: State, numbers: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return those of *numbers* that the index of *state* has, in its log or in a run."""
+    there = (numbers >= state.folded) & (numbers < state.next)
+    for run in state.runs:
+        rows = np.flatnonzero((numbers >= run.start) & (numbers < run.stop))
+        if len(rows):
+            data = transaction.get(partition_key(run.id, HELD, 0), b"", db=environment.databases["runs"])
+            there[rows] = which_held(data, run, numbers[rows])
+    return numbers[there]
 
 
 def put_block(

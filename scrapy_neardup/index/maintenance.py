@@ -12,10 +12,13 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import lmdb
 import numpy as np
 
 from .base import Documents
 from .directory import MERGE, file_lock
+from .faults import unavailable
+from .ledger import count_removed, write_ledger
 from .log import require_room
 from .removed import drop_removed, read_removed
 from .runs import (
@@ -27,16 +30,14 @@ from .runs import (
     put,
     replace_runs,
     sweep,
-    switch,
     write,
 )
 from .snapshot import Snapshot
-from .storage import number_key, read_state, write_state
+from .storage import read_state, write_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
-    import lmdb
     from numpy.typing import NDArray
 
     from .environment import Environment
@@ -90,12 +91,12 @@ def load(environment: Environment, header: Header, documents: Documents) -> Stat
             require_room(state.next, documents)
             folded = Documents.concatenate([*_log(reader), documents])
             stop = state.next + len(documents.urls)
-            held = _not_removed(reader, state.folded, stop)
+            held = _not_removed(reader.dead, state.folded, stop)
             final = replace(run, start=state.folded, stop=stop, documents=int(held.sum()))
             put(environment, transaction, blocks(state.folded, folded.stored))
             put(environment, transaction, partitions(header, final, held, folded.keys))
             write_state(environment, transaction, replace(state, next=stop))
-            return replace_runs(environment, transaction, final, (), reader.dead, folded=stop)
+            return replace_runs(environment, transaction, final, held, (), folded=stop)
 
         return environment.write(work)
 
@@ -103,12 +104,15 @@ def load(environment: Environment, header: Header, documents: Documents) -> Stat
 @contextlib.contextmanager
 def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
     """Read the newest commit, with the memory map kept in place by this thread."""
+    environment.require_same_process()  # whose child would wait for a lock that nobody holds any more
     with environment.upkeep:
-        environment.reader_check()
         reader = Snapshot(environment, header)
         try:
+            environment.reader_check()
             reader.refresh()
             yield reader
+        except (lmdb.Error, MemoryError) as error:
+            raise unavailable(environment.path, error, "read") from error
         finally:
             reader.close()
 
@@ -143,13 +147,16 @@ def _fold(environment: Environment, reader: Snapshot) -> Iterator[None]:
     """Make a run of all documents in the log."""
     state = reader.state
     documents = Documents.concatenate(list(_log(reader)))
-    held = _not_removed(reader, state.folded, state.next)
+    held = _not_removed(reader.dead, state.folded, state.next)
     run = new_run(environment, state.folded, state.next, int(held.sum()))
     items = chain(
         blocks(state.folded, documents.stored), partitions(reader.header, run, held, documents.keys)
     )
-    yield from write(environment, items)
-    switch(environment, run, (), reader.dead, folded=run.stop)
+    for _ in write(environment, items):
+        yield
+    environment.write(
+        lambda transaction: replace_runs(environment, transaction, run, held, (), folded=run.stop)
+    )
     reader.refresh()
 
 
@@ -158,51 +165,59 @@ def _log(reader: Snapshot) -> Iterator[Documents]:
         yield documents
 
 
-def _not_removed(reader: Snapshot, start: int, stop: int) -> NDArray[np.bool_]:
-    """Tell which documents from *start* to before *stop* are not removed: bool[stop - start]."""
+def _not_removed(dead: NDArray[np.int64], start: int, stop: int) -> NDArray[np.bool_]:
+    """Tell which documents from *start* to before *stop* are not *dead*: bool[stop - start]."""
     held = np.ones(stop - start, bool)
-    held[reader.dead[(reader.dead >= start) & (reader.dead < stop)] - start] = False
+    held[dead[(dead >= start) & (dead < stop)] - start] = False
     return held
 
 
 def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> Iterator[None]:
     """Make one run of several neighbours."""
     start, stop = runs[0].start, runs[-1].stop
-    held = np.concatenate([reader.held(run) for run in runs]) & _not_removed(reader, start, stop)
+    # What is left out is settled here, once: the reader moves on meanwhile, to later marks.
+    held = np.concatenate([reader.held(run) for run in runs]) & _not_removed(reader.dead, start, stop)
     merged = new_run(environment, start, stop, int(held.sum()))
-    yield from write(environment, merge_partitions(reader, runs, merged, held))
-    switch(environment, merged, runs, reader.dead)
+    for _ in write(environment, merge_partitions(reader, runs, merged, held)):
+        reader.refresh()  # or the pages that others free during a long merge could not be used again
+        yield
+    environment.write(lambda transaction: replace_runs(environment, transaction, merged, held, runs))
     reader.refresh()
     yield from sweep(environment, reader)
 
 
 def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator[None]:
-    """Drop the oldest runs, with their documents, as long as all of them are too old."""
+    """Drop the oldest runs as long as all of their documents are too old; the blocks of these are swept away."""
     if "time" not in (reader.header.dtype.names or ()):
         return
     for run in reader.state.runs:
-        # Documents are filed as time goes by, so mostly the last one tells that there is no need to read on.
-        if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
-            return
-        for start in range(run.start, run.stop, BLOCK):
-            some = reader.blocks(start, min(start + BLOCK, run.stop))
-            if any(stored.records["time"].max() >= expires for _, stored in some):
-                return
-            yield
+        if not (yield from _is_older(reader, run, expires)):
+            break
 
         def work(transaction: lmdb.Transaction, run: Run = run) -> None:
             state = read_state(environment, transaction)
             left = tuple(other for other in state.runs if other.id != run.id)
-            write_state(environment, transaction, replace(state, runs=left, removals=state.removals + 1))
+            state = replace(state, runs=left, removals=state.removals + 1)
+            write_state(environment, transaction, state)
             dead = read_removed(transaction, environment.databases["dead"])
             gone = dead[(dead >= run.start) & (dead < run.stop)]
             drop_removed(transaction, environment.databases["dead"], gone)
-            with transaction.cursor(environment.databases["documents"]) as cursor:
-                cursor.set_range(number_key(run.start))
-                while (key := bytes(cursor.key())) and key < number_key(run.stop):
-                    cursor.delete()
+            write_ledger(environment, transaction, state, count_removed(environment, transaction, state))
 
         environment.write(work)
         yield
     reader.refresh()
     yield from sweep(environment, reader)
+
+
+def _is_older(reader: Snapshot, run: Run, expires: int) -> Generator[None, None, bool]:
+    """Tell whether all documents of *run* are older than *expires*."""
+    # Documents are filed as time goes by, so mostly the last one tells that there is no need to read on.
+    if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
+        return False
+    for start in range(run.start, run.stop, BLOCK):
+        some = reader.blocks(start, min(start + BLOCK, run.stop))
+        if any(stored.records["time"].max() >= expires for _, stored in some):
+            return False
+        yield
+    return True

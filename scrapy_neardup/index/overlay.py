@@ -53,6 +53,8 @@ class Overlay:
         self._aliases: OrderedDict[int, int] = OrderedDict()
         #: First numbers of blocks of our own, until the snapshot has them.
         self._own: set[int] = set()
+        #: Removals that are on disk since this number of changes, until the snapshot has them.
+        self._marked: tuple[int, set[int]] = (0, set())
         #: What all this agrees with.
         self._state = State()
         self._serial = -1
@@ -66,6 +68,11 @@ class Overlay:
     def changes(self) -> int:
         """How many documents and removals wait for the disk."""
         return len(self.queue) + len(self.removals)
+
+    @property
+    def unfolded(self) -> int:
+        """How many documents no run holds yet, of those that the last look has shown."""
+        return self._state.next - self._state.folded
 
     @property
     def committing(self) -> bool:
@@ -105,12 +112,16 @@ class Overlay:
             self.columns.remove([document])
 
     def discard(self, documents: Sequence[int], snapshot: Snapshot) -> None:
-        """Remove documents, here and from the runs of *snapshot*."""
+        """Remove documents, here and from the runs of *snapshot*; and those that it does not know of yet.
+
+        Whether there are such, stored by another process meanwhile, is for the commit to find out.
+        """
         numbers = [self.number(document) for document in documents]
         elsewhere = sorted({number for number in numbers if number >= 0 and number not in self.columns})
         filed = set(snapshot.filed(np.array(elsewhere, np.int64)).tolist()) if elsewhere else set()
         for number in numbers:
-            on_disk = number in filed or (number >= 0 and number in self.columns)
+            on_disk = number in filed or number >= snapshot.state.next
+            on_disk = on_disk or (number >= 0 and number in self.columns)
             if on_disk or number in self._group:
                 self.removals.append(number)
             elif number in self._pending:
@@ -146,6 +157,7 @@ class Overlay:
             self._own.add(new.start)
         written = set(group.removals)
         self.removals = [self.number(number) for number in self.removals if number not in written]
+        self._marked = (state.removals, self._marked[1] | written)
         self.columns.remove(self.removals)
 
     def roll_back(self) -> None:
@@ -179,12 +191,15 @@ class Overlay:
         if state.folded > before.folded:
             numbers = self.columns.numbers()
             self.columns.remove(numbers[(numbers >= 0) & (numbers < state.folded)].tolist())
-        for first, documents in snapshot.log(max(before.next, state.folded), skip=self._own):
+        for first, documents in snapshot.log(max(before.next, state.folded), skip=self._own, check=True):
             self.columns.append(np.arange(first, first + len(documents.urls)), documents)
         self._own.clear()
         self.columns.remove(snapshot.dead[snapshot.dead >= state.folded].tolist())
         self._state = state
 
     def _hide_removals(self, snapshot: Snapshot) -> None:
-        """Have *snapshot* treat as removed what is not yet marked so on disk."""
-        snapshot.hide({number for number in self.removals if number >= 0})
+        """Have *snapshot* treat as removed what is not yet marked so on disk, or was not when it looked."""
+        since, marked = self._marked
+        if snapshot.state.removals >= since:
+            marked.clear()
+        snapshot.hide(marked.union(number for number in self.removals if number >= 0))

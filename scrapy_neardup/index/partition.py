@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from scrapy_neardup.errors import IndexCorrupted
+
 from .sorted import Entries
 
 if TYPE_CHECKING:
@@ -49,7 +51,12 @@ def encode_partition(entries: Entries, cut: int) -> bytes:
 
 
 def decode_partition(data: bytes | memoryview, cut: int) -> Partition:
-    """Return views of a partition of a table that is cut by *cut* bits."""
+    """Return views of a partition of a table that is cut by *cut* bits.
+
+    Raises `IndexCorrupted` if it has not the length that it should have. Its checksum is not verified.
+    """
+    if not has_its_length(data):
+        raise IndexCorrupted("A partition is cut short or missing: run `scrapy-neardup index check`.")
     size, _ = _TAIL.unpack_from(data, len(data) - _TAIL.size)
     bits = _directory_bits(size)
     keys: NDArray[np.uint64] = np.frombuffer(data, np.uint64, size)
@@ -60,11 +67,17 @@ def decode_partition(data: bytes | memoryview, cut: int) -> Partition:
 
 def is_whole(data: bytes | memoryview) -> bool:
     """Tell whether a partition is as long as it says, and matches its checksum."""
+    return (
+        has_its_length(data) and zlib.crc32(data[:-4]) == _TAIL.unpack_from(data, len(data) - _TAIL.size)[1]
+    )
+
+
+def has_its_length(data: bytes | memoryview) -> bool:
+    """Tell whether a partition is as long as it says."""
     if len(data) < _TAIL.size:
         return False
-    size, checksum = _TAIL.unpack_from(data, len(data) - _TAIL.size)
-    length = 12 * size + 4 * ((1 << _directory_bits(size)) + 1) + _TAIL.size
-    return bool(len(data) == length and zlib.crc32(data[:-4]) == checksum)
+    size, _ = _TAIL.unpack_from(data, len(data) - _TAIL.size)
+    return bool(len(data) == 12 * size + 4 * ((1 << _directory_bits(size)) + 1) + _TAIL.size)
 
 
 def _directory_bits(size: int) -> int:

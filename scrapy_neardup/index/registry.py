@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,13 +10,25 @@ from typing import TYPE_CHECKING
 from .lmdb import LmdbIndex
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Collection
 
     from .header import Header
 
 _open: dict[Path, SharedIndex] = {}
 _lock = threading.Lock()
+_inherited: list[SharedIndex] = []
+
+
+def _after_fork_in_child() -> None:
+    """Begin anew: another thread may have held the lock, and what the parent has open is not for its children."""
+    global _lock
+    _lock = threading.Lock()
+    _inherited.extend(_open.values())  # never to be finalised here
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class SharedIndex(LmdbIndex):
@@ -25,6 +38,8 @@ class SharedIndex(LmdbIndex):
 
     def close(self) -> None:
         """Leave the index; the last one closes it, the others only write what is confirmed."""
+        if self._environment.forked:
+            return
         with _lock:
             self.users -= 1
             if self.users == 0:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .faults import decoding
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -22,16 +24,23 @@ def read_removed(transaction: lmdb.Transaction, database: Any) -> NDArray[np.int
     parts = [np.empty(0, np.int64)]
     with transaction.cursor(database) as cursor:
         for key, value in cursor.iternext():
-            low = np.frombuffer(value, "<u2", len(value) // 2).astype(np.int64)
-            parts.append(low + (int.from_bytes(key, "big") << LOW))
+            with decoding("The list of removed documents"):
+                low = np.frombuffer(value, "<u2").astype(np.int64)
+                parts.append(low + (int.from_bytes(key, "big") << LOW))
     return np.concatenate(parts)
 
 
-def add_removed(transaction: lmdb.Transaction, database: Any, numbers: NDArray[np.int64]) -> None:
-    """Remember *numbers* (ascending) as well."""
+def add_removed(
+    transaction: lmdb.Transaction, database: Any, numbers: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Remember *numbers* (ascending) as well; returns those that were not remembered before."""
+    parts = [np.empty(0, np.int64)]
     for key, low in _split(numbers):
-        old = np.frombuffer(transaction.get(key, b"", db=database), "<u2")
+        with decoding("The list of removed documents"):
+            old = np.frombuffer(transaction.get(key, b"", db=database), "<u2")
+        parts.append(np.setdiff1d(low, old).astype(np.int64) + (int.from_bytes(key, "big") << LOW))
         transaction.put(key, np.union1d(old, low).tobytes(), db=database)
+    return np.concatenate(parts)
 
 
 def drop_removed(transaction: lmdb.Transaction, database: Any, numbers: NDArray[np.int64]) -> None:

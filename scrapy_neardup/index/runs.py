@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .blocks import encode_block
+from .faults import decoding
+from .ledger import current_ledger, write_ledger
 from .log import clear
 from .partition import encode_partition
-from .removed import drop_removed
+from .removed import drop_removed, read_removed
 from .sorted import Entries, flatten, merge_entries, sort_entries
 from .storage import (
     HELD,
@@ -95,7 +97,7 @@ def merge_partitions(
         for table in range(first, first + len(family.tables)):
             for partition in range(1 << cut):
                 parts = [_slice(reader, run, family, table, partition, cut) for run in runs]
-                entries = merge_entries(parts, reader.dead)
+                entries = _held_entries(merge_entries(parts), merged, held)
                 yield "runs", partition_key(merged.id, table, partition), encode_partition(entries, cut)
     yield "runs", partition_key(merged.id, HELD, 0), encode_held(held)
 
@@ -125,80 +127,87 @@ def put(environment: Environment, transaction: lmdb.Transaction, items: Iterable
         transaction.put(key, value, db=environment.databases[database])
 
 
-def switch(
-    environment: Environment,
-    run: Run,
-    replaced: Sequence[Run],
-    dead: NDArray[np.int64],
-    folded: int | None = None,
-) -> None:
-    environment.write(lambda transaction: replace_runs(environment, transaction, run, replaced, dead, folded))
-
-
 def replace_runs(
     environment: Environment,
     transaction: lmdb.Transaction,
     run: Run,
+    held: NDArray[np.bool_],
     replaced: Sequence[Run],
-    dead: NDArray[np.int64],
-    folded: int | None,
+    folded: int | None = None,
 ) -> State:
-    """Let *run* take the place of those *replaced*, or of the log before document *folded*.
+    """Let *run*, whose documents are those *held*, take the place of those *replaced*, or of the log before *folded*.
 
-    The *dead* that it lacks need not be remembered any more. Returns the state that this leads to.
+    Of the documents that *transaction* sees marked as removed, those that the run lacks need no mark any more; those
+    that were marked while it was being made keep theirs. Returns the state that this leads to.
     """
     state = read_state(environment, transaction)
+    ledger = current_ledger(environment, transaction, state)
     old = {other.id for other in replaced}
     runs = sorted(
         (*(other for other in state.runs if other.id not in old), run), key=lambda other: other.start
     )
-    gone = dead[(dead >= run.start) & (dead < run.stop)]
-    drop_removed(transaction, environment.databases["dead"], gone)
+    dead = read_removed(transaction, environment.databases["dead"])
+    dead = dead[(dead >= run.start) & (dead < run.stop)]
+    drop_removed(transaction, environment.databases["dead"], dead[~held[dead - run.start]])
     state = replace(state, runs=tuple(runs), removals=state.removals + 1)
     if folded is not None:
         state = replace(state, folded=folded)
         clear(environment, transaction, folded)
     write_state(environment, transaction, state)
+    write_ledger(environment, transaction, state, ledger)
     return state
 
 
 def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
     """Delete what the state does not name: partitions of runs that were replaced or never finished, and blocks."""
-    live = {run.id for run in reader.state.runs}
-    folded = number_key(reader.state.folded)
+    state = reader.state
+    live = {run.id for run in state.runs}
+    first = number_key(state.runs[0].start if state.runs else state.folded)
+    folded = number_key(state.folded)
+
+    def orphans(transaction: lmdb.Transaction) -> Iterator[lmdb.Cursor]:
+        """Stop a cursor at each, to be deleted before going on."""
+        with transaction.cursor(environment.databases["runs"]) as cursor:
+            yield from _orphaned_partitions(cursor, live)
+        with transaction.cursor(environment.databases["documents"]) as cursor:
+            yield from _orphaned_blocks(cursor, first, folded)
 
     def work(transaction: lmdb.Transaction) -> bool:
         """Delete some; returns whether there may be more."""
         freed = 0
-        with transaction.cursor(environment.databases["runs"]) as cursor:
-            for _ in _orphans(cursor, live):
-                freed += len(cursor.value())
-                cursor.delete()
-                if freed > STEP:
-                    return True
-        with transaction.cursor(environment.databases["documents"]) as cursor:
-            while cursor.set_range(folded):
-                cursor.delete()
+        for cursor in orphans(transaction):
+            freed += len(cursor.value())
+            cursor.delete()
+            if freed > STEP:
+                return True
         return False
 
     with environment.read() as transaction:
-        with transaction.cursor(environment.databases["runs"]) as cursor:
-            found = next(_orphans(cursor, live), None) is not None
-        with transaction.cursor(environment.databases["documents"]) as cursor:
-            found |= cursor.set_range(folded)
+        found = next(orphans(transaction), None) is not None
     while found:
         found = environment.write(work)
         yield
 
 
-def _orphans(cursor: lmdb.Cursor, live: set[int]) -> Iterator[int]:
-    """Stop *cursor* at each partition of a run that is not *live*, to be deleted before going on; yields its run."""
+def _orphaned_partitions(cursor: lmdb.Cursor, live: set[int]) -> Iterator[lmdb.Cursor]:
+    """Stop at each partition of a run that is not *live*."""
     cursor.first()
     while key := bytes(cursor.key()):  # empty at the end, also after deleting the last one
-        if (run := key_run(key)) in live:
+        with decoding("The key of a partition"):
+            run = key_run(key)
+        if run in live:
             cursor.set_range(partition_key(run + 1, 0, 0))
         else:
-            yield run
+            yield cursor
+
+
+def _orphaned_blocks(cursor: lmdb.Cursor, first: bytes, folded: bytes) -> Iterator[lmdb.Cursor]:
+    """Stop at each block of documents before the first run, or after the last one."""
+    cursor.first()
+    while (key := bytes(cursor.key())) and key < first:
+        yield cursor
+    while cursor.set_range(folded):
+        yield cursor
 
 
 def split(entries: Entries, bits: int) -> Iterator[tuple[int, Entries]]:
@@ -219,9 +228,21 @@ def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: in
     more = cut - bits
     if more < 0:
         low = partition << (64 - bits)
-        entries = reader.partition(run, cut, table, partition >> -more).entries
+        entries = reader.partition(run, cut, table, partition >> -more, check=True).entries
         return entries.between(low, low + (1 << (64 - bits)) - 1)
-    parts = [
-        reader.partition(run, cut, table, (partition << more) + part).entries for part in range(1 << more)
-    ]
-    return parts[0] if len(parts) == 1 else merge_entries(parts, np.empty(0, np.int64))
+    return merge_entries(
+        [
+            reader.partition(run, cut, table, (partition << more) + part, check=True).entries
+            for part in range(1 << more)
+        ]
+    )
+
+
+def _held_entries(entries: Entries, run: Run, held: NDArray[np.bool_]) -> Entries:
+    """Return the *entries* of documents that *run* is to hold."""
+    with decoding("A partition"):
+        rows = entries.documents.astype(np.int64) - run.start
+        if len(rows) and rows.min() < 0:
+            raise ValueError("it holds documents of other runs")
+        alive = held[rows]
+    return entries if alive.all() else Entries(entries.keys[alive], entries.documents[alive])

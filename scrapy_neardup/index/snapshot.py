@@ -10,7 +10,8 @@ from scrapy_neardup.errors import IndexCorrupted
 
 from .base import Documents, Stored
 from .blocks import block_size, decode_block, decode_logged
-from .partition import decode_partition
+from .faults import decoding
+from .partition import decode_partition, is_whole
 from .removed import read_removed
 from .sorted import is_member
 from .storage import (
@@ -48,35 +49,51 @@ class Snapshot:
         self._transaction: lmdb.Transaction | None = None
         self._partitions: dict[tuple[int, int, int], Partition] = {}
         self._held: dict[int, NDArray[np.bool_]] = {}
-        self._raw = b""
+        self._raw: bytes | None = None
         self._removals = -1
+        #: Documents marked as removed, and those to be treated so: int64[n], ascending.
+        self._marked = self._hidden = np.empty(0, np.int64)
         self.state = State()
         #: The runs, and by how many bits their tables of each family are cut.
         self.cuts: list[list[tuple[Run, int]]] = [[] for _ in header.families]
-        #: Removed documents, ascending: int64[n].
-        self.dead = np.empty(0, np.int64)
+        #: All of them.
+        self.dead = self._marked
 
-    def refresh(self) -> bool:
-        """Move on to the newest commit; returns whether anything changed."""
-        transaction = self._environment.read()
+    @property
+    def attached(self) -> bool:
+        """Whether there is a transaction to read."""
+        return self._transaction is not None
+
+    def refresh(self, *, wait: bool = True) -> bool:
+        """Move on to the newest commit; returns whether anything changed. See `Environment.read` for *wait*."""
+        transaction = self._environment.read(wait=wait)
+        try:
+            changed = self._take(transaction)
+        except BaseException:
+            transaction.abort()
+            raise
         old, self._transaction = self._transaction, transaction
-        raw = bytes(transaction.get(b"state", b"", db=self._environment.databases["meta"]))
-        changed = raw != self._raw
-        if changed:
-            self.state = State.from_json(raw)
-            self._raw = raw
-            self.cuts = [
-                [(run, run.cut(family)) for run in self.state.runs] for family in self.header.families
-            ]
-            live = {run.id for run in self.state.runs}
-            self._partitions = {key: view for key, view in self._partitions.items() if key[0] in live}
-            self._held = {run: held for run, held in self._held.items() if run in live}
-            if self.state.removals != self._removals:
-                self._removals = self.state.removals
-                self.dead = read_removed(transaction, self._environment.databases["dead"])
         if old is not None:
             old.abort()
         return changed
+
+    def _take(self, transaction: lmdb.Transaction) -> bool:
+        """Take over the state that *transaction* sees, if it is another one."""
+        raw = bytes(transaction.get(b"state", b"", db=self._environment.databases["meta"]))
+        if raw == self._raw:
+            return False
+        state, marked = State.from_json(raw), self._marked
+        if state.removals != self._removals:
+            marked = read_removed(transaction, self._environment.databases["dead"])
+        self.state, self._raw, self._removals = state, raw, state.removals
+        self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
+        live = {run.id for run in state.runs}
+        self._partitions = {key: view for key, view in self._partitions.items() if key[0] in live}
+        self._held = {run: held for run, held in self._held.items() if run in live}
+        if marked is not self._marked:
+            self._marked = marked
+            self._unite()
+        return True
 
     def drop(self) -> None:
         """Let go of the memory map."""
@@ -84,7 +101,7 @@ class Snapshot:
         if self._transaction is not None:
             self._transaction.abort()
             self._transaction = None
-            self._raw, self._removals = b"", -1
+            self._raw, self._removals = None, -1
 
     def leave(self) -> lmdb.Transaction | None:
         """Hand over the transaction without ending it, as a forked child has to."""
@@ -98,16 +115,17 @@ class Snapshot:
         self._environment.snapshots.discard(self)
 
     def hide(self, documents: Collection[int]) -> None:
-        """Treat *documents* as removed until the next change."""
-        numbers = np.array(sorted(documents), np.int64)
-        numbers = numbers[~is_member(numbers, self.dead)]
-        if len(numbers):
-            self.dead = np.insert(self.dead, np.searchsorted(self.dead, numbers), numbers)
+        """Treat *documents* as removed, too, and those that were to be hidden before no longer."""
+        hidden = np.array(sorted(documents), np.int64)
+        if not np.array_equal(hidden, self._hidden):
+            self._hidden = hidden
+            self._unite()
 
-    def expect(self, removals: int) -> None:
-        """Take the next change of what is removed, which makes them *removals*, for what is hidden already."""
-        if self._removals == removals - 1:
-            self._removals = removals
+    def _unite(self) -> None:
+        new = self._hidden[~is_member(self._hidden, self._marked)]
+        self.dead = (
+            np.insert(self._marked, np.searchsorted(self._marked, new), new) if len(new) else self._marked
+        )
 
     def filed(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of *documents* that a run holds; it holds removed ones until the next merge."""
@@ -136,9 +154,10 @@ class Snapshot:
         with self._reader().cursor(self._environment.databases["documents"]) as cursor:
             while place < len(wanted):
                 number = int(wanted[place])
-                found = (cursor.set_range(number_key(number + 1)) and cursor.prev()) or cursor.last()
-                start = key_number(cursor.key()) if found else 0
-                stop = start + block_size(cursor.value()) if found else 0
+                found = (cursor.set_range(number_key(number, after=True)) and cursor.prev()) or cursor.last()
+                with decoding("A block of documents"):
+                    start = key_number(cursor.key()) if found else 0
+                    stop = start + block_size(cursor.value()) if found else 0
                 if not start <= number < stop:
                     raise IndexCorrupted(f"Document {number} is missing: run `scrapy-neardup index check`.")
                 end = int(np.searchsorted(wanted, stop))
@@ -175,12 +194,19 @@ class Snapshot:
             if number not in skip:
                 yield number, decode_logged(value, self.header, check=check)
 
-    def partition(self, run: Run, cut: int, table: int, partition: int) -> Partition:
-        """Return one partition of a table of *run* that is cut by *cut* bits, as views where possible."""
+    def partition(self, run: Run, cut: int, table: int, partition: int, *, check: bool = False) -> Partition:
+        """Return one partition of a table of *run* that is cut by *cut* bits, as views where possible.
+
+        Raises `IndexCorrupted` for one that cannot be decoded, or that fails a *check* of its checksum.
+        """
         key = (run.id, table, partition)
         found = self._partitions.get(key)
-        if found is None:
+        if found is None or check:
             data = self._reader().get(partition_key(*key), b"", db=self._environment.databases["runs"])
+            if check and not is_whole(data):
+                raise IndexCorrupted(
+                    f"A partition of run {run.id} does not match its checksum: run `scrapy-neardup index check`."
+                )
             found = decode_partition(bytes(data) if len(data) < LEAF_VALUE else data, cut)
             self._partitions[key] = found
         return found
@@ -189,7 +215,9 @@ class Snapshot:
         with self._reader().cursor(self._environment.databases[name]) as cursor:
             if cursor.set_range(number_key(start)):
                 for key, value in cursor.iternext():
-                    yield key_number(key), value
+                    with decoding("The number of a block"):
+                        number = key_number(key)
+                    yield number, value
 
     def _reader(self) -> lmdb.Transaction:
         if self._transaction is None:

@@ -59,13 +59,12 @@ def _sort_sorted(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Ent
     return Entries(keys[order], documents[order])
 
 
-def merge_entries(parts: Sequence[Entries], dead: NDArray[np.int64]) -> Entries:
-    """Merge *parts* into one, without the *dead* documents (ascending)."""
+def merge_entries(parts: Sequence[Entries]) -> Entries:
+    """Merge *parts* into one."""
+    if len(parts) == 1:
+        return parts[0]
     keys = np.concatenate([part.keys for part in parts])
     documents = np.concatenate([part.documents for part in parts])
-    if len(dead):
-        alive = ~is_member(documents, dead)
-        keys, documents = keys[alive], documents[alive]
     return _sort_sorted(keys, documents)
 
 

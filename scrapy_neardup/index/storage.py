@@ -1,6 +1,6 @@
 """How an index lies in LMDB: five databases, their keys and their values.
 
-``meta``       ``header`` and ``state``, as JSON.
+``meta``       ``header`` and ``state``, as JSON; ``checksum`` of the header; ``removed``, see `ledger`.
 ``log``        number of the first document -> a block of documents with their keys, each block one group commit.
                Documents leave the log when they are folded into a run.
 ``documents``  number of the first document -> a block of documents that are in a run, without their keys.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.errors import IndexCorrupted
+from .faults import decoding
 
 if TYPE_CHECKING:
     import lmdb
@@ -80,16 +80,14 @@ class State:
     @classmethod
     def from_json(cls, data: bytes) -> State:
         """Parse; raises `IndexCorrupted`."""
-        try:
+        with decoding("The state of the index"):
             state = cls(**json.loads(data))
             return replace(state, runs=tuple(Run(**run) for run in state.runs))  # type: ignore[arg-type]
-        except (ValueError, TypeError) as error:
-            raise IndexCorrupted(f"The state of the index cannot be read ({error}).") from error
 
 
-def number_key(number: int) -> bytes:
-    """Return the key of a document or of the block that begins with it."""
-    return _NUMBER.pack(number)
+def number_key(number: int, *, after: bool = False) -> bytes:
+    """Return the key of a document or of the block that begins with it; or the least key *after* it."""
+    return _NUMBER.pack(number) + b"\0" * after
 
 
 def key_number(key: bytes | memoryview) -> int:
@@ -119,18 +117,24 @@ def encode_held(held: NDArray[np.bool_]) -> bytes:
 
 def decode_held(data: bytes | memoryview, run: Run) -> NDArray[np.bool_]:
     """Tell which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
-    size = run.stop - run.start
-    try:
-        bits = zlib.decompress(data)
-        if len(bits) != (size + 7) // 8:
-            raise zlib.error(f"{len(bits)} bytes for {size} documents")
-    except zlib.error as error:
-        raise IndexCorrupted(
-            f"The list of documents of run {run.id} cannot be read ({error}): run `scrapy-neardup index check`."
-        ) from error
-    held = np.unpackbits(np.frombuffer(bits, np.uint8), count=size, bitorder="little").view(bool)
+    held = np.unpackbits(_bits(data, run), count=run.stop - run.start, bitorder="little").view(bool)
     held.setflags(write=False)
     return held
+
+
+def which_held(data: bytes | memoryview, run: Run, documents: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which of *documents*, all of its range, *run* holds: bool[n]. Raises `IndexCorrupted`."""
+    rows = documents - run.start
+    found: NDArray[np.bool_] = (_bits(data, run)[rows >> 3] >> (rows & 7) & 1).astype(bool)
+    return found
+
+
+def _bits(data: bytes | memoryview, run: Run) -> NDArray[np.uint8]:
+    with decoding(f"The list of documents of run {run.id}"):
+        bits = zlib.decompress(data)
+        if len(bits) != (run.stop - run.start + 7) // 8:
+            raise ValueError(f"{len(bits)} bytes for {run.stop - run.start} documents")
+        return np.frombuffer(bits, np.uint8)
 
 
 def read_state(environment: Environment, transaction: lmdb.Transaction) -> State:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import lmdb
 
 from scrapy_neardup import clock
-from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.errors import IndexUnavailable, NearDupError
 
+from .faults import reason, remedy
 from .log import append
 from .maintenance import FOLD, maintain
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from .environment import Environment
     from .header import Header
     from .overlay import Overlay
-    from .snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ OTHER_WRITER = "another process holds its lock"
 class Writer:
     """Moves documents from *overlay* to the log in groups, and has the log folded and runs merged when due.
 
-    *refresh* moves *snapshot* on to the newest commit. Documents older than *window* seconds may expire.
+    *refresh* moves the index on to the newest commit. Documents older than *window* seconds may expire.
     """
 
     def __init__(
@@ -50,14 +50,12 @@ class Writer:
         environment: Environment,
         header: Header,
         overlay: Overlay,
-        snapshot: Snapshot,
         refresh: Callable[[], None],
         window: float,
     ) -> None:
         self._environment = environment
         self._header = header
         self._overlay = overlay
-        self._snapshot = snapshot
         self._refresh = refresh
         self._window = window
         self._wake = threading.Condition(environment.lock)
@@ -65,7 +63,7 @@ class Writer:
         self._since: float | None = None
         #: How many flushes were asked for, and how many of them are done.
         self._flushes = self._flushed = 0
-        self._closing = self._resized = False
+        self._closing = False
         #: What keeps documents from the disk, and what keeps runs from being made and merged.
         self._error: Exception | None = None
         self._upkeep_error: Exception | None = None
@@ -88,11 +86,6 @@ class Writer:
         elif queued > BACKLOG:
             self._trim()
 
-    def adopt_size(self) -> None:
-        """Make the memory map as large as another process has made it, soon. Needs the lock of the index."""
-        self._resized = True
-        self._wake.notify_all()
-
     def settle(self) -> None:
         """Wait for the end of the commit under way, which keeps the overlay from moving on. Needs the lock."""
         self._wake.wait_for(lambda: not self._overlay.committing, TIMEOUT)
@@ -108,7 +101,7 @@ class Writer:
             if changes and (self._error is not None or not done):
                 raise IndexUnavailable(
                     f"{changes} changes cannot be written to the index in {self._environment.path} "
-                    f"({self.trouble}): free space on its disk; until then they are kept in memory."
+                    f"({self.trouble}); until they can, they are kept in memory: {self._remedy}."
                 ) from self._error
 
     def stop(self) -> bool:
@@ -123,6 +116,10 @@ class Writer:
     def trouble(self) -> object:
         """What keeps documents from the disk."""
         return self._error or OTHER_WRITER
+
+    @property
+    def _remedy(self) -> str:
+        return "stop that process" if self._error is None else remedy(self._error)
 
     @property
     def degraded(self) -> bool:
@@ -161,15 +158,12 @@ class Writer:
             if closing:
                 return
             try:
-                if self._resized:
-                    self._resized = False
-                    self._environment.adopt_size()
+                with self._environment.lock:
+                    self._refresh()  # the pages of an older view could not be used again
                 if upkeep is None and self._upkeep_due():
                     upkeep = self.upkeep()
                 if upkeep is not None and next(upkeep, self) is self:
                     upkeep = self._upkeep_error = None
-            except lmdb.MapResizedError:  # another process made it larger: once more, when this one has
-                upkeep, self._resized = None, True
             except Exception as error:  # noqa: BLE001
                 upkeep = None
                 self._upkeep_failed(error)
@@ -207,8 +201,6 @@ class Writer:
             raise
         with self._wake:
             overlay.commit(group, state)
-            if group.removals:
-                self._snapshot.expect(state.removals)
             self.counts["commits"] += 1
             self._since = time.monotonic() if overlay.changes else None
             self._refresh()
@@ -224,15 +216,14 @@ class Writer:
             if self._window and now >= self._expire_at:
                 self._expire_at = now + EXPIRE
                 return True
-            state = self._snapshot.state
-            return state.next - state.folded >= FOLD
+            return self._upkeep_error is not None or self._overlay.unfolded >= FOLD
 
     def _failed(self, error: Exception) -> None:
         with self._environment.lock:
             if self._error is None:
                 self._log(
-                    "The index in %s cannot be written (%s): the crawl goes on, fingerprints are kept in memory "
-                    "and tried again. Free space on its disk.",
+                    "The index in %s cannot be written; the crawl goes on, fingerprints are kept in memory and tried "
+                    "again %s",
                     error,
                 )
             self._error = error
@@ -245,15 +236,15 @@ class Writer:
         with self._environment.lock:
             if self._upkeep_error is None:
                 self._log(
-                    "The index in %s cannot be maintained (%s): the crawl goes on, searches become slower.",
+                    "The index in %s cannot be maintained; the crawl goes on, searches become slower %s",
                     error,
                 )
             self._upkeep_error = error
             self._upkeep_at = time.monotonic() + RETRY[1]
 
     def _log(self, message: str, error: Exception) -> None:
-        expected = isinstance(error, (lmdb.Error, OSError))
-        logger.error(message, self._environment.path, error, exc_info=not expected)
+        expected = isinstance(error, (NearDupError, lmdb.Error, OSError, MemoryError))
+        logger.error(message, self._environment.path, reason(error), exc_info=not expected)
 
     def _trim(self) -> None:
         self.counts["forgotten"] += self._overlay.trim(BACKLOG)

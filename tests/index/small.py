@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL)), (("time", "<u4"), ("tag", "<u8")))
 SIZES = (
-    (lmdb, {"FOLD": 16, "LOAD": 40, "FRESH": 0.0}),
+    (lmdb, {"FOLD": 16, "LOAD": 40}),
     (writer, {"GROUP": 4, "FOLD": 16}),
     (maintenance, {"FOLD": 16, "BLOCK": 8}),
     (runs, {"STEP": 256, "BLOCK": 8}),

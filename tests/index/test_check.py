@@ -15,7 +15,7 @@ from scrapy_neardup.cli.opening import opened
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.check import check, find_problems
 from scrapy_neardup.index.partition import decode_partition, encode_partition
-from scrapy_neardup.index.removed import add_removed
+from scrapy_neardup.index.removed import add_removed, drop_removed, read_removed
 from scrapy_neardup.index.sorted import Entries
 from scrapy_neardup.index.storage import (
     HELD,
@@ -254,6 +254,17 @@ def mark(number: int) -> Change:
     return lambda transaction, databases: add_removed(transaction, databases["dead"], np.array([number]))
 
 
+def unmark(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    """Let removed documents come back."""
+    drop_removed(transaction, databases["dead"], read_removed(transaction, databases["dead"])[:2])
+
+
+def unmark_and_mark(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    """Remove another document in the place of one."""
+    drop_removed(transaction, databases["dead"], read_removed(transaction, databases["dead"])[:1])
+    mark(7)(transaction, databases)
+
+
 def change_held(change: Callable[[np.ndarray[Any, Any]], object]) -> Change:
     def apply(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
         run = Run(**state(transaction, databases)["runs"][0])
@@ -317,6 +328,8 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "list of documents deleted": (delete_held, "It does not say which documents it holds."),
     "run not yet made": (future_run, "its number is not taken yet"),
     "unknown document removed": (mark(1000), "dead: Document 1000 is marked as removed, and was never added."),
+    "removed documents are back": (unmark, "documents were removed, and"),
+    "other documents removed": (unmark_and_mark, "dead: Other documents are removed than were."),
     "document removed twice": (mark_again, "marked as removed"),
     "state unreadable": (no_state, "state: The state of the index cannot be read"),
     "state without numbers": (runs(start="0"), "state: It holds values that are not numbers."),

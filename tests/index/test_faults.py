@@ -13,7 +13,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import lmdb
 import numpy as np
 import pytest
 
@@ -186,30 +185,6 @@ def test_upkeep_that_fails_is_reported_once_and_tried_again(
         monkeypatch.setattr(maintenance, "_fold", fold)
         wait(lambda: index.gauges()["runs"] and not index.gauges()["degraded"])
         check(index)
-
-
-def test_upkeep_goes_on_after_another_process_has_made_the_map_larger(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    shrink(monkeypatch, INTERVAL=0.0)
-    fold, calls = maintenance._fold, []
-
-    def resized_at_first(*arguments: Any) -> Iterator[None]:
-        calls.append(arguments)
-        if len(calls) == 1:
-            raise lmdb.MapResizedError("mdb_txn_begin")
-        yield from fold(*arguments)
-
-    monkeypatch.setattr(maintenance, "_fold", resized_at_first)
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
-        store(index, *range(100))
-        index.flush()
-        wait(lambda: index.gauges()["runs"])
-        assert len(calls) > 1
-        assert index.gauges()["degraded"] == 0
-        assert all(has(index, number) for number in range(100))
-        check(index)
-    assert caplog.records == []
 
 
 def test_a_commit_that_fails_while_its_documents_are_removed(

@@ -1,0 +1,306 @@
+"""Whatever LMDB, the disk or a damaged file raises, out of every call comes a `NearDupError` that names a remedy."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import inspect
+import json
+import shutil
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import lmdb
+import numpy as np
+import pytest
+
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
+from scrapy_neardup.index import LmdbIndex, open_index
+from scrapy_neardup.index.check import check as problems
+from scrapy_neardup.index.directory import DATA, SIDECAR
+
+from .consistency import check
+from .flaky import Flaky
+from .small import HEADER, documents, shrink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CALLS = ("begin", "begin write", "get", "put", "delete", "cursor", "copy")
+ERRORS: list[Exception] = [
+    *(kind("as if") for _, kind in inspect.getmembers(lmdb, inspect.isclass) if issubclass(kind, lmdb.Error)),
+    MemoryError(),
+]
+
+
+def search(index: LmdbIndex) -> list[str]:
+    matches = index.search(1, np.arange(40, dtype=np.uint64))
+    return index.fetch(matches.document).urls
+
+
+def confirm(index: LmdbIndex) -> None:
+    new = documents([7], ["u35"])
+    index.confirm(index.reserve(new.keys[:, 0], new.records[0], "u35", None))
+    index.flush()
+
+
+def discard(index: LmdbIndex) -> None:
+    index.discard([1, 100])
+    index.flush()
+
+
+def fails(use: Callable[[], Any]) -> bool:
+    """Whether *use* raises an error of ours, which is one sentence with a remedy."""
+    said = ""
+    try:
+        use()
+    except NearDupError as error:
+        said = str(error)
+    assert not said or (": " in said and said.endswith("."))
+    return bool(said)
+
+
+USES: dict[str, Callable[[LmdbIndex], Any]] = {
+    "search": search,
+    "confirm": confirm,
+    "add": lambda index: index.add(documents([1], ["u36"])),
+    "load": lambda index: index.add(documents(range(40), [f"u{n}" for n in range(50, 90)])),
+    "discard": discard,
+    "compact": lambda index: index.compact(),
+    "gauges": lambda index: index.gauges(),
+    "reading": check,
+    "check": lambda index: list(problems(index)),
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An index with a run, a log, and a removed document of each."""
+    shrink(monkeypatch, INTERVAL=0.0, RETRY=(0.001, 0.001))
+    monkeypatch.setattr("scrapy_neardup.index.runs.STEP", 2048)
+    path = tmp_path / "index"
+    with closing(LmdbIndex(path, HEADER)) as index:
+        index.add(documents(range(25), [f"u{n}" for n in range(25)]))
+        index.compact()
+        index.add(documents(range(25, 30), [f"u{n}" for n in range(25, 30)]))
+        index.discard([2, 26])
+        index.flush()
+    return path
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_only_our_errors_come_out_of_an_index(
+    path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Raised by each call of LMDB, once and for a while; afterwards the index is as good as before."""
+    flaky = Flaky(monkeypatch)
+
+    def fail(name: str) -> None:
+        if name in CALLS:
+            raise error
+
+    def fail_once() -> None:
+        raise error
+
+    raised = 0
+    index = LmdbIndex(path, HEADER)
+    for use in USES.values():
+        for persistently in (True, False):
+            if persistently:
+                flaky.hook = fail
+            else:
+                flaky.once(1, fail_once, *CALLS)
+            raised += fails(lambda use=use: use(index))
+            flaky.hook = None
+    index.flush()
+    assert {f"u{number}" for number in range(30)} - {"u2", "u26", "u1"} <= {*search(index)}
+    assert list(problems(index)) == []
+    flaky.hook = fail
+    raised += fails(index.close)
+    if raised == 0:
+        assert isinstance(error, lmdb.MapFullError)
+    for _ in range(2):
+        with pytest.raises(NearDupError):
+            LmdbIndex(path, HEADER)
+    flaky.hook = None
+    with closing(LmdbIndex(path, HEADER)) as index:
+        assert list(problems(index)) == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [*ERRORS, OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EMFILE, "Too many open files")],
+    ids=lambda error: type(error).__name__,
+)
+def test_only_our_errors_come_out_of_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Of a new index and of a scratch index, at each call of LMDB; afterwards the directory can be used."""
+    flaky = Flaky(monkeypatch)
+
+    def fail() -> None:
+        raise error
+
+    for path in (tmp_path / "index", None):
+        for number in range(40):
+            calls = flaky.once(number, fail, "open", "set_mapsize", *CALLS)
+            fails(lambda path=path: LmdbIndex(path, HEADER).close())
+            if len(calls) <= number:
+                break
+        assert number > 3
+    flaky.hook = None
+    with closing(LmdbIndex(tmp_path / "index", HEADER)) as index:
+        assert list(problems(index)) == []
+
+
+def test_a_search_goes_on_right_after_a_failed_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A meta page that could not be written leaves an environment that refuses all, until it is opened again."""
+    flaky = Flaky(monkeypatch)
+    with closing(LmdbIndex(path, HEADER)) as index:
+        before = search(index)
+        opened = flaky.opened
+
+        def panic(name: str) -> None:
+            if name.startswith("begin") and flaky.opened == opened:
+                raise lmdb.PanicError("mdb_txn_begin: MDB_PANIC")
+
+        flaky.hook = panic
+        assert search(index) == before
+        index.add(documents([1], ["u35"]))
+        assert search(index) == [*before, "u35"]
+        assert flaky.opened == opened + 1
+
+
+@contextlib.contextmanager
+def editing(path: Path) -> Iterator[lmdb.Transaction]:
+    with (
+        lmdb.open(str(path), max_dbs=5, lib_version=0) as environment,
+        environment.begin(write=True, db=environment.open_db(b"meta")) as transaction,
+    ):
+        yield transaction
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+@pytest.mark.parametrize("key", [b"header", b"state"])
+@pytest.mark.parametrize("value", [None, b"", b"{", nested(100_000), b"\xff", b"[]", b'{"format": 1e999}'])
+def test_unreadable_records(path: Path, key: bytes, value: bytes | None) -> None:
+    with editing(path) as transaction:
+        if value is None:
+            assert transaction.delete(key)
+        else:
+            transaction.put(key, value)
+    with pytest.raises(IndexCorrupted):
+        LmdbIndex(path, HEADER)
+
+
+def test_a_flipped_bit_of_the_header(path: Path) -> None:
+    with editing(path) as transaction:
+        fields = json.loads(transaction.get(b"header"))
+        transaction.put(b"header", json.dumps({**fields, "seed": fields["seed"] ^ 1}).encode())
+    with pytest.raises(IndexCorrupted, match="header"):
+        LmdbIndex(path, HEADER)
+
+
+def test_a_nested_sidecar(path: Path) -> None:
+    (path / SIDECAR).write_bytes(nested(100_000))
+    with closing(LmdbIndex(path, HEADER)) as index:
+        assert len(search(index)) == 28
+
+
+# What a full disk leaves behind
+
+
+def fresh(folder: Path) -> bytes:
+    """What LMDB begins with."""
+    lmdb.open(str(folder), lib_version=0).close()
+    return (folder / DATA).read_bytes()
+
+
+def test_a_file_that_was_never_finished_is_made_anew(tmp_path: Path) -> None:
+    begin = fresh(tmp_path / "fresh")
+    page = len(begin) // 2
+    unfinished = [
+        begin,
+        begin[:page],
+        begin[:page] + bytes(page),
+        begin[: page + 100],
+        begin[:1000],
+        begin[:100],
+        bytes(10),
+        bytes(page),
+        bytes(2 * page),
+    ]
+    for number, data in enumerate(unfinished):
+        path = tmp_path / str(number)
+        path.mkdir()
+        (path / DATA).write_bytes(data)
+        for expected in (0, 1):
+            with closing(open_index(path, HEADER)) as index:
+                assert index.gauges()["documents"] == expected
+                index.add(documents([1], ["u1"]))
+
+
+def test_a_file_that_holds_something_is_not_made_anew(path: Path) -> None:
+    (path / SIDECAR).unlink()
+    whole = (path / DATA).read_bytes()
+    for data in (whole[:4096], whole[:8192], whole[:-4096], b"not mine", b"\1" + bytes(8191)):
+        (path / DATA).write_bytes(data)
+        with pytest.raises(IndexCorrupted):
+            LmdbIndex(path, HEADER)
+        assert (path / DATA).read_bytes() == data
+
+
+def test_an_unfinished_file_in_use_is_left_alone(tmp_path: Path) -> None:
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        (tmp_path / SIDECAR).unlink()
+        kept = tmp_path / "kept"
+        (tmp_path / DATA).rename(kept)
+        (tmp_path / DATA).write_bytes(bytes(4096))
+        with pytest.raises(IndexUnavailable):
+            LmdbIndex(tmp_path, HEADER)
+        assert (tmp_path / DATA).read_bytes() == bytes(4096)
+        kept.replace(tmp_path / DATA)
+        assert index.gauges()["documents"] == 0
+
+
+SMALL_DISK = """
+import subprocess, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.index import open_index
+from tests.index.small import HEADER
+disk = Path(sys.argv[1])
+outcomes = set()
+for kilobytes in range(4, 60, 4):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", disk], check=True)
+    for room in (f"{kilobytes}k", "1m"):
+        subprocess.run(["mount", "-o", f"remount,size={room}", disk], check=True)
+        try:
+            open_index(disk / "index", HEADER).close()
+            outcomes.add((room == "1m", "opened"))
+        except NearDupError as error:
+            assert "free space on its disk" in str(error), error
+            outcomes.add((room == "1m", "refused"))
+    subprocess.run(["umount", disk], check=True)
+print(sorted(outcomes))
+"""
+
+
+def test_a_disk_that_is_full_when_an_index_is_made(tmp_path: Path) -> None:
+    """At each size of a small disk: refused with the remedy, and made once there is room."""
+    mount = ["unshare", "--user", "--map-root-user", "--mount"]
+    if shutil.which(mount[0]) is None or subprocess.run([*mount, "true"], check=False).returncode:
+        pytest.skip("Only Linux lets any user mount a small disk, and not everywhere.")
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [*mount, sys.executable, "-c", SMALL_DISK, str(tmp_path), str(root)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "[(False, 'opened'), (False, 'refused'), (True, 'opened')]", done.stderr

@@ -1,0 +1,301 @@
+"""Several processes on one index: forks, dead and idle ones, what one has just written and another removes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index import FingerprintIndex, LmdbIndex, open_index
+from scrapy_neardup.index.check import check as problems
+
+from .consistency import check
+from .small import HEADER, documents, shrink
+from .test_faults import has, script, store, wait
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+PAGE = 4096
+
+
+# Forks
+
+
+def in_child(work: Callable[[], Any], seconds: float = 10) -> str:
+    """Run *work* in a forked child; returns what it returned or raised."""
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put(str(work()))
+        except IndexUnavailable as error:
+            answers.put(str(error))
+
+    child = context.Process(target=run)
+    child.start()
+    child.join(seconds)
+    hangs = child.is_alive()
+    if hangs:
+        child.kill()
+        child.join()
+    return "hangs" if hangs or answers.empty() else answers.get()
+
+
+def test_a_fork_while_another_thread_closes_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child can open that index and others, once the parent has it open no more."""
+    started, go_on = threading.Event(), threading.Event()
+    close = LmdbIndex.close
+
+    def slowly(index: LmdbIndex) -> None:
+        close(index)
+        started.set()
+        go_on.wait(20)
+
+    index = open_index(tmp_path / "one", HEADER)
+    store(index, 1)
+    monkeypatch.setattr(LmdbIndex, "close", slowly)
+    thread = threading.Thread(target=index.close)
+    thread.start()
+    assert started.wait(10)
+    monkeypatch.setattr(LmdbIndex, "close", close)
+
+    def use(name: str) -> int:
+        with closing(open_index(tmp_path / name, HEADER)) as again:
+            store(again, 2)
+            again.flush()
+            return again.gauges()["documents"]
+
+    try:
+        assert in_child(lambda: use("one")) == "2"
+        assert in_child(lambda: use("two")) == "1"
+    finally:
+        go_on.set()
+        thread.join()
+    with closing(open_index(tmp_path / "one", HEADER)) as again:
+        assert has(again, 2)
+
+
+def test_no_lock_held_at_a_fork_keeps_the_child_waiting(tmp_path: Path) -> None:
+    """Maintenance, checks and commits of the parent go on meanwhile; the child is refused with a sentence."""
+    with closing(open_index(tmp_path, HEADER)) as index:
+        store(index, 1)
+        index.flush()
+        environment = index._environment
+        held, go_on = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with environment.merging, environment.upkeep:
+                environment.write(lambda transaction: (held.set(), go_on.wait(30)))
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert held.wait(10)
+
+        def read() -> None:
+            with index.reading():
+                pass
+
+        uses: list[Callable[[], Any]] = [
+            read,
+            index.compact,
+            index.gauges,
+            lambda: list(problems(index)),
+            lambda: index.add(documents([2], ["u2"])),
+            lambda: open_index(tmp_path, HEADER),
+        ]
+        try:
+            for use in uses:
+                assert "opened before a fork" in in_child(use)
+            assert in_child(index.close) == "None"
+        finally:
+            go_on.set()
+            thread.join()
+        assert has(index, 1)
+
+
+# A limit on address space
+
+LIMITED = """
+import resource
+from scrapy_neardup.index import environment, FingerprintIndex
+environment.MAP_SIZE = environment.MIN_MAP_SIZE = 1 << 25
+index = FingerprintIndex.open(sys.argv[1])
+rng = np.random.default_rng(1)
+some = rng.integers(0, 2**64, 20000, np.uint64)
+index.add(some)
+used = int(Path("/proc/self/statm").read_text().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (used + (26 << 20), resource.RLIM_INFINITY))
+refused = 0
+for start in range(20000, 4000000, 50000):
+    try:
+        index.add(rng.integers(0, 2**64, 50000, np.uint64))
+    except IndexUnavailable as error:
+        assert "ulimit -v" in str(error), error
+        refused += 1
+    assert len(index.search(some[:2], 0).document) == 2
+    if refused > 2:
+        break
+print(refused, start > 50000)
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+more = rng.integers(0, 2**64, 50000, np.uint64)
+index.add(more)
+assert len(index.search([some[0], more[0]], 0).document) == 2
+index.close()
+"""
+
+
+def test_a_map_that_cannot_grow(tmp_path: Path) -> None:
+    """Refused with the remedy; searches go on, and all does once there is room."""
+    with script(f"import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'\n{LIMITED}", tmp_path) as process:
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (0, "3 True\n"), errors
+
+
+# Dead and idle processes
+
+
+READER = """
+index = LmdbIndex(Path(sys.argv[1]), HEADER)
+assert has(index, 1)
+print("reads", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "idle"])
+def test_other_processes_do_not_keep_pages_for_long(tmp_path: Path, killed: bool) -> None:
+    """Neither one that was killed with a transaction open, nor one that does nothing."""
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        store(index, 1)
+        index.flush()
+        with script(READER, tmp_path) as other:
+            assert other.stdout is not None
+            assert other.stdin is not None
+            assert other.stdout.readline() == "reads\n"
+            if killed:
+                other.kill()
+                other.wait()
+            sizes = []
+            for batch in range(3):
+                for number in range(120):
+                    store(index, 2 + 120 * batch + number)
+                    index.flush()
+                sizes.append(index.gauges()["bytes"])
+                time.sleep(0 if killed else 1.2)  # it looks twice a second
+            if not killed:
+                other.stdin.write("\n")
+                other.stdin.flush()
+        assert sizes[-1] < 1000 * PAGE
+        check(index)
+
+
+# Removing what another process has written
+
+
+PEER = """
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.index import FingerprintIndex
+for line in sys.stdin:
+    if sys.argv[2] == "bare":
+        with FingerprintIndex.open(sys.argv[1]) as index:
+            print(index.add([int(line)])[0], flush=True)
+    else:
+        with Detector.open(sys.argv[1]) as detector:
+            detector.add(" ".join(f"{line}word{n}" for n in range(100)), url=line.strip())
+        print(flush=True)
+"""
+
+
+def ask(other: subprocess.Popen[str], line: object) -> str:
+    assert other.stdin is not None
+    assert other.stdout is not None
+    other.stdin.write(f"{line}\n")
+    other.stdin.flush()
+    return other.stdout.readline()
+
+
+def test_numbers_that_another_process_has_just_given(tmp_path: Path) -> None:
+    with FingerprintIndex.open(tmp_path) as index, script(PEER, tmp_path, "bare") as other:
+        index.add([7 << 20])
+        for fingerprint in range(5):
+            number = int(ask(other, 7 << fingerprint * 8))
+            index.forget([number])
+            index.flush()
+            assert len(index.search([7 << fingerprint * 8], 0).document) == 0
+        assert index.gauges()["documents"] == 1
+        other.communicate(timeout=20)
+    with FingerprintIndex.open(tmp_path) as index:
+        assert index.gauges()["documents"] == 1
+
+
+def test_a_url_that_another_process_has_just_stored(tmp_path: Path) -> None:
+    with Detector.open(tmp_path) as detector, script(PEER, tmp_path, "text") as other:
+        for number in range(5):
+            ask(other, url := f"https://a.example/{number}")
+            assert detector.forget(url) == 1
+        other.communicate(timeout=20)
+        detector.flush()
+        assert detector.gauges()["documents"] == 0
+
+
+def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As while something keeps it at an older view: what the commit sees decides, not what was known before."""
+    shrink(monkeypatch, INTERVAL=0.0)
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        index.add(documents([1], ["u1"]))
+        look = LmdbIndex._look
+        monkeypatch.setattr(LmdbIndex, "_look", lambda self: None)
+        with script(
+            "LmdbIndex(Path(sys.argv[1]), HEADER).add(documents([2, 3], ['u2', 'u3']))", tmp_path
+        ) as other:
+            assert other.wait(20) == 0
+        index.discard([1, 5])
+        monkeypatch.setattr(LmdbIndex, "_look", look)
+        index.flush()
+        assert [has(index, number) for number in (1, 2, 3)] == [True, False, True]
+        assert index.gauges()["documents"] == 2
+        assert list(problems(index)) == []
+        index.add(documents([4, 5, 6], ["u4", "u5", "u6"]))  # 5 was never given before
+        assert has(index, 6)
+        assert has(index, 5)
+
+
+# Expiry
+
+
+def test_expiry_frees_little_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a transaction frees, LMDB lists in each commit after it until it is used up."""
+    monkeypatch.setattr("scrapy_neardup.index.runs.STEP", 1 << 16)
+    dice = random.Random(1)
+    now = int(time.time())
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        numbers = range(40_000)
+        new = documents(numbers, [f"u{n}" for n in numbers], time=now - 1000)
+        index.add(new._replace(urls=[dice.randbytes(400).hex() for _ in numbers]))
+    with closing(LmdbIndex(tmp_path, HEADER, window=400)) as index:
+        wait(lambda: index.gauges()["documents"] == index.gauges()["runs"] == 0)
+        index.compact()  # which waits for what the thread of the index does
+        sizes = []
+        for number in range(10):
+            before = written()
+            index.add(documents([1], [f"u{50000 + number}"], time=now))
+            sizes.append(written() - before)
+        assert max(sizes) < 10 * PAGE
+        assert list(problems(index)) == []
+
+
+def written() -> int:
+    """Bytes that this process has written."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
