@@ -2,9 +2,11 @@
 
     python benchmarks/quality.py --data DIR [--seeds 5] [--write docs/quality.md]
 
-DIR has a folder for each set: derived_syndication, senate_press, ota_recrawl_html, docs_versions_html, wiki_versions,
-minhash_tutorial, each with documents and pairs (see docs/quality.md for what they are). With --write the tables also
-replace those in that file. Every pair is judged as a crawl would judge it with only its second document stored.
+DIR has a folder for each set: derived_syndication, derived_syndication_multi, consent_comments, short_texts,
+hard_wrapped, senate_press, ota_recrawl_html, docs_versions_html, wiki_versions, minhash_tutorial, each with documents
+and pairs (see docs/quality.md for what they are). With --write the tables also replace those in that file. Every pair is
+judged as a crawl would judge it with only one of its documents stored: the longer one, for the default also the
+shorter one.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 
 from scrapy_neardup.audit.comparison import find_all, judge_with
 from scrapy_neardup.audit.corpus import Text, read_texts
-from scrapy_neardup.audit.evaluation import LabelledPairs, rows_of
+from scrapy_neardup.audit.evaluation import LabelledPairs, judge_orders, rows_of
 from scrapy_neardup.cli.settings import configure
 
 if TYPE_CHECKING:
@@ -46,6 +48,10 @@ def by_overlap(row: Row) -> tuple[str, str]:
 
 SETS = (
     Set("derived_syndication", "pages", "pairs", lambda row: (row["label"], row["kind"]), html=True),
+    Set("derived_syndication_multi", "pages", "pairs", lambda row: (row["label"], row["kind"]), html=True),
+    Set("consent_comments", "pages", "pairs", lambda row: (row["label"], row["kind"]), html=True),
+    Set("short_texts", "docs", "pairs", lambda row: (row["label"], row["kind"])),
+    Set("hard_wrapped", "docs", "pairs", lambda row: (row["label"], row["kind"])),
     Set("senate_press", "docs", "pairs", lambda row: (row["label"], row["kind"])),
     Set("ota_recrawl_html", "pages", "pairs", lambda row: (row["label"], "recrawl"), html=True),
     Set("docs_versions_html", "pages", "pairs", by_overlap, html=True),
@@ -62,12 +68,15 @@ class Column(NamedTuple):
     #: Seeds of the hashes: as many as asked for, or one.
     several: bool = False
     sites: bool = True
+    #: Whether the shorter document came first.
+    shorter_first: bool = False
 
 
 SIMHASH = ("SCHEME=simhash",)
 TEXT_BOOK = ('FEATURES={"shingle": 3, "weight": "set", "min_paragraph": 0}', "VERIFY=False")
 COLUMNS = (
     Column("default", several=True),
+    Column("shorter first", several=True, shorter_first=True),
     Column("sites unknown", sites=False, several=True),
     Column("resiliparse", ("EXTRACTOR=resiliparse",)),
     Column("SimHash ≤ 3", SIMHASH),
@@ -124,9 +133,12 @@ def shares(loaded: Loaded, column: Column, seeds: int) -> list[np.ndarray]:
     if not column.sites:
         texts = [text._replace(url="") for text in texts]
     a, b = rows_of(loaded.pairs, texts)
-    return [
-        judge_with(texts, config, seed).judge(a, b).near for seed in range(seeds if column.several else 1)
-    ]
+    found = []
+    for seed in range(seeds if column.several else 1):
+        judge = judge_with(texts, config, seed)
+        orders = judge_orders(judge.judge, judge.documents, a, b)
+        found.append(orders.shorter_first if column.shorter_first else orders.longer_first)
+    return found
 
 
 def cell(found: list[np.ndarray], rows: np.ndarray) -> str:

@@ -214,7 +214,7 @@ class Detector:
             same = found.own & found.judgement.exact
             if window:
                 same &= found.time > now - window / 8
-            if reserve and verdict.kind in ("unique", "revisit", "template") and not same.any():
+            if reserve and verdict.kind in ("unique", "revisit", "template", "fuller") and not same.any():
                 if (found.judgement.template & ~found.own).any():
                     entry.records["template"] = True  # no page is to be dropped for being like this one
                 verdict = replace(
@@ -230,6 +230,7 @@ class Detector:
             ("near", near),
             ("revisit", found.own),
             ("template", template),
+            ("fuller", found.judgement.fuller),
         )
         for kind, among in kinds:
             row = found.best(among, self.index)

@@ -22,9 +22,9 @@ def print_worst(pairs: LabelledPairs, texts: Sequence[Text], result: Result, cou
     from scrapy_neardup.audit.evaluation import worst
 
     by_id = {text.id: text.text for text in texts}
-    judgement = result.judgement
-    for row in worst(pairs, result.found, judgement, count):
-        found = "judged duplicate" if result.found[row] else "missed"
+    orders, judgement = result.orders, result.orders.second_stored
+    for row in worst(pairs, result.orders, count):
+        found = "judged duplicate" if orders.longer_first[row] or orders.shorter_first[row] else "missed"
         print_line("")
         print_line(
             f"label {pairs.label[row]}, {found}: {pairs.id1[row]} | {pairs.id2[row]} ({pairs.kind[row]}; "
