@@ -1,6 +1,6 @@
 """How many copies each scheme finds, and how many other pages it takes for copies, on labelled pairs.
 
-    python benchmarks/quality.py --data DIR [--seeds 5] [--write docs/quality.md]
+    python benchmarks/quality.py --data DIR [--seeds 3] [--write docs/quality.md]
 
 DIR has a folder for each set: derived_syndication, derived_syndication_multi, consent_comments, short_texts,
 hard_wrapped, senate_press, ota_recrawl_html, docs_versions_html, wiki_versions, minhash_tutorial, each with documents
@@ -68,15 +68,14 @@ class Column(NamedTuple):
     #: Seeds of the hashes: as many as asked for, or one.
     several: bool = False
     sites: bool = True
-    #: Whether the shorter document came first.
-    shorter_first: bool = False
+    #: Whether the pairs are shown with the shorter document stored, too.
+    both_orders: bool = False
 
 
 SIMHASH = ("SCHEME=simhash",)
 TEXT_BOOK = ('FEATURES={"shingle": 3, "weight": "set", "min_paragraph": 0}', "VERIFY=False")
 COLUMNS = (
-    Column("default", several=True),
-    Column("shorter first", several=True, shorter_first=True),
+    Column("default", several=True, both_orders=True),
     Column("sites unknown", sites=False, several=True),
     Column("resiliparse", ("EXTRACTOR=resiliparse",)),
     Column("SimHash ≤ 3", SIMHASH),
@@ -124,21 +123,23 @@ def load(each: Set, folder: Path) -> Loaded:
     return Loaded(pairs, texts)
 
 
-def shares(loaded: Loaded, column: Column, seeds: int) -> list[np.ndarray]:
-    """What is judged duplicate, bool[pairs], for each seed."""
+def shares(loaded: Loaded, column: Column, seeds: int) -> dict[str, list[np.ndarray]]:
+    """What is judged duplicate, bool[pairs], for each seed; by the titles of columns."""
     config = configure(column.settings)
     texts = loaded.texts.get(config.extractor, [])
     if not texts:
-        return []
+        return {}
     if not column.sites:
         texts = [text._replace(url="") for text in texts]
     a, b = rows_of(loaded.pairs, texts)
-    found = []
+    longer_first, shorter_first = [], []
     for seed in range(seeds if column.several else 1):
         judge = judge_with(texts, config, seed)
         orders = judge_orders(judge.judge, judge.documents, a, b)
-        found.append(orders.shorter_first if column.shorter_first else orders.longer_first)
-    return found
+        longer_first.append(orders.longer_first)
+        shorter_first.append(orders.shorter_first)
+    found = {column.title: longer_first}
+    return found | {"shorter first": shorter_first} if column.both_orders else found
 
 
 def cell(found: list[np.ndarray], rows: np.ndarray) -> str:
@@ -152,8 +153,9 @@ def cell(found: list[np.ndarray], rows: np.ndarray) -> str:
 def table(each: Set, loaded: Loaded, seeds: int) -> Iterator[str]:
     """Yield the lines of a set's table."""
     pairs = loaded.pairs
-    columns = {column.title: shares(loaded, column, seeds) for column in COLUMNS}
-    columns = {title: found for title, found in columns.items() if found}
+    columns: dict[str, list[np.ndarray]] = {}
+    for column in COLUMNS:
+        columns |= shares(loaded, column, seeds)
     groups: dict[tuple[str, str], list[int]] = {}
     for row, (label, kind) in enumerate(zip(pairs.label, pairs.kind, strict=True)):
         groups.setdefault((label, kind), []).append(row)
@@ -190,7 +192,7 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     lines: list[str] = []
