@@ -111,7 +111,7 @@ def _content(page: bytes, tag: regex.Match[bytes]) -> int:
     elif name in _NOT_MARKUP and not tag["end"]:
         end = page.find(b"</" + name, tag.end())
     else:
-        return tag.end()
+        return int(tag.end())
     return int(end) if end >= 0 else len(page)
 
 
