@@ -182,11 +182,11 @@ def test_compare(tmp_path: Path) -> None:
     assert 1.5 < compared(e, f)["substituted"] < 2.5
     assert compared(a, g)["verdict"] == "too_short"
     (tmp_path / "more").mkdir()
-    half, repeated, again = documents(
-        tmp_path / "more", " ".join(words[:150]), "yes no " * 40, "yes no " * 60
+    fuller, repeated, again = documents(
+        tmp_path / "more", f"{story} {text('more')}", "yes no " * 40, "yes no " * 60
     )
-    assert compared(a, half)["verdict"] == "fuller"
-    assert compared(half, a)["verdict"] == "different"
+    assert compared(fuller, a)["verdict"] == "fuller"
+    assert compared(a, fuller)["verdict"] == "different"
     assert "compared for equality only" in run("compare", repeated, again).output
     output = run("compare", a, b).output
     assert "verdict\tnear" in output

@@ -34,8 +34,8 @@ ELSEWHERE_REBATE = 0.1
 ELSEWHERE_NUMBERS = 0.5
 #: This share of the new text is in the stored one at least: the rest is boilerplate, or it is a fuller text. And the
 #: new text is at least this share of the stored one: a page that holds several others does not stand for them.
-KNOWN, KNOWN_ELSEWHERE = 0.7, 0.6
-SHORTER, SHORTER_ELSEWHERE = 0.7, 0.55
+KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.7
+SHORTER, SHORTER_OF_ONE_SITE = 0.55, 0.7
 #: Distinct shingles of a text, and how many of its runs of words are distinct at least; in between, straight lines.
 #: Lists of a few values, such as wins and losses, have all that can be made of them in common. An extractor that
 #: took an article twice leaves half.
@@ -104,7 +104,7 @@ def verify(pairs: Evidence) -> Findings:
         | (elsewhere & (shared_numbers >= ELSEWHERE_NUMBERS))
     )
     template = (alike | within | mostly | elsewhere) & ~copies
-    known = pairs.known >= np.where(pairs.two_sites, KNOWN_ELSEWHERE, KNOWN)
-    shorter = pairs.length >= np.where(pairs.two_sites, SHORTER_ELSEWHERE, SHORTER)
+    known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
+    shorter = pairs.length >= np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
     near = copies & known & shorter & pairs.varied
     return Findings(near, copies & ~known & (pairs.length > 1) & pairs.varied, template & pairs.varied)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scrapy_neardup.fingerprint.verify import (
     JACCARDS,
     KNOWN,
-    KNOWN_ELSEWHERE,
+    KNOWN_OF_ONE_SITE,
     LENGTHS,
     SHORTER,
-    SHORTER_ELSEWHERE,
+    SHORTER_OF_ONE_SITE,
     Evidence,
     Findings,
     varied,
@@ -163,7 +163,7 @@ def test_more_evidence_never_makes_a_copy_less_of_one(
 
 @pytest.mark.parametrize(
     ("sites", "known", "shorter"),
-    [("one", KNOWN, SHORTER), ("", KNOWN, SHORTER), ("two", KNOWN_ELSEWHERE, SHORTER_ELSEWHERE)],
+    [("one", KNOWN_OF_ONE_SITE, SHORTER_OF_ONE_SITE), ("", KNOWN, SHORTER), ("two", KNOWN, SHORTER)],
 )
 def test_a_copy_brings_next_to_nothing_new_and_is_not_one_of_several(
     sites: str, known: float, shorter: float
