@@ -22,7 +22,7 @@ _KEPT = frozenset(
     b"area base br col embed hr img input link meta param source track wbr html head body main".split()
 )
 #: After so many hidden elements that have no end no more are looked for: each takes a look at the rest of the page.
-_UNCLOSED = 8
+_UNCLOSED = 4
 #: How such tags and comments begin, and their first two characters, bool[65536].
 _OPENING = (b"<!--", *(b"<" + name for name in (*_NEVER_SHOWN, *_NOT_MARKUP)))
 _STARTS = np.zeros(1 << 16, np.bool_)
