@@ -27,6 +27,7 @@ _UNCLOSED = 4
 _OPENING = (b"<!--", *(b"<" + name for name in (*_NEVER_SHOWN, *_NOT_MARKUP)))
 _STARTS = np.zeros(1 << 16, np.bool_)
 _STARTS[[start[1] << 8 | start[2] for start in _OPENING]] = True
+_TAG_START = ord("<")
 _NEAR = 24  # characters within which "display" and "none" belong together
 
 # Atomic throughout: linear time. An end tag, a start tag or the start of a comment.
@@ -70,7 +71,7 @@ def _hidden(page: bytes) -> Iterator[tuple[int, int]]:
         if place < done:
             continue
         # The tag that the word is in, if it is in one; what lies before was looked at.
-        found = page.rfind(b"<", max(looked, done), place + 1)
+        found = place if page[place] == _TAG_START else page.rfind(b"<", max(looked, done), place)
         looked = place
         if found >= 0:
             begin, tag = found, _TAG.match(page, found)
@@ -96,7 +97,7 @@ def _places(page: bytes) -> Iterator[int]:
                 yield place
             place = page.find(word, place + len(word))
     data = np.frombuffer(page + b"  ", np.uint8)
-    tags = np.flatnonzero(data == ord("<"))
+    tags = np.flatnonzero(data == _TAG_START)
     starts = data[tags + 1].astype(np.uint16) << 8 | data[tags + 2]
     for place in tags[_STARTS[starts]].tolist():
         if page.startswith(_OPENING, place):
@@ -136,6 +137,14 @@ def _hides(tag: regex.Match[bytes]) -> bool:
 def _end(page: bytes, tag: regex.Match[bytes]) -> int | None:
     """Return where the element that *tag* begins ends; None if it does not."""
     name, place, depth = tag["name"], tag.end(), 1
+    if name != b"p":
+        # Most hold no other of the same name, and nothing that only looks like markup.
+        closing = page.find(b"</" + name, place)
+        if closing < 0:
+            return None
+        inside = page[place:closing]
+        if not any(start in inside for start in (b"<" + name, b"<sc", b"<st", b"<te", b"<!")):
+            place = closing
     while (inner := _TAG.search(page, place)) is not None:
         place = _content(page, inner)
         if inner["name"] != name:
