@@ -36,9 +36,9 @@ ELSEWHERE_NUMBERS = 0.5
 #: new text is at least this share of the stored one: a page that holds several others does not stand for them.
 KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.7
 SHORTER, SHORTER_OF_ONE_SITE = 0.55, 0.7
-#: Distinct shingles of a text, and how many of its runs of words are distinct at least; in between, straight lines.
-#: Lists of a few values, such as wins and losses, have all that can be made of them in common. An extractor that
-#: took an article twice leaves half.
+#: Distinct shingles of a text, and how many of its runs of so many words are distinct at least; in between, straight
+#: lines. Lists of a few values, such as wins and losses, have all that can be made of them in common. An extractor
+#: that took an article twice leaves half.
 RUN = 5
 DISTINCT = (30, 60, 900, 1100)
 VARIETIES = (0.8, 0.6, 0.6, 0.45)
