@@ -1,10 +1,12 @@
 """How many copies each scheme finds, and how many other pages it takes for copies, on labelled pairs.
 
-    python benchmarks/quality.py --data DIR [--seeds 5] [--write docs/quality.md]
+    python benchmarks/quality.py --data DIR [--seeds 3] [--write docs/quality.md]
 
-DIR has a folder for each set: derived_syndication, senate_press, ota_recrawl_html, docs_versions_html, wiki_versions,
-minhash_tutorial, each with documents and pairs (see docs/quality.md for what they are). With --write the tables also
-replace those in that file. Every pair is judged as a crawl would judge it with only its second document stored.
+DIR has a folder for each set: derived_syndication, derived_syndication_multi, consent_comments, short_texts,
+hard_wrapped, senate_press, ota_recrawl_html, docs_versions_html, wiki_versions, minhash_tutorial, each with documents
+and pairs (see docs/quality.md for what they are). With --write the tables also replace those in that file. Every pair is
+judged as a crawl would judge it with only one of its documents stored: the longer one, for the default also the
+shorter one.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 
 from scrapy_neardup.audit.comparison import find_all, judge_with
 from scrapy_neardup.audit.corpus import Text, read_texts
-from scrapy_neardup.audit.evaluation import LabelledPairs, rows_of
+from scrapy_neardup.audit.evaluation import LabelledPairs, judge_orders, rows_of
 from scrapy_neardup.cli.settings import configure
 
 if TYPE_CHECKING:
@@ -46,6 +48,10 @@ def by_overlap(row: Row) -> tuple[str, str]:
 
 SETS = (
     Set("derived_syndication", "pages", "pairs", lambda row: (row["label"], row["kind"]), html=True),
+    Set("derived_syndication_multi", "pages", "pairs", lambda row: (row["label"], row["kind"]), html=True),
+    Set("consent_comments", "pages", "pairs", lambda row: (row["label"], row["kind"]), html=True),
+    Set("short_texts", "docs", "pairs", lambda row: (row["label"], row["kind"])),
+    Set("hard_wrapped", "docs", "pairs", lambda row: (row["label"], row["kind"])),
     Set("senate_press", "docs", "pairs", lambda row: (row["label"], row["kind"])),
     Set("ota_recrawl_html", "pages", "pairs", lambda row: (row["label"], "recrawl"), html=True),
     Set("docs_versions_html", "pages", "pairs", by_overlap, html=True),
@@ -62,12 +68,14 @@ class Column(NamedTuple):
     #: Seeds of the hashes: as many as asked for, or one.
     several: bool = False
     sites: bool = True
+    #: Whether the pairs are shown with the shorter document stored, too.
+    both_orders: bool = False
 
 
 SIMHASH = ("SCHEME=simhash",)
 TEXT_BOOK = ('FEATURES={"shingle": 3, "weight": "set", "min_paragraph": 0}', "VERIFY=False")
 COLUMNS = (
-    Column("default", several=True),
+    Column("default", several=True, both_orders=True),
     Column("sites unknown", sites=False, several=True),
     Column("resiliparse", ("EXTRACTOR=resiliparse",)),
     Column("SimHash ≤ 3", SIMHASH),
@@ -115,18 +123,23 @@ def load(each: Set, folder: Path) -> Loaded:
     return Loaded(pairs, texts)
 
 
-def shares(loaded: Loaded, column: Column, seeds: int) -> list[np.ndarray]:
-    """What is judged duplicate, bool[pairs], for each seed."""
+def shares(loaded: Loaded, column: Column, seeds: int) -> dict[str, list[np.ndarray]]:
+    """What is judged duplicate, bool[pairs], for each seed; by the titles of columns."""
     config = configure(column.settings)
     texts = loaded.texts.get(config.extractor, [])
     if not texts:
-        return []
+        return {}
     if not column.sites:
         texts = [text._replace(url="") for text in texts]
     a, b = rows_of(loaded.pairs, texts)
-    return [
-        judge_with(texts, config, seed).judge(a, b).near for seed in range(seeds if column.several else 1)
-    ]
+    longer_first, shorter_first = [], []
+    for seed in range(seeds if column.several else 1):
+        judge = judge_with(texts, config, seed)
+        orders = judge_orders(judge.judge, judge.documents, a, b)
+        longer_first.append(orders.longer_first)
+        shorter_first.append(orders.shorter_first)
+    found = {column.title: longer_first}
+    return found | {"shorter first": shorter_first} if column.both_orders else found
 
 
 def cell(found: list[np.ndarray], rows: np.ndarray) -> str:
@@ -140,8 +153,9 @@ def cell(found: list[np.ndarray], rows: np.ndarray) -> str:
 def table(each: Set, loaded: Loaded, seeds: int) -> Iterator[str]:
     """Yield the lines of a set's table."""
     pairs = loaded.pairs
-    columns = {column.title: shares(loaded, column, seeds) for column in COLUMNS}
-    columns = {title: found for title, found in columns.items() if found}
+    columns: dict[str, list[np.ndarray]] = {}
+    for column in COLUMNS:
+        columns |= shares(loaded, column, seeds)
     groups: dict[tuple[str, str], list[int]] = {}
     for row, (label, kind) in enumerate(zip(pairs.label, pairs.kind, strict=True)):
         groups.setdefault((label, kind), []).append(row)
@@ -178,7 +192,7 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     lines: list[str] = []

@@ -15,7 +15,7 @@ from .fingerprint.numbers import substituted
 from .fingerprint.schemes import Pairs, load_scheme
 from .fingerprint.sketch import SIZE as SKETCH_SIZE
 from .fingerprint.sketch import similarity
-from .fingerprint.verify import Evidence, verify
+from .fingerprint.verify import Evidence, varied, verify
 from .index import Documents, Header
 from .sites import UNKNOWN, site_key
 from .tables import EQUAL, NO_KEY, Family
@@ -158,6 +158,8 @@ class Judgement(NamedTuple):
     exact: NDArray[np.bool_]
     #: Near-duplicates; exact ones are, too: bool.
     near: NDArray[np.bool_]
+    #: The new one has most of the stored one, and more: bool.
+    fuller: NDArray[np.bool_]
     #: Pages of one template, filled with other numbers: bool.
     template: NDArray[np.bool_]
     #: Bits in which the fingerprints differ: uint8.
@@ -177,28 +179,43 @@ def judge(
 ) -> Judgement:
     """Compare documents pair by pair by their records: [n], or [] for one document in all pairs.
 
-    Of each pair *b* is the one that is stored. *exact* (bool[n]) are those with equal digest, *shared* (int[n]) is
+    Of each pair *b* is the one that is stored, and *a* the new one. *exact* (bool[n]) are those with equal digest, *shared* (int[n]) is
     how many of the scheme's further keys are equal.
     """
     if exact.all():  # as for most copies: nothing needs to be estimated
         ones = np.ones(len(exact), np.float32)
-        return Judgement(exact, exact, ~exact, np.zeros(len(exact), np.uint8), ones, ones)
+        return Judgement(exact, exact, ~exact, ~exact, np.zeros(len(exact), np.uint8), ones, ones)
     distance = np.bitwise_count(a["fingerprint"] ^ b["fingerprint"])
     jaccard, containment = similarity(a["sketch"], a["shingles"], b["sketch"], b["shingles"])
     missing, numbers = substituted(a["numbers"], b["numbers"])
     known = (a["site"] != UNKNOWN) & (b["site"] != UNKNOWN)
     same = a["site"] == b["site"]
     near = rules.scheme.agrees(Pairs(distance, shared, a, b)) & (flags(b) & TEMPLATE == 0)
-    template = np.zeros_like(near)
+    fuller = template = np.zeros_like(near)
     if rules.verified:
         tokens = np.minimum(a["tokens"], b["tokens"])
-        evidence = Evidence(jaccard, containment, missing, numbers, tokens, known & same, known & ~same)
-        verified, other_values = verify(evidence)
-        near, template = near & verified, near & other_values & ~exact
+        new, stored = np.maximum(a["shingles"], 1.0), np.maximum(b["shingles"], 1.0)
+        found = verify(
+            Evidence(
+                jaccard,
+                containment,
+                missing,
+                numbers,
+                tokens,
+                known=containment * np.minimum(stored / new, 1),
+                length=new / stored,
+                varied=varied(a["tokens"], a["shingles"]) & varied(b["tokens"], b["shingles"]),
+                one_site=known & same,
+                two_sites=known & ~same,
+            )
+        )
+        fuller, template = near & found.fuller & ~exact, near & found.template & ~exact
+        near = near & found.near
     one = np.float32(1)
     return Judgement(
         exact,
         exact | near,
+        fuller,
         template,
         distance,
         np.where(exact, one, jaccard),

@@ -248,7 +248,7 @@ class Detector:
                 same &= found.time > now - window / 8
             if (
                 reserve
-                and verdict.kind in ("unique", "revisit", "template")
+                and verdict.kind in ("unique", "fuller", "revisit", "template")
                 and not (same & ~found.weak).any()
             ):
                 if (found.judgement.template & ~found.own).any():
@@ -272,6 +272,7 @@ class Detector:
             ("near", near),
             ("revisit", found.own),
             ("template", template),
+            ("fuller", found.judgement.fuller),
         )
         for kind, among in kinds:
             row = found.best(among, self.index)

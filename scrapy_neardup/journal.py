@@ -38,6 +38,7 @@ _SUMMED = {
     "exact": "duplicate/exact",
     "near": "duplicate/near",
     "of a template": "template",
+    "fuller than another": "fuller",
     "walls": "wall",
     "too short": "too_short",
     "revisits": "revisit",

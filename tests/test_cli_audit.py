@@ -184,6 +184,13 @@ def test_compare(tmp_path: Path) -> None:
     assert compared(e, f)["verdict"] == "template"
     assert 1.5 < compared(e, f)["substituted"] < 2.5
     assert compared(a, g)["verdict"] == "too_short"
+    (tmp_path / "more").mkdir()
+    fuller, repeated, again = documents(
+        tmp_path / "more", f"{story} {text('more')}", "yes no " * 40, "yes no " * 60
+    )
+    assert compared(fuller, a)["verdict"] == "fuller"
+    assert compared(a, fuller)["verdict"] == "different"
+    assert "compared for equality only" in run("compare", repeated, again).output
     output = run("compare", a, b).output
     assert "verdict\tnear" in output
     assert f"- {story.split()[100]}\n+ replaced\n" in output
@@ -222,6 +229,10 @@ def test_query(tmp_path: Path) -> None:
         ("unreadable", []),
     ]
     assert 0.9 < answers[1]["matches"][0]["similarity"] < 1
+    (tmp_path / "more").mkdir()
+    (fuller,) = documents(tmp_path / "more", f"{text(4)} {text('more')}")
+    (answer,) = json.loads(run("query", tmp_path / "index", fuller, "--json").output)
+    assert (answer["verdict"], answer["matches"][0]["url"]) == ("fuller", "https://a.example/4")
     again = run("query", tmp_path / "index", new)
     assert again.exit_code == 0
     assert "unique" in again.output  # nothing was stored

@@ -97,9 +97,29 @@ def test_figures_are_those_counted_by_hand(files: tuple[Path, Path]) -> None:
 
 def test_the_table_says_the_same(files: tuple[Path, Path]) -> None:
     lines = [line.split("\t") for line in run(*files).stdout.splitlines()]
-    assert ["3", "copy", "1", "1", "1.000"] in lines
-    assert ["2", "rewritten", "1", "0", "0.000"] in lines
+    assert ["3", "copy", "1", "1", "1.000", "1.000", "1.000"] in lines
+    assert ["2", "rewritten", "1", "0", "0.000", "0.000", "0.000"] in lines
     assert ["3 and 2", "1.000", "0.750", "0.857"] in lines
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("options", [(), ("--all-pairs",)])
+def test_both_orders_are_shown_apart(tmp_path: Path, swapped: bool, options: tuple[str, ...]) -> None:
+    """A cut text repeats the whole, the whole does not repeat it: each is half of what a crawl meets."""
+    docs, pairs = tmp_path / "docs.jl", tmp_path / "pairs.tsv"
+    cut = " ".join(text(0).split()[:172])
+    docs.write_text(
+        json.dumps({"id": "whole", "text": text(0), "host": "a.example"})
+        + "\n"
+        + json.dumps({"id": "cut", "text": cut, "host": "b.example"})
+    )
+    names = ["cut", "whole"] if swapped else ["whole", "cut"]
+    pairs.write_text("id1\tid2\tlabel\tkind\n{}\t{}\t2\tcut\n".format(*names))
+    found = facts(docs, pairs, *options)
+    (row,) = found["by_kind"]
+    assert (row["found"], row["longer_first"], row["shorter_first"]) == (int(swapped), 1, 0)
+    assert (found["precision"], found["recall"]) == (1, 0.5)
+    assert "missed" not in run(docs, pairs, "--worst", 3).stdout
 
 
 def test_a_crawl_with_one_document_stored_says_the_same(files: tuple[Path, Path]) -> None:

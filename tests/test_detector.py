@@ -689,3 +689,84 @@ def test_verdicts_equal_those_of_an_index_in_memory(tmp_path: Path) -> None:
                         expected.similarity,
                     )
                 assert disk.gauges()["documents"] == memory.gauges()["documents"]
+
+
+# Which text contains which
+
+
+@pytest.mark.parametrize("share", [0.35, 0.5])
+@pytest.mark.parametrize("site", [ONE_SITE, TWO_SITES])
+def test_an_excerpt_that_came_first_does_not_drop_the_whole(
+    detector: Detector, site: str, share: float
+) -> None:
+    kinds = []
+    for seed in range(12):
+        whole = text(seed, 600)
+        excerpt = " ".join(whole.split()[: int(600 * share)])
+        urls = [site.format(f"{seed}{name}") for name in ("excerpt", "whole", "copy")]
+        assert detector.add(excerpt, url=urls[0]).kind == "unique"
+        verdict = detector.add(whole, url=urls[1])
+        kinds.append(verdict.kind)
+        assert (verdict.is_duplicate, verdict.url) == (
+            False,
+            urls[0] if verdict.kind == "fuller" else None,
+        )
+        # From now on the whole is what its copies are held against; the excerpt is known as what it is.
+        copy = detector.check(f"{whole} More copied words.", url=urls[2])
+        assert (copy.kind, copy.url) == ("near", urls[1])
+        assert detector.check(excerpt, url=urls[2]).url == urls[0]
+        assert detector.add(excerpt, url=urls[0]).kind == "revisit"
+        assert detector.add(whole, url=urls[1]).kind == "revisit"
+    assert set(kinds) <= {"fuller", "unique"}
+    assert "fuller" in kinds
+    assert detector.gauges()["documents"] == 24
+
+
+@pytest.mark.parametrize("site", [ONE_SITE, TWO_SITES])
+def test_a_text_that_lacks_little_repeats_the_whole(detector: Detector, site: str) -> None:
+    for seed in range(8):
+        whole = text(seed, 600)
+        detector.add(whole, url=site.format(f"{seed}whole"))
+        cut = detector.add(" ".join(whole.split()[:480]), url=site.format(f"{seed}cut"))
+        assert (cut.kind, cut.url) == ("near", site.format(f"{seed}whole"))
+
+
+@pytest.mark.parametrize("site", [ONE_SITE, TWO_SITES])
+def test_a_page_of_two_texts_stands_for_neither(detector: Detector, site: str) -> None:
+    for seed in range(0, 16, 2):
+        texts = [text(seed + number, 400) for number in range(2)]
+        assert detector.add("\n".join(texts), url=site.format(f"{seed}both")).kind == "unique"
+        for number, each in enumerate(texts):
+            assert detector.add(each, url=site.format(f"{seed}{number}")).kind == "unique"
+            assert detector.check(each, url=site.format("copy")).kind == "exact"
+
+
+def test_a_fuller_page_whose_output_is_not_stored_leaves_no_trace(detector: Detector) -> None:
+    whole = text(1, 600)
+    detector.add(" ".join(whole.split()[:300]), url="https://a.example/")
+    verdict = detector.reserve(whole, url="https://b.example/")
+    assert verdict.kind == "fuller"
+    assert verdict.reservation is not None
+    verdict.reservation.release()
+    assert detector.check(whole, url="https://c.example/").kind == "fuller"
+
+
+# Texts of few different words
+
+
+@pytest.mark.parametrize("words", [60, 300, 1000])
+@pytest.mark.parametrize("values", [("W", "L"), ("yes", "no"), ("won", "lost", "drawn")])
+def test_unrelated_lists_of_a_few_values_are_no_copies(
+    detector: Detector, values: tuple[str, ...], words: int
+) -> None:
+    dice = random.Random(words)
+    lists = [" ".join(dice.choice(values) for _ in range(words)) for _ in range(20)]
+    for number, each in enumerate(lists):
+        assert detector.add(each, url=(ONE_SITE, TWO_SITES)[number % 2].format(number)).kind == "unique"
+    # That two of so many words are equal is no accident.
+    assert detector.check(lists[3], url="https://copy.example.org/").kind == "exact"
+
+
+def test_a_phrase_said_again_and_again_is_not_like_one_said_more_often(detector: Detector) -> None:
+    assert detector.add("a b " * 50_000, url="https://a.example/").kind == "unique"
+    assert detector.add("a b " * 21, url="https://b.example/").kind == "unique"

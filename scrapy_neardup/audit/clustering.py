@@ -87,14 +87,15 @@ class _Judge(Judge):
 def cluster(crawl: Crawl, settings: Settings, advance: Callable[[int], None]) -> Clustered:
     """Compare all pages and group the duplicates around their canonical pages.
 
-    Pages of a template, as in a crawl, repeat nothing but equal texts.
+    A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no cluster
+    of an excerpt's. Pages of a template repeat nothing but equal texts.
     A cluster of short texts on many sites is a wall, as in a crawl (`scrapy_neardup.spread`): its pages are in none.
     """
     nothing = np.zeros(len(crawl), bool)
     judge = _Judge(crawl.documents, crawl.long & ~crawl.wall, settings.judging, nothing, settings.similarity)
     compared = compare_all(judge, Groups.of(judge), least=settings.least_similarity - MARGIN, advance=advance)
     judge = replace(judge, template=_of_templates(len(crawl), compared))
-    compared = compared._replace(judgement=judge.judge(compared.a, compared.b))
+    compared = compared._replace(judgement=judge.either(compared.a, compared.b))
     near = compared.judgement.near
     edges = np.stack((compared.a[near], compared.b[near]), axis=1)
     pages = Pages(
@@ -103,7 +104,7 @@ def cluster(crawl: Crawl, settings: Settings, advance: Callable[[int], None]) ->
     )  # fmt: skip
     ranks = canonical_ranks(pages, settings.rules, settings.hosts)
     # As if the leader were stored and the page came next.
-    leaders = leader_clusters(ranks, edges, lambda leaders, pages: judge.judge(pages, leaders).near)
+    leaders = leader_clusters(ranks, edges, lambda kept, pages: judge.judge(pages, kept).near)
     spread = _spread(crawl, leaders)
     own = np.arange(len(crawl))
     leaders = np.where(spread, own, leaders)

@@ -81,7 +81,7 @@ def leader_clusters(
 
     In the order of their *ranks* (of shape [n], least first, equal ones by number; see `canonical_ranks`), pages that are in no cluster
     yet lead one. It takes in the pages in no cluster that *pairs* (int[m, 2]) connect with it, directly or by way
-    of its members, and that ``verify(leaders, pages)`` (int64[k] each) finds to match the leader (bool[k]). So
+    of its members, and that ``verify(leaders, pages)`` (int64[k] each) finds to repeat the leader (bool[k]). So
     every member matches its leader, whatever the order of the pairs, and no pair causes more than two checks.
     *verify* is called once a round for all components together, not once a pair.
     """

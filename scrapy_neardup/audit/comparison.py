@@ -11,7 +11,7 @@ from scrapy_neardup.candidates import Rules
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import load_scheme
 
-from .evaluation import Judge, LabelledPairs, Scores, judge_texts, rows_of, score
+from .evaluation import Judge, LabelledPairs, Scores, judge_orders, judge_texts, rows_of, score
 from .pairs import Groups, compare_all
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def compare(
             judge = Judge(judge.documents, judge.fit, rules)  # the signatures are the same
         else:
             judge = judge_with(texts, config, seed)
-        scores = score(pairs, judge.judge(a, b)).near
+        scores = score(pairs, judge_orders(judge.judge, judge.documents, a, b)).near
         outcomes.append(Outcome(variant.name, setting.removeprefix("NEARDUP_").lower(), scores))
     return outcomes
 

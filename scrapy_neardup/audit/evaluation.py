@@ -92,6 +92,12 @@ class Judge:
         ]
         return Judgement(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
+    def either(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
+        """Judge each pair of rows with the longer one stored: near if any of both repeats the other."""
+        shingles = self.documents.records["shingles"]
+        longer = shingles[a] > shingles[b]
+        return self.judge(np.where(longer, b, a), np.where(longer, a, b))
+
     def _judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
         keys, records = self.documents.keys, self.documents.records
         exact = (keys[DIGEST, a] == keys[DIGEST, b]) & (records["digest"][a] == records["digest"][b])
@@ -99,7 +105,10 @@ class Judge:
         judgement = judge(self.rules, records[a], records[b], exact, shared)
         fit = self.fit[a] & self.fit[b]
         return judgement._replace(
-            exact=judgement.exact & fit, near=judgement.near & fit, template=judgement.template & fit
+            exact=judgement.exact & fit,
+            near=judgement.near & fit,
+            fuller=judgement.fuller & fit,
+            template=judgement.template & fit,
         )
 
 
@@ -134,14 +143,43 @@ def shared_keys(keys: NDArray[np.uint64], a: NDArray[np.int64], b: NDArray[np.in
     return shared
 
 
+class Orders(NamedTuple):
+    """Pairs judged in both orders."""
+
+    #: With the second document of each pair stored, and with the first.
+    second_stored: Judgement
+    first_stored: Judgement
+    #: Whether they are duplicates with the longer document stored, and with the shorter: bool[n].
+    longer_first: NDArray[np.bool_]
+    shorter_first: NDArray[np.bool_]
+
+
+def judge_orders(
+    judge: Callable[[NDArray[np.int64], NDArray[np.int64]], Judgement],
+    documents: Documents,
+    a: NDArray[np.int64],
+    b: NDArray[np.int64],
+) -> Orders:
+    """Have *judge* judge the pairs of rows *a* and *b* (int64[n] each) of *documents* in both orders."""
+    one, other = judge(a, b), judge(b, a)
+    shingles = documents.records["shingles"]
+    longer = shingles[b] >= shingles[a]
+    return Orders(one, other, np.where(longer, one.near, other.near), np.where(longer, other.near, one.near))
+
+
 @dataclass(frozen=True)
 class Row:
-    """Pairs of one label and kind: how many, and how many of them were judged duplicates."""
+    """Pairs of one label and kind: how many, and how many of them were judged duplicates.
+
+    That is with the second document stored, with the longer one, and with the shorter one.
+    """
 
     label: str
     kind: str
     n: int
     found: int
+    longer_first: int
+    shorter_first: int
 
 
 @dataclass(frozen=True)
@@ -161,21 +199,26 @@ class Scores:
         return cls(precision, recall, 2 * precision * recall / max(precision + recall, 1e-9))
 
 
-def by_kind(pairs: LabelledPairs, found: NDArray[np.bool_]) -> list[Row]:
+def by_kind(pairs: LabelledPairs, orders: Orders) -> list[Row]:
     """Count by label, the most alike first, and kind."""
-    counts: dict[tuple[str, str], list[int]] = {}
-    for label, kind, hit in zip(pairs.label, pairs.kind, found.tolist(), strict=True):
-        row = counts.setdefault((label, kind), [0, 0])
-        row[0] += 1
-        row[1] += hit
-    order = sorted(counts, key=lambda key: (LABELS.index(key[0]), key[1]))
-    return [Row(*key, *counts[key]) for key in order]
+    groups: dict[tuple[str, str], list[int]] = {}
+    for row, key in enumerate(zip(pairs.label, pairs.kind, strict=True)):
+        groups.setdefault(key, []).append(row)
+    found = (orders.second_stored.near, orders.longer_first, orders.shorter_first)
+    order = sorted(groups, key=lambda key: (LABELS.index(key[0]), key[1]))
+    return [Row(*key, len(groups[key]), *(int(each[groups[key]].sum()) for each in found)) for key in order]
 
 
-def worst(pairs: LabelledPairs, found: NDArray[np.bool_], judgement: Judgement, count: int) -> Iterator[int]:
-    """Yield the rows of the *count* most wrong pairs: different ones found alike, the same ones that were missed."""
-    labels = np.array(pairs.label)
-    wrong = np.where(labels == DIFFERENT, found, np.isin(labels, (SAME, NEAR)) & ~found)
+def worst(pairs: LabelledPairs, orders: Orders, count: int) -> Iterator[int]:
+    """Yield the rows of the *count* most wrong pairs: different ones found alike, the same ones that were missed.
+
+    Missed are those that are not found with the longer document stored: a fuller one that comes second is no copy.
+    """
+    labels, judgement = np.array(pairs.label), orders.second_stored
+    found = orders.longer_first
+    wrong = np.where(
+        labels == DIFFERENT, found | orders.shorter_first, np.isin(labels, (SAME, NEAR)) & ~found
+    )
     alike: NDArray[Any] = np.maximum(judgement.similarity, judgement.containment)
     # A different pair is the more wrong the more alike it seemed, a missed one the less.
     degree = np.where(labels == DIFFERENT, 1 + alike, 1 - alike + (labels == SAME))
@@ -186,22 +229,20 @@ def worst(pairs: LabelledPairs, found: NDArray[np.bool_], judgement: Judgement, 
 class Result(NamedTuple):
     """What became of labelled pairs."""
 
-    judgement: Judgement
-    #: Which of them are duplicates: bool[n].
-    found: NDArray[np.bool_]
+    orders: Orders
     rows: list[Row]
-    #: With labels 3 and 2 as positives, and with 3 alone.
+    #: With labels 3 and 2 as positives, and with 3 alone; each pair counts once in each order.
     near: Scores
     same: Scores
 
 
-def score(pairs: LabelledPairs, judgement: Judgement) -> Result:
+def score(pairs: LabelledPairs, orders: Orders) -> Result:
     """Hold what was found against the labels."""
-    found, labels = judgement.near, np.array(pairs.label)
+    found = np.concatenate((orders.longer_first, orders.shorter_first))
+    labels = np.tile(np.array(pairs.label), 2)
     return Result(
-        judgement,
-        found,
-        by_kind(pairs, found),
+        orders,
+        by_kind(pairs, orders),
         Scores.of(found, labels, (SAME, NEAR)),
         Scores.of(found, labels, (SAME,)),
     )

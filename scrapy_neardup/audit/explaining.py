@@ -11,7 +11,7 @@ import numpy as np
 
 from scrapy_neardup.candidates import entries
 from scrapy_neardup.fingerprint.numbers import substituted
-from scrapy_neardup.fingerprint.verify import JACCARDS, LENGTHS
+from scrapy_neardup.fingerprint.verify import JACCARDS, LENGTHS, varied
 from scrapy_neardup.sites import UNKNOWN
 
 from .evaluation import Judge, shared_keys
@@ -31,7 +31,7 @@ _THOROUGH, _LONGEST = 4_000, 20_000
 class Explanation(NamedTuple):
     """What is known of two texts."""
 
-    verdict: Literal["exact", "near", "template", "different", "too_short", "wall"]
+    verdict: Literal["exact", "near", "fuller", "template", "different", "too_short", "wall"]
     #: Why, in sentences.
     why: list[str]
     #: Bits between the fingerprints.
@@ -82,6 +82,10 @@ def explain(one: Document, other: Document, settings: Settings) -> Explanation:
     why = [*_candidates(facts, shared, settings), *_evidence(facts, records, settings)]
     if found.near[0]:
         return facts._replace(verdict="near", why=why)
+    if found.fuller[0]:
+        return facts._replace(
+            verdict="fuller", why=[*why, "The first has most of the second, and too much else to repeat it."]
+        )
     if found.template[0]:
         return facts._replace(
             verdict="template", why=[*why, "So they are pages of one template, filled with other values."]
@@ -108,6 +112,8 @@ def _evidence(facts: Explanation, records: Any, settings: Settings) -> Iterator[
         f"Their similarity is {facts.similarity:.2f}; of texts of {tokens} tokens {asked:.2f} is asked as a rule, "
         f"less where one contains the other, which it does by {facts.containment:.2f}."
     )
+    if not varied(records["tokens"], records["shingles"]).all():
+        yield "A text that says the same few words again and again is compared for equality only."
     if facts.numbers:
         yield f"About {facts.substituted:.0f} of {facts.numbers:.0f} numbers were replaced by others."
     sites = records["site"].tolist()

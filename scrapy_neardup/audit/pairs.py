@@ -1,4 +1,4 @@
-"""All pairs of documents that repeat each other: found by what a crawl would look up, judged as it would judge.
+"""All pairs of documents of which one repeats the other: found by what a crawl would look up, judged as it would judge.
 
 Equal documents are compared once. Of more than `MOST` that share a key, and more than `SAME` different texts with the
 same fingerprint, which a template makes, only the first is compared with the others: so the work hardly grows with the
@@ -68,6 +68,7 @@ def compare_all(
 ) -> Compared:
     """Return all pairs of fit documents that are duplicates or pages of one template.
 
+    A pair is judged with the longer document stored: which came first is of no account here.
     Of g documents with equal texts, these are g - 1 pairs with the first, which alone is compared with others (one
     for each site); of the pairs of a template they are some of each page. Pairs that are neither, but similar by *least* at least, are returned too: the most similar
     ones. *advance* is told how many pairs have been compared. Memory: some 100 MB, and what is returned.
@@ -107,7 +108,7 @@ def _merged(parts: list[Compared], count: int) -> Compared:
 
 
 def _judged(judge: Judge, a: Rows, b: Rows) -> Compared:
-    return Compared(a, b, judge.judge(a, b))
+    return Compared(a, b, judge.either(a, b))
 
 
 def _candidates(judge: Judge, rows: Rows) -> Iterator[tuple[Rows, Rows]]:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_neardup.candidates import Candidates
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.candidates import Candidates, Judgement
 
     from .documents import Document
     from .settings import Settings
@@ -25,7 +27,7 @@ class Match(NamedTuple):
     """A stored document that another one repeats, or resembles but for its numbers."""
 
     url: str
-    #: exact, near or template.
+    #: exact, near, fuller or template.
     kind: str
     distance: int
     similarity: float
@@ -36,7 +38,7 @@ class Answer(NamedTuple):
     """What was found of a document."""
 
     document: Document
-    #: exact, near, template, unique, too_short, wall; or "unreadable".
+    #: exact, near, fuller, template, unique, too_short, wall; or "unreadable".
     verdict: str
     #: The strongest first.
     matches: list[Match]
@@ -87,18 +89,24 @@ def _matches(found: Candidates, least: float) -> list[Match]:
     """Return what is alike, the strongest first; what is stored in several scopes comes once."""
     judgement = found.judgement
     near = judgement.near & (judgement.similarity >= np.float32(least))
-    rows = np.flatnonzero(near | judgement.template)
+    rows = np.flatnonzero(near | judgement.fuller | judgement.template)
     matches = {
         Match(
             found.urls[row],
-            "exact" if judgement.exact[row] else "near" if near[row] else "template",
+            _kind(judgement, near, row),
             int(judgement.distance[row]),
             float(judgement.similarity[row]),
             float(judgement.containment[row]),
         )
         for row in rows.tolist()
     }
-    order = ("exact", "near", "template")
+    order = ("exact", "near", "fuller", "template")
     return sorted(
         matches, key=lambda each: (order.index(each.kind), -each.similarity, each.distance, each.url)
     )
+
+
+def _kind(judgement: Judgement, near: NDArray[np.bool_], row: int) -> str:
+    if judgement.exact[row]:
+        return "exact"
+    return "near" if near[row] else "fuller" if judgement.fuller[row] else "template"

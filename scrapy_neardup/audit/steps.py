@@ -50,12 +50,15 @@ def steps(
                 ("no long shingle" if scheme.simhash else "too few bands") + " shared" if scheme.keys else ""
             )
             found.append(f"no candidate: {', '.join(filter(None, (bits, keys)))}")
+        elif judgement.fuller[row]:
+            found.append("fuller: it has most of the stored one, and more")
         elif judgement.template[row]:
             found.append(
                 f"alike but for other numbers, as pages of a template: {missing[row]:.0f} of {numbers[row]:.0f} substituted"
             )
         else:
             found.append(
-                f"not alike enough: similarity {judgement.similarity[row]:.2f}, where {asked[row]:.2f} is asked as a rule"
+                f"not alike enough: similarity {judgement.similarity[row]:.2f}, where {asked[row]:.2f} is asked as a "
+                f"rule; containment {judgement.containment[row]:.2f}"
             )
     return found

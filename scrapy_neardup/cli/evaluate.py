@@ -75,7 +75,9 @@ def evaluate(
     DOCS has a JSON object a line (plain or packed): "id" and "text" or "html", and if you have it "url" or "host";
     HTML goes through the extractor of the settings. PAIRS is a table with a header line, separated by tabs: id1,
     id2, label and, if you like, kind. Labels: 3 the same text, 2 a near-duplicate, 0 different; 1 (partly shared)
-    and empty (unsure) are shown, not scored. Each pair is judged with only its second document stored.
+    and empty (unsure) are shown, not scored. Each pair is judged in both orders, with only the document that came
+    first stored: "found" is with the second one stored, the last two columns are by length. A page that has much
+    more than the stored one is no copy of it, so fewer are found where the shorter came first.
     """
     from scrapy_neardup.audit.evaluation import read_pairs
 
@@ -97,8 +99,14 @@ def evaluate(
         return
     print_table(
         f"{pairs}: judged duplicate",
-        ["label", "kind", "pairs", "found", "share"],
-        [(row.label or "-", row.kind, row.n, row.found, f"{row.found / row.n:.3f}") for row in result.rows],
+        ["label", "kind", "pairs", "found", "share", "longer first", "shorter first"],
+        [
+            (
+                *(row.label or "-", row.kind, row.n, row.found),
+                *(f"{count / row.n:.3f}" for count in (row.found, row.longer_first, row.shorter_first)),
+            )
+            for row in result.rows
+        ],
     )
     print_table(
         "Scores",
@@ -146,19 +154,18 @@ def _judge(
     texts: list[Text], labelled: LabelledPairs, config: Config, seed: int, *, all_pairs: bool
 ) -> tuple[Result, dict[str, Any], Judge]:
     from scrapy_neardup.audit.comparison import judge_with
-    from scrapy_neardup.audit.evaluation import rows_of, score
+    from scrapy_neardup.audit.evaluation import judge_orders, rows_of, score
 
     a, b = rows_of(labelled, texts)
     with progress("Fingerprinting") as bar:
         judge = judge_with(texts, config, seed, lambda done: bar(done, len(texts)))
     if not all_pairs:
-        return score(labelled, judge.judge(a, b)), {}, judge
+        return score(labelled, judge_orders(judge.judge, judge.documents, a, b)), {}, judge
     from scrapy_neardup.audit.comparison import find_all
 
     found = find_all(judge)
-    judgement = found.of(a, b)
     extra = {"pairs_found": len(found.a), "pairs_found_unlabelled": found.without(a, b)}
-    return score(labelled, judgement), extra, judge
+    return score(labelled, judge_orders(found.of, judge.documents, a, b)), extra, judge
 
 
 def _facts(

@@ -44,15 +44,15 @@ def find_worst(
     from scrapy_neardup.audit.evaluation import rows_of, worst
     from scrapy_neardup.audit.steps import steps
 
-    judgement = result.judgement
+    orders, judgement = result.orders, result.orders.second_stored
     a, b = rows_of(pairs, texts)
     said = steps(judge, min_tokens, a, b, judgement)
-    for row in worst(pairs, result.found, judgement, count):
+    for row in worst(pairs, orders, count):
         one, other = (texts[rows[row]].text.splitlines() for rows in (a, b))
         changed = difflib.unified_diff(one, other, n=0, lineterm="")
         difference = [line[:_WIDTH] for line in changed if not line.startswith(("---", "+++", "@@"))]
         yield Wrong(
-            pairs.id1[row], pairs.id2[row], pairs.label[row], pairs.kind[row], bool(result.found[row]), said[row],
+            pairs.id1[row], pairs.id2[row], pairs.label[row], pairs.kind[row], bool(orders.longer_first[row] or orders.shorter_first[row]), said[row],
             int(judgement.distance[row]), round(float(judgement.similarity[row]), 4),
             round(float(judgement.containment[row]), 4), difference[:_LINES], len(difference),
         )  # fmt: skip

@@ -32,7 +32,7 @@ _REPLACEMENTS = {"block": "\n", "inline": ""}
 class Plain:
     """Every visible text of the page, navigation and all; block elements begin a new line."""
 
-    identity = "plain 1"
+    identity = "plain 2"
 
     def __call__(self, html: str, url: str | None) -> str:
         # A newline in the source is a space to the reader, so only tags may break lines.

@@ -13,7 +13,7 @@ from scrapy_neardup.fingerprint.paragraphs import length
 from .plain import Plain
 
 #: Name and version.
-IDENTITY = "sentences 1"
+IDENTITY = "sentences 2"
 
 # All in letters, see `length`. A paragraph of an article is at least so long; of all visible text, which has all of
 # the page's boilerplate, only longer ones count.

@@ -6,15 +6,21 @@ import traceback
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.fingerprint.paragraphs import length
+
 from .base import Extraction
 from .decoding import decode
 from .guards import is_binary, is_noise, is_too_deep
+from .hidden import without_hidden
 from .plain import Plain
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint.signature import Signature
 
     from .base import Extractor, Page, Reason, Texter
+
+#: With fewer letters nothing was hidden but the text itself, which scripts are to show.
+_LITTLE = 200
 
 _plain = Plain()
 
@@ -33,7 +39,7 @@ def extract(page: Page, extractor: Extractor, fingerprinter: Texter, keep_text: 
             reason = "not_text"
         else:
             fallback = is_too_deep(html)
-            text = (_plain if fallback else extractor)(html, page.url)
+            text = _text(_plain if fallback else extractor, html, page.url)
             if text and not text.isspace():
                 signature = fingerprinter.signature(text)
             else:
@@ -44,6 +50,15 @@ def extract(page: Page, extractor: Extractor, fingerprinter: Texter, keep_text: 
         reason, detail = "failed", _one_line(error)
     kept = text if keep_text and signature is not None else None
     return Extraction(signature, reason, perf_counter() - started, fallback, detail, kept)
+
+
+def _text(extractor: Extractor, html: str, url: str) -> str | None:
+    """Extract the text of what the page shows; of all that it holds, if next to nothing else is left."""
+    visible = without_hidden(html)
+    text = extractor(visible, url)
+    if visible is not html and length(text or "") < _LITTLE:
+        text = extractor(html, url)
+    return text
 
 
 def _one_line(error: Exception) -> str:

@@ -1,4 +1,8 @@
-"""Which candidates are near-duplicates, from what two signatures say of each other: docs/quality.md has the evidence."""
+"""Which candidates are near-duplicates, from what two signatures say of each other: docs/quality.md has the evidence.
+
+Two steps: whether two texts are alike, whichever came first; and whether the new one brings next to nothing that the
+stored one lacks. Only then it is a near-duplicate.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +32,16 @@ ELSEWHERE_CONTAINED = (0.75, 0.25)
 #: ... while J is asked at most this much less of a short text, and this share of the numbers is in both.
 ELSEWHERE_REBATE = 0.1
 ELSEWHERE_NUMBERS = 0.5
+#: This share of the new text is in the stored one at least: the rest is boilerplate, or it is a fuller text. And the
+#: new text is at least this share of the stored one: a page that holds several others does not stand for them.
+KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.7
+SHORTER, SHORTER_OF_ONE_SITE = 0.55, 0.7
+#: Distinct shingles of a text, and how many of its runs of so many words are distinct at least; in between, straight
+#: lines. Lists of a few values, such as wins and losses, have all that can be made of them in common. An extractor
+#: that took an article twice leaves half.
+RUN = 5
+DISTINCT = (30, 60, 900, 1100)
+VARIETIES = (0.8, 0.6, 0.6, 0.45)
 
 
 class Evidence(NamedTuple):
@@ -41,16 +55,35 @@ class Evidence(NamedTuple):
     numbers: NDArray[np.floating]
     #: Tokens of the shorter text.
     tokens: NDArray[np.integer]
+    #: Share of the new text that is in the stored one; length of the new one as a multiple of the stored one's.
+    known: NDArray[np.floating]
+    length: NDArray[np.floating]
+    #: Whether both are `varied`.
+    varied: NDArray[np.bool_]
     #: Whether the texts are known to be of one site, and known to be of two.
     one_site: NDArray[np.bool_]
     two_sites: NDArray[np.bool_]
 
 
-def verify(pairs: Evidence) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Judge candidates; bool[n] twice: near-duplicates, and pages of one template filled with other values.
+class Findings(NamedTuple):
+    """What n pairs are, at most one of these: bool[n] each."""
 
-    The words of the latter are those of a near-duplicate, but not their numbers.
-    """
+    #: Near-duplicates.
+    near: NDArray[np.bool_]
+    #: The new text has most of the stored one, and more.
+    fuller: NDArray[np.bool_]
+    #: Pages of one template: the words of near-duplicates, but not their numbers.
+    template: NDArray[np.bool_]
+
+
+def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Tell which texts are varied enough to resemble others by more than chance; bool[n], counts int[n]."""
+    runs = np.maximum(np.asarray(tokens, np.int64) - (RUN - 1), 1)
+    return np.asarray(shingles >= runs * np.interp(shingles, DISTINCT, VARIETIES))
+
+
+def verify(pairs: Evidence) -> Findings:
+    """Judge candidates."""
     jaccard, contained = pairs.jaccard, pairs.containment
     asked = np.interp(pairs.tokens, LENGTHS, JACCARDS)
     forgiven = pairs.tokens / np.where(pairs.one_site, TOKENS_A_NUMBER_OF_ONE_SITE, TOKENS_A_NUMBER)
@@ -64,10 +97,14 @@ def verify(pairs: Evidence) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         | (contained >= ELSEWHERE_CONTAINED[0]) & (jaccard >= ELSEWHERE_CONTAINED[1])
     )
     shared_numbers = (pairs.numbers - pairs.substituted + 1) / (pairs.numbers + 1)
-    near = (
+    copies = (
         (alike & (pairs.substituted <= ROUNDING + forgiven))
         | (within & (pairs.substituted <= ROUNDING + 2 * forgiven))
         | (mostly & (pairs.substituted <= ROUNDING))
         | (elsewhere & (shared_numbers >= ELSEWHERE_NUMBERS))
     )
-    return near, (alike | within | mostly | elsewhere) & ~near
+    template = (alike | within | mostly | elsewhere) & ~copies
+    known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
+    shorter = pairs.length >= np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
+    near = copies & known & shorter & pairs.varied
+    return Findings(near, copies & ~known & (pairs.length > 1) & pairs.varied, template & pairs.varied)

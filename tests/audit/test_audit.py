@@ -47,7 +47,7 @@ def test_finds_what_comparing_each_with_each_finds(tmp_path: Path, scheme: str) 
     store.close()
     judge = Judge(pages.documents, pages.long & ~pages.wall, settings.judging)
     a, b = np.triu_indices(len(pages), 1)
-    judgement = judge.judge(a, b)
+    judgement = judge.either(a, b)
     near, template = (
         {*zip(a[m].tolist(), b[m].tolist(), strict=True)} for m in (judgement.near, judgement.template)
     )
@@ -164,6 +164,18 @@ def test_canonical_pages_by_rules(tmp_path: Path) -> None:
     path = feed(tmp_path / "a.jl", rows)
     with audit(path, hosts=("c.example",)) as found:
         assert found.pages["url"][found.clusters["canonical"]].tolist() == ["http://c.example/"]
+
+
+def test_a_fuller_page_is_no_copy_of_the_page_that_is_kept(tmp_path: Path) -> None:
+    """Whichever is preferred: a cut text goes where the whole stays, the whole does not go for the cut one."""
+    whole = text("fuller")
+    cut = " ".join(whole.split()[: int(0.57 * len(whole.split()))])
+    rows = [{"url": "http://cut.example/", "text": cut}, {"url": "http://whole.example/", "text": whole}]
+    path = feed(tmp_path / "a.jl", rows)
+    with audit(path, hosts=("whole.example",)) as found:
+        assert verdicts(found) == {"http://cut.example/": "near", "http://whole.example/": "unique"}
+    with audit(path, hosts=("cut.example",)) as found:
+        assert verdicts(found) == {"http://cut.example/": "unique", "http://whole.example/": "unique"}
 
 
 def test_what_cannot_be_read_is_listed(tmp_path: Path) -> None:

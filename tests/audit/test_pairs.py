@@ -36,9 +36,9 @@ def judge_of(texts: list[Text], scheme: str, distance: int = 3) -> Judge:
 
 
 def each_with_each(judge: Judge) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Return the pairs of near-duplicates, and those of one template."""
+    """Return the pairs of which one repeats the other, and those of one template."""
     a, b = np.triu_indices(len(judge.fit), 1)
-    found = judge.judge(a, b)
+    found = judge.either(a, b)
     near, other = ({*zip(a[m].tolist(), b[m].tolist(), strict=True)} for m in (found.near, found.template))
     return near, other
 
@@ -108,3 +108,25 @@ def test_unfit_documents_take_no_part() -> None:
     judge = judge_of(texts, "simhash+anchors")
     found = compare_all(judge, Groups.of(judge))
     assert (found.a.tolist(), found.b.tolist()) == ([2], [3])
+
+
+def test_which_document_comes_first_is_of_no_account() -> None:
+    """A cut text repeats the whole; half of it, and a page of two texts, repeat nothing and are not repeated."""
+    whole = text(0, 400)
+    words = whole.split()
+    texts = [
+        Text("cut", " ".join(words[:230]), "https://a.example/"),
+        Text("whole", whole, "https://b.example/"),
+        Text("half", " ".join(words[:180]), "https://c.example/"),
+        Text("both", f"{whole}\n{text(1, 400)}", "https://d.example/"),
+    ]
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]):
+        ordered = [texts[row] for row in order]
+        judge = judge_of(ordered, "simhash+anchors")
+        found = find_all(judge)
+        names = {frozenset((ordered[a].id, ordered[b].id)) for a, b in zip(found.a, found.b, strict=True)}
+        assert names == {frozenset(("cut", "whole")), frozenset(("cut", "half"))}
+        cut, whole_row = order.index(0), order.index(1)
+        directed = judge.judge(np.array([cut, whole_row]), np.array([whole_row, cut]))
+        assert directed.near.tolist() == [True, False]
+        assert directed.fuller.tolist() == [False, True]

@@ -1,4 +1,4 @@
-"""The rule: how alike texts must be, what excuses less, and which of them are pages of one template."""
+"""The rule: how alike texts must be, what excuses less, which are pages of one template, and which bring nothing new."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.verify import JACCARDS, LENGTHS, Evidence, verify
+from scrapy_neardup.fingerprint.verify import (
+    JACCARDS,
+    KNOWN,
+    KNOWN_OF_ONE_SITE,
+    LENGTHS,
+    SHORTER,
+    SHORTER_OF_ONE_SITE,
+    Evidence,
+    Findings,
+    varied,
+    verify,
+)
 
 SHARE = st.floats(0, 1, width=32)
 #: Jaccard, containment, numbers of the text with fewer, how many of these were substituted, tokens, sites.
@@ -21,11 +32,20 @@ PAIR = st.tuples(
 )
 
 
-def evidence(*pairs: tuple[float, float, int, float, int, str]) -> Evidence:
+def evidence(
+    *pairs: tuple[float, float, int, float, int, str],
+    known: float = 1,
+    length: float = 1,
+    varied: bool = True,
+) -> Evidence:
+    """Pairs of which, unless said otherwise, the new text is all in the stored one, as long, and varied."""
     jaccard, containment, numbers, share, tokens, sites = (
         np.array(column) for column in zip(*pairs, strict=True)
     )
-    return Evidence(jaccard, containment, numbers * share, numbers, tokens, sites == "one", sites == "two")
+    new = (np.full(len(pairs), value) for value in (known, length, varied))
+    return Evidence(
+        jaccard, containment, numbers * share, numbers, tokens, *new, sites == "one", sites == "two"
+    )
 
 
 def one(
@@ -36,12 +56,16 @@ def one(
     substituted: float = 0,
     numbers: int = 10,
     sites: str = "",
+    known: float = 1,
+    length: float = 1,
+    varied: bool = True,
 ) -> str:
     share = substituted / max(numbers, 1)
-    near, template = verify(evidence((jaccard, contained, numbers, share, tokens, sites)))
-    assert near.dtype == template.dtype == np.bool_
-    assert near.shape == template.shape == (1,)
-    return "near" if near[0] else "template" if template[0] else "other"
+    pair = (jaccard, contained, numbers, share, tokens, sites)
+    found = verify(evidence(pair, known=known, length=length, varied=varied))
+    assert {(each.dtype, each.shape) for each in found} == {(np.dtype(bool), (1,))}
+    (kind,) = [name for name, each in zip(Findings._fields, found, strict=True) if each[0]] or ["other"]
+    return kind
 
 
 def asked(tokens: int) -> float:
@@ -113,11 +137,10 @@ def test_less_is_asked_on_different_sites() -> None:
 def test_many_are_judged_as_one_by_one_and_none_is_both(
     pairs: list[tuple[float, float, int, float, int, str]],
 ) -> None:
-    near, template = verify(evidence(*pairs))
-    assert not (near & template).any()
+    found = verify(evidence(*pairs))
+    assert (np.sum(found, axis=0) <= 1).all()
     for row, pair in enumerate(pairs):
-        alone = verify(evidence(pair))
-        assert (alone[0][0], alone[1][0]) == (near[row], template[row])
+        assert [each[0] for each in verify(evidence(pair))] == [each[row] for each in found]
 
 
 @given(PAIR, SHARE, SHARE, st.floats(0, 1), st.integers(0, 3000))
@@ -131,8 +154,51 @@ def test_more_evidence_never_makes_a_copy_less_of_one(
     )  # fmt: skip
     ranks = []
     for sites in ("one", "", "two"):
-        (near,), _ = verify(evidence((jaccard, containment, numbers, share, tokens, sites)))
-        (still,), _ = verify(evidence((*better, sites)))
+        (near,), *_ = verify(evidence((jaccard, containment, numbers, share, tokens, sites)))
+        (still,), *_ = verify(evidence((*better, sites)))
         assert still or not near
         ranks.append(bool(near))
     assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize(
+    ("sites", "known", "shorter"),
+    [("one", KNOWN_OF_ONE_SITE, SHORTER_OF_ONE_SITE), ("", KNOWN, SHORTER), ("two", KNOWN, SHORTER)],
+)
+def test_a_copy_brings_next_to_nothing_new_and_is_not_one_of_several(
+    sites: str, known: float, shorter: float
+) -> None:
+    assert one(0.9, known=known + 0.01, length=1.2, sites=sites) == "near"
+    assert one(0.9, known=known - 0.01, length=1.2, sites=sites) == "fuller"
+    # What is new in a text that is not longer stands in place of something else.
+    assert one(0.9, known=known - 0.01, length=1, sites=sites) == "other"
+    assert one(0.9, length=shorter + 0.01, sites=sites) == "near"
+    assert one(0.9, length=shorter - 0.01, sites=sites) == "other"
+    # Of pages of one template none is dropped anyhow.
+    assert one(0.95, substituted=9, known=known - 0.01, length=1.2, sites=sites) == "template"
+
+
+@pytest.mark.parametrize("sites", ["one", "", "two"])
+def test_texts_of_a_few_words_again_and_again_resemble_nothing(sites: str) -> None:
+    assert one(1, 1, sites=sites) == "near"
+    assert one(1, 1, sites=sites, varied=False) == "other"
+
+
+@pytest.mark.parametrize(("values", "most"), [(2, 5000), (3, 3000), (4, 1300)])
+def test_lists_of_few_values_are_not_varied(values: int, most: int) -> None:
+    """As long as two of them have so many runs in common that they would pass for copies."""
+    dice = np.random.default_rng(values)
+    for tokens in (40, 60, 200, 500, 1000, most):
+        runs = values**5
+        in_one = len(set(dice.integers(0, runs, tokens - 4).tolist()))
+        in_both = (in_one / runs) / (2 - in_one / runs)
+        if in_both > 0.5:
+            assert not varied(tokens, in_one)
+
+
+def test_real_texts_are_varied() -> None:
+    # The shortest that is judged, a page of forms, an article that was extracted twice.
+    for tokens, shingles in ((40, 34), (300, 200), (2660, 1337)):
+        assert varied(tokens, shingles)
+    assert not varied(42, 2)
+    assert varied(np.array([40, 42]), np.array([34, 2])).tolist() == [True, False]

@@ -1,7 +1,8 @@
-"""Walls and pages of templates reach their callbacks and keep their items under every policy, and are counted."""
+"""Walls, fuller pages and pages of templates reach their callbacks and keep their items under every policy, and are counted."""
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -51,6 +52,31 @@ async def test_walls_and_templates_keep_their_items(site, crawl, pages, text, pa
     assert set(result.spider.matches) == (
         set() if policy == "drop_page" else {f"{site.url}/copy", f"{site.url}/report/2/copy"}
     )
+
+
+@pytest.mark.parametrize("policy", ["tag", "drop_items", "drop_page"])
+async def test_a_fuller_page_keeps_its_items_and_its_copies_are_told_by_it(
+    site, crawl, pages, text, page, tmp_path, policy
+):
+    whole = text(5, 600)
+    bodies = {
+        "/preview": " ".join(whole.split()[:300]),
+        "/whole": whole,
+        "/copy": f"{whole} Shared by a reader.",
+    }
+    site.pages.update({path: page(body) for path, body in bodies.items()})
+    report = tmp_path / "report.jl"
+    settings = {**ONE_AT_A_TIME, "NEARDUP_POLICY": policy, "NEARDUP_REPORT": str(report)}
+    result = await crawl(pages, settings, urls=[site.url + path for path in bodies])
+    names = ("checked", "unique", "fuller", "duplicate/near", "confirmed")
+    assert {name: result[name] for name in names} == dict(zip(names, (3, 1, 1, 1, 2), strict=True))
+    kept = {item["url"].removeprefix(site.url) for item in result.items}
+    assert kept == (set(bodies) if policy == "tag" else {"/preview", "/whole"})
+    lines = [json.loads(line) for line in report.read_text().splitlines()]
+    assert [(line["verdict"], line["url"], line["match"], line["action"]) for line in lines] == [
+        ("fuller", f"{site.url}/whole", f"{site.url}/preview", "passed"),
+        ("near", f"{site.url}/copy", f"{site.url}/whole", policy),
+    ]
 
 
 async def test_templates_and_walls_of_a_kept_index(site, crawl, pages, text, page, tmp_path, monkeypatch):
