@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.audit.joins import choose_layout, near_pairs
+from scrapy_neardup.audit.pairs.joins import choose_layout, near_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

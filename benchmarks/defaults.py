@@ -20,17 +20,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from quality import SETS, load
 
-from scrapy_neardup.audit.corpus import Text
-from scrapy_neardup.audit.evaluation import Judge, judge_texts, shared_keys
-from scrapy_neardup.candidates import Rules
+from scrapy_neardup.audit.evaluate.corpus import Text
+from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts, shared_keys
 from scrapy_neardup.detector import MIN_TOKENS
-from scrapy_neardup.fingerprint import Features, hamming, load_scheme, verify
+from scrapy_neardup.fingerprint import Features, hamming, load_scheme
 from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
 from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.fingerprint.terms import Shingles, Terms, hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
+from scrapy_neardup.matching import rules as verify
+from scrapy_neardup.matching.candidates import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.audit.comparison import find_all, judge_with
-from scrapy_neardup.audit.corpus import Text, read_texts
-from scrapy_neardup.audit.evaluation import LabelledPairs, judge_orders, rows_of
+from scrapy_neardup.audit.evaluate.corpus import Text, read_texts
+from scrapy_neardup.audit.evaluate.curves import find_all, judge_with
+from scrapy_neardup.audit.evaluate.labelled import LabelledPairs, judge_orders, rows_of
 from scrapy_neardup.cli.settings import configure
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.audit.clusters import UnionFind, components, leader_clusters
-from scrapy_neardup.candidates import RECORD
+from scrapy_neardup.audit.pairs.clusters import UnionFind, components, leader_clusters
 from scrapy_neardup.fingerprint import SCHEMES, Fingerprinter, bottomk, hamming, load_scheme
 from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.bands import SUPER_SHINGLES, Bands, choose_bands
@@ -37,6 +36,7 @@ from scrapy_neardup.fingerprint.sketch import similarity, sketch
 from scrapy_neardup.fingerprint.stopwords import drop, stop_words
 from scrapy_neardup.fingerprint.terms import hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
+from scrapy_neardup.matching.candidates import RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

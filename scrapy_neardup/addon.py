@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .downloadermiddleware import NearDupDownloaderMiddleware
-from .extension import NearDup
-from .pipeline import NearDupPipeline
-from .spidermiddleware import NearDupSpiderMiddleware
+from .plugin.downloader import NearDupDownloaderMiddleware
+from .plugin.extension import NearDup
+from .plugin.pipeline import NearDupPipeline
+from .plugin.spider import NearDupSpiderMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 from . import clock
 from .arguments import require_number, require_path, require_type, require_whole
-from .candidates import (
+from .dependencies import dependencies_in_use
+from .errors import ConfigurationError
+from .fingerprint import Features, Fingerprinter, Signature, load_scheme
+from .index import Documents, Header, open_index
+from .index.reservation import Reservation
+from .matching.candidates import (
     WEAK,
     Candidates,
     Rules,
@@ -23,13 +28,8 @@ from .candidates import (
     record,
     scheme_of,
 )
-from .dependencies import dependencies_in_use
-from .errors import ConfigurationError
-from .fingerprint import Features, Fingerprinter, Signature, load_scheme
-from .index import Documents, Header, open_index
-from .reservation import Reservation
-from .sites import load_suffixes
-from .spread import Spread
+from .matching.site_counter import Spread
+from .matching.sites import load_suffixes
 from .verdict import Verdict
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from .reservation import Reservation
+    from .index.reservation import Reservation
 
 #: ``unique``: nothing like it is stored. ``exact``: the same normalised text under another URL. ``near``: nearly
 #: the same text under another URL. ``revisit``: this URL again. ``too_short``: too few tokens to judge. ``wall``:

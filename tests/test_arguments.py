@@ -24,7 +24,7 @@ from scrapy_neardup.fingerprint.hashing import shingle
 from scrapy_neardup.fingerprint.jaccard import character_jaccard, text_jaccard, word_shingles
 from scrapy_neardup.fingerprint.minhash import MinHash, datasketch, standard_error
 from scrapy_neardup.fingerprint.terms import Shingles
-from scrapy_neardup.tables import PermutedTables
+from scrapy_neardup.index.tables import PermutedTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable

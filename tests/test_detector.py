@@ -14,10 +14,10 @@ from scrapy_neardup import Detector
 from scrapy_neardup.audit.documents import Document
 from scrapy_neardup.audit.querying import query
 from scrapy_neardup.audit.settings import Settings
-from scrapy_neardup.candidates import entries, find_candidates
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
 from scrapy_neardup.fingerprint import SCHEMES, Features
 from scrapy_neardup.index import MemoryIndex, open_index
+from scrapy_neardup.matching.candidates import entries, find_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

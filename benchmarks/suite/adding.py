@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_neardup import Detector
-from scrapy_neardup.index.maintenance import FOLD, due_for_merge
-from scrapy_neardup.index.storage import Run
+from scrapy_neardup.index.lmdb.compaction import FOLD, due_for_merge
+from scrapy_neardup.index.lmdb.layout import Run
 
 from . import inputs
 from .indexes import crawl_index, written_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.tables import LAYOUTS
+from scrapy_neardup.index.tables import LAYOUTS
 
 from .measuring import quartiles
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index import Header
-    from scrapy_neardup.index.base import Documents
+    from scrapy_neardup.index.protocol import Documents
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.audit.joins import near_pairs
+from scrapy_neardup.audit.pairs.joins import near_pairs
 
 from .measuring import Finding, Goal, interleave, timed
 

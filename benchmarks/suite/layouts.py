@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup import FingerprintIndex
-from scrapy_neardup.tables import LAYOUTS
+from scrapy_neardup.index.tables import LAYOUTS
 
 from . import inputs
 from .indexes import fingerprint_index

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup import Detector, Fingerprinter
-from scrapy_neardup.index.maintenance import FOLD
+from scrapy_neardup.index.lmdb.compaction import FOLD
 
 from . import inputs
 from .adding import tidy

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .auditing import Audit, audit, rethreshold
+    from .run import Audit, audit, rethreshold
 
 __all__ = ["Audit", "audit", "rethreshold"]
 
@@ -19,5 +19,5 @@ def __getattr__(name: str) -> Any:
     if name in __all__:  # reports and sources are of use without the rest
         from importlib import import_module
 
-        return getattr(import_module(f"{__name__}.auditing"), name)
+        return getattr(import_module(f"{__name__}.run"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.sites import UNKNOWN, site_key
+from scrapy_neardup.matching.sites import UNKNOWN, site_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.candidates import DIGEST, filed_url
-from scrapy_neardup.sites import UNKNOWN
-from scrapy_neardup.spread import LONGEST, SITES
+from scrapy_neardup.matching.candidates import DIGEST, filed_url
+from scrapy_neardup.matching.site_counter import LONGEST, SITES
+from scrapy_neardup.matching.sites import UNKNOWN
 
 from .canonical import Pages, canonical_ranks
-from .clusters import components, leader_clusters
-from .evaluation import Judge
-from .pairs import Groups, compare_all
-from .report import PAIR_KINDS
-from .report.data import NO_DISTANCE
+from .evaluate.labelled import Judge
+from .output.report import PAIR_KINDS
+from .output.report.data import NO_DISTANCE
+from .pairs.clusters import components, leader_clusters
+from .pairs.compare import Groups, compare_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.candidates import Judgement
+    from scrapy_neardup.matching.candidates import Judgement
 
     from .crawl import Crawl
-    from .pairs import Compared
+    from .pairs.compare import Compared
     from .settings import Settings
 
     Rows = NDArray[np.int64]
@@ -89,7 +89,7 @@ def cluster(crawl: Crawl, settings: Settings, advance: Callable[[int], None]) ->
 
     A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no cluster
     of an excerpt's. Pages of a template repeat nothing but equal texts.
-    A cluster of short texts on many sites is a wall, as in a crawl (`scrapy_neardup.spread`): its pages are in none.
+    A cluster of short texts on many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
     """
     nothing = np.zeros(len(crawl), bool)
     judge = _Judge(crawl.documents, crawl.long & ~crawl.wall, settings.judging, nothing, settings.similarity)

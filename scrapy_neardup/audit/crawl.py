@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.candidates import DIGEST, filed_url
 from scrapy_neardup.index import Documents
-from scrapy_neardup.sites import site_key
+from scrapy_neardup.matching.candidates import DIGEST, filed_url
+from scrapy_neardup.matching.sites import site_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

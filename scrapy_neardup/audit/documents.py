@@ -11,10 +11,10 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.extraction.guards import is_binary, is_noise
 
-from .corpus import TextOnly
-from .head import read_head
+from .evaluate.corpus import TextOnly
 from .sources import Options, Page, Problem, Source, find_sources, read_source
 from .sources.contents import looks_like_html
+from .sources.head import read_head
 from .sources.kinds import kind_of_file
 
 if TYPE_CHECKING:

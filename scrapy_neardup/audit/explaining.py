@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.candidates import entries
 from scrapy_neardup.fingerprint.numbers import substituted
-from scrapy_neardup.fingerprint.verify import JACCARDS, LENGTHS, varied
-from scrapy_neardup.sites import UNKNOWN
+from scrapy_neardup.matching.candidates import entries
+from scrapy_neardup.matching.rules import JACCARDS, LENGTHS, varied
+from scrapy_neardup.matching.sites import UNKNOWN
 
-from .evaluation import Judge, shared_keys
+from .evaluate.labelled import Judge, shared_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.candidates import Rules, entries, find_candidates, fingerprinter_of, scheme_of
 from scrapy_neardup.extraction import EXTRACTORS
 from scrapy_neardup.index import open_index
+from scrapy_neardup.matching.candidates import Rules, entries, find_candidates, fingerprinter_of, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.candidates import Candidates, Judgement
+    from scrapy_neardup.matching.candidates import Candidates, Judgement
 
     from .documents import Document
     from .settings import Settings

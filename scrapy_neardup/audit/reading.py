@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_neardup import extraction
+from scrapy_neardup.index.lmdb.recognition import is_index
 
-from .head import first_words, read_head
 from .signing import sign
 from .sources import Options, Page, Problem, find_sources, open_sources, read_source
+from .sources.head import first_words, read_head
 from .sources.index import all_documents, reading_index
-from .sources.layout import is_index
 from .sources.values import Origin
 from .store import StoredPage
 

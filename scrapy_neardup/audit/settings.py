@@ -7,20 +7,20 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.candidates import Rules, families, fingerprinter_of, record, scheme_of
 from scrapy_neardup.detector import MIN_TOKENS, SCHEME
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import load_extractor
+from scrapy_neardup.extraction.processors import processors
 from scrapy_neardup.fingerprint import Features, load_scheme
-from scrapy_neardup.fingerprint.verify import JACCARDS
 from scrapy_neardup.index import Header
-from scrapy_neardup.processors import processors
+from scrapy_neardup.matching.candidates import Rules, families, fingerprinter_of, record, scheme_of
+from scrapy_neardup.matching.rules import JACCARDS
 
 from .canonical import check_rules
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Scheme
-    from scrapy_neardup.settings import Config
+    from scrapy_neardup.plugin.settings import Config
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
 VERSION = 2

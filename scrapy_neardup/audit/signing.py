@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.processors import processors
+from scrapy_neardup.extraction.processors import processors
 
-from .signer import Signers
+from .signing_worker import Signers
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator

@@ -9,9 +9,9 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.candidates import entries
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import Header
+from scrapy_neardup.matching.candidates import entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

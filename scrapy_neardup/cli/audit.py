@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_neardup.audit import Audit
-    from scrapy_neardup.audit.results import Format
+    from scrapy_neardup.audit.output.files import Format
 
 #: Exit status if some records could not be read.
 INCOMPLETE = 3
@@ -196,8 +196,8 @@ def _given(assignments: tuple[str, ...], settings: dict[str, Any], distance: int
 
 
 def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
-    from scrapy_neardup.audit.results import dropped
-    from scrapy_neardup.audit.summary import summarise
+    from scrapy_neardup.audit.output.files import dropped
+    from scrapy_neardup.audit.output.summary import summarise
 
     facts = summarise(found)
     if as_json:

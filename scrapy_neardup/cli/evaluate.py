@@ -16,10 +16,10 @@ from .settings import configure, set_option
 from .worst import find_worst, print_wrong
 
 if TYPE_CHECKING:
-    from scrapy_neardup.audit.comparison import Outcome
-    from scrapy_neardup.audit.corpus import Text
-    from scrapy_neardup.audit.evaluation import Judge, LabelledPairs, Result
-    from scrapy_neardup.settings import Config
+    from scrapy_neardup.audit.evaluate.corpus import Text
+    from scrapy_neardup.audit.evaluate.curves import Outcome
+    from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs, Result
+    from scrapy_neardup.plugin.settings import Config
 
 _file = RegularFile()
 
@@ -79,7 +79,7 @@ def evaluate(
     first stored: "found" is with the second one stored, the last two columns are by length. A page that has much
     more than the stored one is no copy of it, so fewer are found where the shorter came first.
     """
-    from scrapy_neardup.audit.evaluation import read_pairs
+    from scrapy_neardup.audit.evaluate.labelled import read_pairs
 
     if compare and (worst or all_pairs):
         option = "--worst" if worst else "--all-pairs"
@@ -123,7 +123,7 @@ def evaluate(
 
 
 def _texts(docs: Path, wanted: set[str] | None, config: Config, cache: Path) -> list[Text]:
-    from scrapy_neardup.audit.corpus import read_texts
+    from scrapy_neardup.audit.evaluate.corpus import read_texts
 
     with progress("Extracting the texts") as bar:
         done = 0
@@ -153,15 +153,15 @@ def _cache() -> Path:
 def _judge(
     texts: list[Text], labelled: LabelledPairs, config: Config, seed: int, *, all_pairs: bool
 ) -> tuple[Result, dict[str, Any], Judge]:
-    from scrapy_neardup.audit.comparison import judge_with
-    from scrapy_neardup.audit.evaluation import judge_orders, rows_of, score
+    from scrapy_neardup.audit.evaluate.curves import judge_with
+    from scrapy_neardup.audit.evaluate.labelled import judge_orders, rows_of, score
 
     a, b = rows_of(labelled, texts)
     with progress("Fingerprinting") as bar:
         judge = judge_with(texts, config, seed, lambda done: bar(done, len(texts)))
     if not all_pairs:
         return score(labelled, judge_orders(judge.judge, judge.documents, a, b)), {}, judge
-    from scrapy_neardup.audit.comparison import find_all
+    from scrapy_neardup.audit.evaluate.curves import find_all
 
     found = find_all(judge)
     extra = {"pairs_found": len(found.a), "pairs_found_unlabelled": found.without(a, b)}
@@ -189,7 +189,7 @@ def _compare(
     plot: Path,
     as_json: bool,
 ) -> None:
-    from scrapy_neardup.audit.comparison import VARIANTS, compare, draw
+    from scrapy_neardup.audit.evaluate.curves import VARIANTS, compare, draw
 
     from .output import print_json
 

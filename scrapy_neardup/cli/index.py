@@ -11,7 +11,7 @@ import click
 from scrapy_neardup import clock
 
 from .files import RegularFile
-from .output import print_json, print_line, print_table, progress, size
+from .output import print_json, print_line, print_pairs, print_table, progress, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,14 +65,14 @@ def index() -> None:
 @json_option
 def info(path: Path, as_json: bool) -> None:
     """Print what an index holds and how large it is."""
-    from .info import describe, print_description
+    from scrapy_neardup.index.lmdb.inspect import describe
 
     with progress("Reading the times of the documents") as advance:
         facts = describe(path, advance)
     if as_json:
         print_json(facts)
     else:
-        print_description(facts)
+        _print_description(facts)
 
 
 @index.command()
@@ -85,9 +85,8 @@ def check(context: click.Context, path: Path, as_json: bool) -> None:
     Reads its state, its log and its tables, and compares each with the other. The exit status is 0 if all is well and 1 if there are problems, which are printed.
     """
     from scrapy_neardup.errors import IndexCorrupted
-    from scrapy_neardup.index.check import Problem, find_problems
-
-    from .opening import opened
+    from scrapy_neardup.index.lmdb.check import Problem, find_problems
+    from scrapy_neardup.index.lmdb.offline import opened
 
     try:
         with progress("Checking") as advance, opened(path) as (environment, header):
@@ -117,10 +116,9 @@ def check(context: click.Context, path: Path, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only print how many documents that would be.")
 def prune(path: Path, days: float, dry_run: bool) -> None:
     """Forget old documents, then merge the tables."""
-    from scrapy_neardup.index.maintenance import maintain, reading
-
-    from .documents import forget_all, older_than, require_pages
-    from .opening import opened, require_sound
+    from scrapy_neardup.index.lmdb.compaction import maintain, reading
+    from scrapy_neardup.index.lmdb.offline import opened, require_sound
+    from scrapy_neardup.matching.removal import forget_all, older_than, require_pages
 
     oldest = clock.now() - days * SECONDS_PER_DAY
     with progress("Looking for old documents") as advance, opened(path) as (environment, header):
@@ -155,10 +153,9 @@ def forget(path_and_urls: tuple[Path, tuple[str, ...]], file: Path | None, hosts
 
     Nothing is judged by them any more. They leave the disk with the next compact.
     """
-    from scrapy_neardup.index.maintenance import reading
-
-    from .documents import bare_host, forget_all, forget_urls, of_hosts, require_pages
-    from .opening import opened
+    from scrapy_neardup.index.lmdb.compaction import reading
+    from scrapy_neardup.index.lmdb.offline import opened
+    from scrapy_neardup.matching.removal import bare_host, forget_all, forget_urls, of_hosts, require_pages
 
     path, urls = path_and_urls
     if file is not None:
@@ -187,8 +184,42 @@ def compact(path: Path) -> None:
 
     Merges the tables into one run and takes what was forgotten out of the file. Needs as much free space as the index has, and nobody else may use the index meanwhile.
     """
-    from .compaction import compact as compact_index
+    from scrapy_neardup.index.lmdb.shrink import compact as compact_index
 
     with progress("Compacting") as advance:
         before, after = compact_index(path, advance)
     print_line(f"The file had {size(before)} ({before:,} bytes), now {size(after)} ({after:,} bytes).")
+
+
+def _print_description(facts: dict[str, Any]) -> None:
+    """Print what `describe` found."""
+    features = facts["features"] or {}
+    each = facts["bytes_per_document"]
+    print_pairs(
+        f"Index {facts['path']}",
+        [
+            ("identity", f"{facts['uuid']}, format {facts['format']}"),
+            ("created", facts["created"]),
+            ("scheme", facts["scheme"] or "bare fingerprints"),
+            ("features", ", ".join(f"{name} {value}" for name, value in features.items()) or "none"),
+            ("extractor", facts["extractor"] or "not recorded"),
+            ("tables", " + ".join(map(str, facts["tables"]))),
+            ("documents", f"{facts['documents']:,}"),
+            ("oldest", facts["oldest"] or "unknown"),
+            ("newest", facts["newest"] or "unknown"),
+            ("added in all", f"{facts['added']:,}"),
+            ("removed, still in tables", f"{facts['removed']:,}"),
+            ("in the log, not yet in tables", f"{facts['backlog']:,}"),
+            ("runs", len(facts["runs"])),
+            ("space used", size(facts["bytes_used"]) + (f", {size(each)} a document" if each else "")),
+            ("... by the log", size(facts["bytes_log"])),
+            ("... by records and URLs", size(facts["bytes_documents"])),
+            ("... by the tables", size(facts["bytes_tables"])),
+            ("... free for reuse", size(facts["bytes_reusable"])),
+            ("size of the file", size(facts["bytes_file"])),
+            ("free on its disk", size(facts["bytes_disk_free"])),
+        ],
+    )
+    if facts["runs"]:
+        columns = ("run", "from document", "to before", "documents")
+        print_table("Runs", columns, [[f"{value:,}" for value in run.values()] for run in facts["runs"]])

@@ -51,8 +51,7 @@ def query(
     from scrapy_neardup.audit.querying import extractor_of
     from scrapy_neardup.audit.querying import query as look_up
     from scrapy_neardup.audit.settings import Settings, settings_of
-
-    from .opening import require_index
+    from scrapy_neardup.index.lmdb.offline import require_index
 
     require_index(index)
     settings = Settings(**settings_of(configure(assignments)))

@@ -13,7 +13,7 @@ from .index import Project
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_neardup.settings import Config
+    from scrapy_neardup.plugin.settings import Config
 
 
 def _with_scrapys(
@@ -38,7 +38,7 @@ def configure(assignments: Sequence[str]) -> Config:
     """Read settings as a crawl does; the prefix NEARDUP_ may be left out. Raises `ConfigurationError`."""
     from scrapy.settings import Settings
 
-    from scrapy_neardup.settings import SETTINGS, Config, unknown
+    from scrapy_neardup.plugin.settings import SETTINGS, Config, unknown
 
     values = {}
     for assignment in assignments:

@@ -11,8 +11,8 @@ from .output import print_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from scrapy_neardup.audit.corpus import Text
-    from scrapy_neardup.audit.evaluation import Judge, LabelledPairs, Result
+    from scrapy_neardup.audit.evaluate.corpus import Text
+    from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs, Result
 
 #: Lines of a difference, and characters of a line, that are shown.
 _LINES, _WIDTH = 40, 300
@@ -41,8 +41,8 @@ def find_worst(
     pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: Judge, min_tokens: int, count: int
 ) -> Iterator[Wrong]:
     """Yield the *count* pairs that are judged most wrongly."""
-    from scrapy_neardup.audit.evaluation import rows_of, worst
-    from scrapy_neardup.audit.steps import steps
+    from scrapy_neardup.audit.evaluate.labelled import rows_of, worst
+    from scrapy_neardup.audit.evaluate.steps import steps
 
     orders, judgement = result.orders, result.orders.second_stored
     a, b = rows_of(pairs, texts)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.tables import NO_KEY
+from scrapy_neardup.index.tables import NO_KEY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

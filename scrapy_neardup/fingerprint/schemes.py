@@ -16,7 +16,7 @@ import numpy as np
 
 from scrapy_neardup.arguments import require_number, require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
+from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 from .anchors import anchors
 from .bands import SUPER_SHINGLES, Bands, choose_bands

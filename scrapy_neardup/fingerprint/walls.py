@@ -1,7 +1,7 @@
 """Pages that stand in the way of the page asked for: captchas, cookie and log-in walls, soft 404s.
 
 They repeat by nature, and what stands at their URL is another page. Two signs give them away: what they say, here,
-and that one short text is met under many URLs, see `scrapy_neardup.spread`.
+and that one short text is met under many URLs, see `scrapy_neardup.matching.site_counter`.
 
 A wall is about the web itself: this page, its address, your browser, an account, a setting, what to do now. An article
 is about the world. So what counts is of how many such subjects a text speaks; a few phrases that only walls

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .base import Documents, Index, Matches, Stored
 from .fingerprints import FingerprintIndex
 from .header import Header
-from .lmdb import LmdbIndex
+from .lmdb.index import LmdbIndex
+from .lmdb.registry import open_index
 from .memory import MemoryIndex
-from .registry import open_index
+from .protocol import Documents, Index, Matches, Stored
 
 __all__ = [
     "Documents",

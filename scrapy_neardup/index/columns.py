@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base import Documents, Matches, Stored
+from .protocol import Documents, Matches, Stored
 from .search import make_probes
-from .sorted import Entries, flatten, look_up, sort_entries
+from .sorted_arrays import Entries, flatten, look_up, sort_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.tables import PermutedTables
-
     from .header import Header
+    from .tables import PermutedTables
 
 #: Comparisons of keys with rows up to which all are made.
 COMPARISONS = 1 << 20

@@ -8,12 +8,12 @@ import numpy as np
 
 from scrapy_neardup.arguments import require_path, require_whole, whole_numbers
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.tables import LAYOUTS, Family, PermutedTables
 
-from .base import Documents, Index, Matches
 from .header import Header
+from .lmdb.registry import open_index
 from .memory import MemoryIndex
-from .registry import open_index
+from .protocol import Documents, Index, Matches
+from .tables import LAYOUTS, Family, PermutedTables
 
 if TYPE_CHECKING:
     import os

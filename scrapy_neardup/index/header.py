@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.errors import IndexMismatch
-from scrapy_neardup.tables import Family, PermutedTables
 
-from .faults import decoding
+from .lmdb.faults import decoding
+from .tables import Family, PermutedTables
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base import Documents, Stored
 from .columns import Columns
+from .protocol import Documents, Stored
 from .search import search_all
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .base import Matches
     from .header import Header
+    from .protocol import Matches
 
 
 class MemoryIndex:

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .base import Matches
-from .sorted import CANDIDATES, Entries, is_member, look_up
+from .protocol import Matches
+from .sorted_arrays import CANDIDATES, Entries, is_member, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.tables import PermutedTables
-
-    from .snapshot import Snapshot
+    from .lmdb.snapshot import Snapshot
+    from .tables import PermutedTables
 
     #: Yields what one part of an index has of some keys; see `search_all`.
     Search = Callable[[NDArray[np.uint64]], Iterator[Matches]]

@@ -16,8 +16,8 @@ import pytest
 from scrapy_neardup import ConfigurationError, Detector
 from scrapy_neardup.audit import audit, rethreshold
 from scrapy_neardup.audit.crawl import load_crawl
-from scrapy_neardup.audit.evaluation import Judge
-from scrapy_neardup.audit.results import FILES
+from scrapy_neardup.audit.evaluate.labelled import Judge
+from scrapy_neardup.audit.output.files import FILES
 from scrapy_neardup.audit.settings import Settings
 from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.audit.store import FILE, Store

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.audit.canonical import RULES, Pages, canonical_ranks, parse_rules
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.sites import site_key
+from scrapy_neardup.matching.sites import site_key
 
 
 def pages(*rows: tuple[object, ...]) -> Pages:

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit import joins
-from scrapy_neardup.audit.joins import MAX_DISTANCE, choose_layout, equal_keys, near_pairs
+from scrapy_neardup.audit.pairs import joins
+from scrapy_neardup.audit.pairs.joins import MAX_DISTANCE, choose_layout, equal_keys, near_pairs
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.tables import NO_KEY, PermutedTables
+from scrapy_neardup.index.tables import NO_KEY, PermutedTables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from scrapy_neardup.audit.comparison import find_all
-from scrapy_neardup.audit.corpus import Text
-from scrapy_neardup.audit.evaluation import Judge, judge_texts
-from scrapy_neardup.audit.pairs import SIBLINGS, Groups, compare_all
-from scrapy_neardup.candidates import Rules
+from scrapy_neardup.audit.evaluate.corpus import Text
+from scrapy_neardup.audit.evaluate.curves import find_all
+from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts
+from scrapy_neardup.audit.pairs.compare import SIBLINGS, Groups, compare_all
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
+from scrapy_neardup.matching.candidates import Rules
 
 from .corpora import edited, template, text
 

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from scrapy_neardup import ConfigurationError
-from scrapy_neardup.audit import audit, results
-from scrapy_neardup.audit.tabular import write_csv
+from scrapy_neardup.audit import audit
+from scrapy_neardup.audit.output import files as results
+from scrapy_neardup.audit.output.tables import write_csv
 
 from .corpora import crawl, edited, feed, text
 

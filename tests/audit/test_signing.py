@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.audit.signer import SignerDied
 from scrapy_neardup.audit.signing import ALONE, sign
+from scrapy_neardup.audit.signing_worker import SignerDied
 from scrapy_neardup.fingerprint import Fingerprinter
 
 from .corpora import text

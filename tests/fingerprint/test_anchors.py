@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint.anchors import anchors
-from scrapy_neardup.tables import NO_KEY
+from scrapy_neardup.index.tables import NO_KEY
 
 HASHES = st.lists(st.one_of(st.integers(0, 2**64 - 2), st.integers(0, 2**44)), max_size=80)
 RUNS = 2000

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.candidates import Rules, entries, families, judge, record
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import (
     SCHEMES,
@@ -33,6 +32,7 @@ from scrapy_neardup.fingerprint.sketch import SIZE, sketch
 from scrapy_neardup.fingerprint.terms import hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
 from scrapy_neardup.index import Header
+from scrapy_neardup.matching.candidates import Rules, entries, families, judge, record
 
 FINGERPRINTER = Fingerprinter()
 ANY_TEXT = st.text(st.characters(exclude_categories=()))

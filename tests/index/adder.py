@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pytest
 
-from scrapy_neardup.index import LmdbIndex, maintenance
+from scrapy_neardup.index import LmdbIndex
+from scrapy_neardup.index.lmdb import compaction as maintenance
 from tests.index.small import HEADER, documents, shrink
 
 if TYPE_CHECKING:

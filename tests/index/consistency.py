@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index import LmdbIndex
-    from scrapy_neardup.index.snapshot import Snapshot
-    from scrapy_neardup.index.storage import Run
-    from scrapy_neardup.tables import Family
+    from scrapy_neardup.index.lmdb.layout import Run
+    from scrapy_neardup.index.lmdb.snapshot import Snapshot
+    from scrapy_neardup.index.tables import Family
 
 
 def check(index: LmdbIndex) -> None:

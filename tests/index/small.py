@@ -6,21 +6,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.index import (
-    Documents,
-    Header,
+from scrapy_neardup.index import Documents, Header, columns, search
+from scrapy_neardup.index import sorted_arrays as sorted_tables
+from scrapy_neardup.index.lmdb import (
     blocks,
-    columns,
-    lmdb,
-    maintenance,
     partition,
     runs,
-    search,
-    storage,
     writer,
 )
-from scrapy_neardup.index import sorted as sorted_tables
-from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
+from scrapy_neardup.index.lmdb import (
+    compaction as maintenance,
+)
+from scrapy_neardup.index.lmdb import (
+    index as lmdb,
+)
+from scrapy_neardup.index.lmdb import (
+    layout as storage,
+)
+from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index import Documents, Header
-from scrapy_neardup.index.blocks import (
+from scrapy_neardup.index.lmdb.blocks import (
     block_size,
     decode_block,
     decode_logged,
     encode_block,
     encode_logged,
 )
-from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
+from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL, 2)), (("time", "<u4"), ("sketch", "(5,)u1")))
 BARE = Header((Family(LAYOUTS[4]),))

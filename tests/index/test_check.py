@@ -11,20 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.cli.opening import opened
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.check import check, find_problems
-from scrapy_neardup.index.partition import decode_partition, encode_partition
-from scrapy_neardup.index.removed import add_removed, drop_removed, read_removed
-from scrapy_neardup.index.sorted import Entries
-from scrapy_neardup.index.storage import (
-    HELD,
-    Run,
-    decode_held,
-    encode_held,
-    number_key,
-    partition_key,
-)
+from scrapy_neardup.index.lmdb.check import check, find_problems
+from scrapy_neardup.index.lmdb.layout import HELD, Run, decode_held, encode_held, number_key, partition_key
+from scrapy_neardup.index.lmdb.offline import opened
+from scrapy_neardup.index.lmdb.partition import decode_partition, encode_partition
+from scrapy_neardup.index.lmdb.tombstones import add_removed, drop_removed, read_removed
+from scrapy_neardup.index.sorted_arrays import Entries
 
 from .small import HEADER, documents, shrink
 
@@ -34,7 +27,7 @@ if TYPE_CHECKING:
 
     import lmdb
 
-    from scrapy_neardup.index.environment import Environment
+    from scrapy_neardup.index.lmdb.environment import Environment
 
     Change = Callable[[lmdb.Transaction, dict[str, Any]], object]
 

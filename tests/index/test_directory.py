@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
-from scrapy_neardup.index import Header, LmdbIndex, directory, open_index
+from scrapy_neardup.index import Header, LmdbIndex, open_index
 from scrapy_neardup.index.header import FORMAT
-from scrapy_neardup.tables import EQUAL, LAYOUTS, Family
+from scrapy_neardup.index.lmdb import directory
+from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 from .consistency import check
 from .small import HEADER, documents

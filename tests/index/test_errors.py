@@ -19,8 +19,8 @@ import pytest
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 from scrapy_neardup.index import LmdbIndex, open_index
-from scrapy_neardup.index.check import check as problems
-from scrapy_neardup.index.directory import DATA, SIDECAR
+from scrapy_neardup.index.lmdb.check import check as problems
+from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR
 
 from .consistency import check
 from .flaky import Flaky
@@ -80,7 +80,7 @@ USES: dict[str, Callable[[LmdbIndex], Any]] = {
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An index with a run, a log, and a removed document of each."""
     shrink(monkeypatch, INTERVAL=0.0, RETRY=(0.001, 0.001))
-    monkeypatch.setattr("scrapy_neardup.index.runs.STEP", 2048)
+    monkeypatch.setattr("scrapy_neardup.index.lmdb.runs.STEP", 2048)
     path = tmp_path / "index"
     with closing(LmdbIndex(path, HEADER)) as index:
         index.add(documents(range(25), [f"u{n}" for n in range(25)]))

@@ -14,11 +14,11 @@ import pytest
 
 from scrapy_neardup.errors import ConfigurationError, IndexUnavailable
 from scrapy_neardup.index import Documents, FingerprintIndex, Header, LmdbIndex, Matches
-from scrapy_neardup.index.check import check
-from scrapy_neardup.index.environment import Environment
+from scrapy_neardup.index.lmdb.check import check
+from scrapy_neardup.index.lmdb.environment import Environment
+from scrapy_neardup.index.lmdb.layout import State, write_state
 from scrapy_neardup.index.search import search_all, search_runs
-from scrapy_neardup.index.storage import State, write_state
-from scrapy_neardup.tables import LAYOUTS, Family, PermutedTables
+from scrapy_neardup.index.tables import LAYOUTS, Family, PermutedTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

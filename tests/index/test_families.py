@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
-from scrapy_neardup.tables import EQUAL, LAYOUTS, NO_KEY, Family
+from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
 
 from .consistency import check
 from .small import shrink

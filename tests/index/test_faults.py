@@ -17,7 +17,10 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index import LmdbIndex, environment, log, maintenance, open_index, writer
+from scrapy_neardup.index import LmdbIndex, open_index
+from scrapy_neardup.index.lmdb import compaction as maintenance
+from scrapy_neardup.index.lmdb import environment, writer
+from scrapy_neardup.index.lmdb import wal as log
 
 from .consistency import check
 from .small import HEADER, documents, shrink

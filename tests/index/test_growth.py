@@ -11,10 +11,11 @@ import lmdb
 import numpy as np
 import pytest
 
-from scrapy_neardup.index import LmdbIndex, log
-from scrapy_neardup.index.check import check as problems
-from scrapy_neardup.index.environment import Environment
-from scrapy_neardup.index.maintenance import load, maintain, merge_all
+from scrapy_neardup.index import LmdbIndex
+from scrapy_neardup.index.lmdb import wal as log
+from scrapy_neardup.index.lmdb.check import check as problems
+from scrapy_neardup.index.lmdb.compaction import load, maintain, merge_all
+from scrapy_neardup.index.lmdb.environment import Environment
 
 from .consistency import check
 from .flaky import Flaky
@@ -48,7 +49,7 @@ def found(index: LmdbIndex) -> list[int]:
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An index of two runs and a log, some documents of each removed."""
     shrink(monkeypatch, INTERVAL=0.0)
-    monkeypatch.setattr("scrapy_neardup.index.runs.STEP", 2048)  # each step is tried
+    monkeypatch.setattr("scrapy_neardup.index.lmdb.runs.STEP", 2048)  # each step is tried
     path = tmp_path / "index"
     with closing(LmdbIndex(path, HEADER)) as index:
         for start, stop in ((0, 60), (60, 70)):
@@ -59,7 +60,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                 index.compact()
         for number in range(70, COUNT, 5):
             numbers = range(number, number + 5)
-            monkeypatch.setattr("scrapy_neardup.index.writer.maintain", lambda *_: iter(()))
+            monkeypatch.setattr("scrapy_neardup.index.lmdb.writer.maintain", lambda *_: iter(()))
             index.add(documents([7 * number for number in numbers], [f"u{number}" for number in numbers]))
         index.discard([10, 65, 72])
         index.flush()

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.index import open_index, overlay, snapshot
-from scrapy_neardup.index.overlay import ALIASES, Overlay
-from scrapy_neardup.index.storage import State
+from scrapy_neardup.index import open_index
+from scrapy_neardup.index.lmdb import memtable as overlay
+from scrapy_neardup.index.lmdb import snapshot
+from scrapy_neardup.index.lmdb.layout import State
+from scrapy_neardup.index.lmdb.memtable import ALIASES, Overlay
 from tests.index.small import HEADER, documents
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.index.removed import LOW, add_removed, drop_removed, read_removed
+from scrapy_neardup.index.lmdb.tombstones import LOW, add_removed, drop_removed, read_removed
 
 if TYPE_CHECKING:
     import pytest

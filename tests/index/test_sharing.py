@@ -15,7 +15,7 @@ import pytest
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import FingerprintIndex, LmdbIndex, open_index
-from scrapy_neardup.index.check import check as problems
+from scrapy_neardup.index.lmdb.check import check as problems
 
 from .consistency import check
 from .small import HEADER, documents, shrink
@@ -276,7 +276,7 @@ def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pyt
 
 def test_expiry_frees_little_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a transaction frees, LMDB lists in each commit after it until it is used up."""
-    monkeypatch.setattr("scrapy_neardup.index.runs.STEP", 1 << 16)
+    monkeypatch.setattr("scrapy_neardup.index.lmdb.runs.STEP", 1 << 16)
     dice = random.Random(1)
     now = int(time.time())
     with closing(LmdbIndex(tmp_path, HEADER)) as index:

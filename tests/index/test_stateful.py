@@ -25,7 +25,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from scrapy_neardup.index import LmdbIndex, MemoryIndex, writer
+from scrapy_neardup.index import LmdbIndex, MemoryIndex
+from scrapy_neardup.index.lmdb import writer
 
 from .consistency import check
 from .small import HEADER, documents, shrink

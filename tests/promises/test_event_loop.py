@@ -20,8 +20,8 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 
 from scrapy_neardup.extraction import Workers
-from scrapy_neardup.settler import Settler
-from scrapy_neardup.spidermiddleware import NearDupSpiderMiddleware
+from scrapy_neardup.plugin.settlement import Settler
+from scrapy_neardup.plugin.spider import NearDupSpiderMiddleware
 
 from .site import page
 

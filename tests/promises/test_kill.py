@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.candidates import find_urls
-from scrapy_neardup.index.check import check
+from scrapy_neardup.index.lmdb.check import check
+from scrapy_neardup.matching.candidates import find_urls
 
 from .site import Site
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.candidates import DIGEST, URL, url_keys
 from scrapy_neardup.index import Documents, Stored
-from scrapy_neardup.tables import NO_KEY
+from scrapy_neardup.index.tables import NO_KEY
+from scrapy_neardup.matching.candidates import DIGEST, URL, url_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index import Header
-    from scrapy_neardup.index.snapshot import Snapshot
+    from scrapy_neardup.index.lmdb.snapshot import Snapshot
 
 
 @contextlib.contextmanager
@@ -27,9 +27,9 @@ def reading_index(path: Path) -> Iterator[tuple[Header, Snapshot]]:
 
     Raises `IndexUnavailable`, `IndexCorrupted`, and `IndexMismatch` for an index of bare fingerprints.
     """
-    from scrapy_neardup.cli.documents import require_pages
-    from scrapy_neardup.cli.opening import opened
-    from scrapy_neardup.index.maintenance import reading
+    from scrapy_neardup.index.lmdb.compaction import reading
+    from scrapy_neardup.index.lmdb.offline import opened
+    from scrapy_neardup.matching.removal import require_pages
 
     with opened(path) as (environment, header):
         require_pages(header, "sketch", "tokens")
@@ -42,7 +42,7 @@ def all_documents(header: Header, reader: Snapshot) -> tuple[NDArray[np.int64], 
 
     Keys are nowhere but in the tables, so they are put together from these. Takes about 400 bytes a document.
     """
-    from scrapy_neardup.cli.documents import live_documents
+    from scrapy_neardup.index.lmdb.traversal import live_documents
 
     parts = list(live_documents(reader, lambda done, total: None))
     numbers = np.concatenate([np.empty(0, np.int64), *(part for part, _ in parts)])

@@ -9,10 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.index.lmdb.recognition import is_index
+
 from .dbmcache import first_file
 from .fields import clean
 from .kinds import EXTRAS, KNOWN, READERS, is_in_folder, kind_of_directory, kind_of_file
-from .layout import is_index
 from .limits import MAX_PROBLEMS
 from .values import Options, Origin, Page, Problem, Skipped, SourceUnavailable
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import sync_playwright
 
-from scrapy_neardup.audit.report import write_report
+from scrapy_neardup.audit.output.report import write_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser, BrowserType, Page
 
-    from scrapy_neardup.audit.report import ReportData
+    from scrapy_neardup.audit.output.report import ReportData
 
 SYSTEM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.audit.report import (
+from scrapy_neardup.audit.output.report import (
     PAIR_KINDS,
     VERDICTS,
     Pages,

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scrapy_neardup.audit.report import (
-    PAIR_KINDS,
-    Pages,
-    Pairs,
-    Problem,
-    ReportData,
-    Source,
-    Summary,
-)
+from scrapy_neardup.audit.output.report import PAIR_KINDS, Pages, Pairs, Problem, ReportData, Source, Summary
 
 from .crawl import text
 

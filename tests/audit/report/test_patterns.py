@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.report.advice import OF_SPELLING
-from scrapy_neardup.audit.report.patterns import MOST, Pattern, find_patterns
-from scrapy_neardup.audit.report.spellings import SAME_URL, SPELLINGS, spelling_differences
-from scrapy_neardup.audit.report.urls import Url, generalise, parameter_name, split_url
+from scrapy_neardup.audit.output.report.advice import OF_SPELLING
+from scrapy_neardup.audit.output.report.patterns import MOST, Pattern, find_patterns
+from scrapy_neardup.audit.output.report.spellings import SAME_URL, SPELLINGS, spelling_differences
+from scrapy_neardup.audit.output.report.urls import Url, generalise, parameter_name, split_url
 
 
 def found(groups: list[list[str]]) -> dict[tuple[str, str], Pattern]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.audit.report.review import MOST_ALIKE, borderline
+from scrapy_neardup.audit.output.report.review import MOST_ALIKE, borderline
 
 from .crawl import hostile_crawl, report_data, small_crawl
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_neardup.audit.report import PAIR_KINDS, VERDICTS
+from scrapy_neardup.audit.output.report import PAIR_KINDS, VERDICTS
 
 from .crawl import small_crawl
 from .large import large_crawl
@@ -15,7 +15,7 @@ from .large import large_crawl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy_neardup.audit.report import ReportData
+    from scrapy_neardup.audit.output.report import ReportData
 
     from .conftest import Opened
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.audit.report import Pages, write_report
-from scrapy_neardup.audit.report import texts as texts_module
-from scrapy_neardup.audit.report.review import borderline
-from scrapy_neardup.audit.report.texts import text_blocks, wanted_texts
+from scrapy_neardup.audit.output.report import Pages, write_report
+from scrapy_neardup.audit.output.report import texts as texts_module
+from scrapy_neardup.audit.output.report.review import borderline
+from scrapy_neardup.audit.output.report.texts import text_blocks, wanted_texts
 
 from .crawl import empty_crawl, hostile_crawl, report_data, small_crawl
 from .large import large_crawl

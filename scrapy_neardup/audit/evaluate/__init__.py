@@ -1,0 +1,1 @@
+"""How well labelled pairs are told apart."""

@@ -1,0 +1,193 @@
+"""Documents to evaluate on: texts, or pages that the configured extractor makes texts of, each once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import sqlite3
+import zlib
+from collections import deque
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_neardup.audit.sources.canonical_link import canonical_url
+from scrapy_neardup.audit.sources.limits import Unreadable
+from scrapy_neardup.audit.sources.streams import Stream
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.extraction import Page, Workers, load_extractor
+from scrapy_neardup.extraction.processors import processors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from scrapy_neardup.extraction import Extraction
+    from scrapy_neardup.fingerprint import Signature
+
+#: Seconds to wait for another evaluation that writes to the cache.
+_PATIENCE = 10.0
+
+
+class Text(NamedTuple):
+    """A document by its main text."""
+
+    id: str
+    text: str
+    #: Where it is from; empty if that is unknown.
+    url: str
+
+
+class _Source(NamedTuple):
+    id: str
+    text: str | None
+    html: str | None
+    url: str
+
+
+class TextOnly:
+    """Takes the place of a fingerprinter where only texts are wanted."""
+
+    def signature(self, text: str) -> Signature:
+        """Return nothing worth keeping."""
+        from scrapy_neardup.fingerprint import Signature
+
+        return Signature(0, b"", 0, 0, b"", b"")
+
+
+def read_texts(
+    path: Path,
+    wanted: Collection[str] | None,
+    *,
+    extractor: str,
+    timeout: float,
+    memory: int,
+    cache: Path | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> dict[str, Text]:
+    """Read JSON lines (plain, gzip, xz or bzip2) with ``id`` and ``text`` or ``html``, and if they have it ``url`` or ``host``.
+
+    Only the documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, a page in
+    *timeout* seconds and *memory* bytes; a page without main text has the text "". Where a page has no URL its
+    canonical link serves. Texts extracted before are taken from the file *cache*. Raises `ConfigurationError` for
+    a line that is no document.
+    """
+    texts: dict[str, Text] = {}
+    workers = Workers(
+        TextOnly(), extractor, processes=processors(), timeout=timeout, memory=memory, keep_text=True
+    )
+    with closing(_Cache(cache, load_extractor(extractor).identity)) as known, closing(workers):
+        waiting: deque[tuple[_Source, bytes, Future[Extraction]]] = deque()
+
+        def settle() -> None:
+            source, key, future = waiting.popleft()
+            extraction = future.result()
+            # What a limit did depends on the machine and the moment, so it is not remembered.
+            if extraction.reason in (None, "no_text", "not_text", "failed"):
+                known.put(key, extraction.text or "")
+            texts[source.id] = Text(source.id, extraction.text or "", source.url)
+            advance()
+
+        for source in _read(path):
+            if source.id in texts or (wanted is not None and source.id not in wanted):
+                continue
+            if source.text is not None:
+                texts[source.id] = Text(source.id, source.text, source.url)
+                advance()
+                continue
+            html = source.html or ""
+            source = source._replace(html=None, url=source.url or canonical_url(html) or "")
+            key, text = known.get(html)
+            if text is not None:
+                texts[source.id] = Text(source.id, text, source.url)
+                advance()
+                continue
+            page = Page(html.encode("utf-8", "replace"), source.url, "text/html; charset=utf-8")
+            waiting.append((source, key, workers.submit(page)))
+            if len(waiting) > 8 * processors():
+                settle()
+        while waiting:
+            settle()
+    return texts
+
+
+def _read(path: Path) -> Iterator[_Source]:
+    stream, number = Stream(path), 0
+    try:
+        for number, line in stream.lines():
+            if line is None:
+                raise Unreadable("the next line is too long")
+            yield _document(line, f"{path}, line {number}")
+            stream.rewarded()
+    except (EOFError, OSError, lzma.LZMAError, zlib.error, Unreadable) as error:
+        raise ConfigurationError(
+            f"{path}, after line {number}: the file cannot be read on ({error}): get a whole copy."
+        ) from None
+
+
+def _document(line: bytes, where: str) -> _Source:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{where}: it is not JSON ({error}).") from None
+    if not isinstance(fields, dict) or not isinstance(fields.get("id"), (str, int)):
+        raise ConfigurationError(f'{where}: a document is an object with "id" and "text" or "html".')
+    text, html = fields.get("text"), fields.get("html")
+    if not isinstance(text if text is not None else html, str):
+        raise ConfigurationError(f'{where}: the document {fields["id"]!r} has neither "text" nor "html".')
+    return _Source(str(fields["id"]), text, html, _url(fields))
+
+
+def _url(fields: dict[str, Any]) -> str:
+    url, host = fields.get("url"), fields.get("host")
+    if isinstance(url, str) and "//" in url:
+        return url
+    return f"//{host}/" if isinstance(host, str) and host else ""
+
+
+class _Cache:
+    """Texts of pages by a hash of the page and of what extracted it. While others keep it locked, nothing is known."""
+
+    def __init__(self, path: Path | None, extractor: str) -> None:
+        self._extractor = extractor
+        self._path = path
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        # Each text is committed by itself: nothing is lost with the process, and nobody has to wait for long.
+        try:
+            self._database = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=_PATIENCE)
+        except sqlite3.OperationalError as error:
+            raise ConfigurationError(f"The cache {path} cannot be opened ({error}): name another.") from error
+        self._run("PRAGMA synchronous=OFF")
+        self._run("CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, text TEXT) WITHOUT ROWID")
+
+    def get(self, html: str) -> tuple[bytes, str | None]:
+        """Return the key of a page, and its text if that is known."""
+        data = f"{self._extractor}\n{html}".encode("utf-8", "replace")
+        key = hashlib.blake2b(data, digest_size=16).digest()
+        rows = self._run("SELECT text FROM texts WHERE key = ?", key)
+        return key, str(rows[0][0]) if rows else None
+
+    def put(self, key: bytes, text: str) -> None:
+        """Remember a text."""
+        text = text.encode("utf-8", "replace").decode()
+        self._run("INSERT OR REPLACE INTO texts VALUES (?, ?)", key, text)
+
+    def close(self) -> None:
+        """Close."""
+        self._database.close()
+
+    def _run(self, command: str, *values: bytes | str) -> list[Any]:
+        """Return the rows that *command* finds, none if that cannot be done now."""
+        try:
+            return self._database.execute(command, values).fetchall()
+        except (
+            sqlite3.OperationalError
+        ):  # locked, on a full disk, or read-only: pages are extracted once more
+            self._database.execute("PRAGMA busy_timeout = 0")  # waiting again would not help
+            return []
+        except sqlite3.DatabaseError as error:
+            raise ConfigurationError(
+                f"The cache {self._path} cannot be used ({error}): delete it."
+            ) from error

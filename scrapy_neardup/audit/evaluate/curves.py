@@ -1,0 +1,198 @@
+"""Schemes side by side: what each finds of the same labelled pairs as its threshold moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.audit.pairs.compare import Groups, compare_all
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.fingerprint import load_scheme
+from scrapy_neardup.matching.candidates import Rules
+
+from .labelled import Judge, LabelledPairs, Scores, judge_orders, judge_texts, rows_of, score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.matching.candidates import Judgement
+    from scrapy_neardup.plugin.settings import Config
+
+    from .corpus import Text
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to judge: a name, settings, and the setting that moves along its curve."""
+
+    name: str
+    settings: tuple[str, ...]
+    moves: str = "NEARDUP_DISTANCE"
+    steps: tuple[float, ...] = (0, 1, 2, 3, 4, 5, 6, 7)
+
+
+_THRESHOLDS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+VARIANTS = (
+    Variant("default", ()),
+    Variant("SimHash", ("NEARDUP_SCHEME=simhash",)),
+    Variant("SimHash, not verified", ("NEARDUP_SCHEME=simhash", "NEARDUP_VERIFY=False")),
+    Variant(
+        "text-book SimHash (sets of 3 words, not verified)",
+        (
+            "NEARDUP_SCHEME=simhash",
+            "NEARDUP_VERIFY=False",
+            'NEARDUP_FEATURES={"shingle": 3, "weight": "set", "min_paragraph": 0}',
+        ),
+    ),
+    Variant("MinHash bands", ("NEARDUP_SCHEME=minhash",), "NEARDUP_THRESHOLD", _THRESHOLDS),
+    Variant(
+        "MinHash bands, not verified",
+        ("NEARDUP_SCHEME=minhash", "NEARDUP_VERIFY=False"),
+        "NEARDUP_THRESHOLD",
+        _THRESHOLDS,
+    ),
+    Variant("bottom-k", ("NEARDUP_SCHEME=bottomk",), "NEARDUP_THRESHOLD", _THRESHOLDS),
+    Variant(
+        "bottom-k, not verified",
+        ("NEARDUP_SCHEME=bottomk", "NEARDUP_VERIFY=False"),
+        "NEARDUP_THRESHOLD",
+        _THRESHOLDS,
+    ),
+    Variant("super-shingles", ("NEARDUP_SCHEME=supershingles",), "", (0,)),
+    Variant(
+        "super-shingles, not verified", ("NEARDUP_SCHEME=supershingles", "NEARDUP_VERIFY=False"), "", (0,)
+    ),
+)
+
+
+class Outcome(NamedTuple):
+    """A point of a curve."""
+
+    name: str
+    setting: str
+    scores: Scores
+
+
+def rules_of(config: Config) -> Rules:
+    """Return what the settings say of candidates and their verification."""
+    scheme = load_scheme(
+        config.scheme, tables=config.tables, distance=config.distance, threshold=config.threshold
+    )
+    return Rules(scheme, config.verified)
+
+
+def judge_with(
+    texts: Sequence[Text], config: Config, seed: int, advance: Callable[[int], None] = lambda done: None
+) -> Judge:
+    """Make ready to judge pairs of *texts* by the settings; *advance* is told how many texts are done."""
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        advance(done)
+
+    return judge_texts(
+        texts,
+        rules_of(config),
+        features=config.features,
+        min_tokens=config.min_tokens,
+        seed=seed,
+        advance=step,
+    )
+
+
+def compare(
+    texts: Sequence[Text],
+    pairs: LabelledPairs,
+    variant: Variant,
+    configure: Callable[[Sequence[str]], Config],
+    seed: int,
+) -> list[Outcome]:
+    """Score the pairs at each step of the curve."""
+    a, b = rows_of(pairs, texts)
+    outcomes = []
+    judge: Judge | None = None
+    for step in variant.steps:
+        setting = f"{variant.moves}={step:g}" if variant.moves else ""
+        config = configure((*variant.settings, setting) if setting else variant.settings)
+        rules = rules_of(config)
+        if judge is not None and judge.rules.scheme.parameters == rules.scheme.parameters:
+            judge = Judge(judge.documents, judge.fit, rules)  # the signatures are the same
+        else:
+            judge = judge_with(texts, config, seed)
+        scores = score(pairs, judge_orders(judge.judge, judge.documents, a, b)).near
+        outcomes.append(Outcome(variant.name, setting.removeprefix("NEARDUP_").lower(), scores))
+    return outcomes
+
+
+@dataclass(frozen=True)
+class Found:
+    """All duplicates among some documents: the pairs of rows *a* and *b* (int64[m]), the lower first.
+
+    Of g equal texts they are g - 1 pairs with the first, which alone is compared with others (one for each site).
+    """
+
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    judge: Judge
+    groups: Groups
+
+    def of(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
+        """Judge the pairs of rows *a* and *b* (int64[k]); those that were not found are no duplicates."""
+        judgement = self.judge.judge(a, b)
+        alike = self.groups.alike
+        found = judgement.exact | np.isin(self._codes(alike[a], alike[b]), self._codes(self.a, self.b))
+        return judgement._replace(near=judgement.near & found)
+
+    def without(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
+        """Return how many of the pairs found are not among *a* and *b* (int64[k])."""
+        return int((~np.isin(self._codes(self.a, self.b), self._codes(a, b))).sum())
+
+    def _codes(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+        codes: NDArray[np.int64] = np.minimum(a, b) * len(self.judge.fit) + np.maximum(a, b)
+        return codes
+
+
+def find_all(judge: Judge) -> Found:
+    """Find all duplicates among all documents, as an audit does."""
+    groups = Groups.of(judge)
+    compared = compare_all(judge, groups)
+    near = compared.judgement.near
+    return Found(compared.a[near], compared.b[near], judge, groups)
+
+
+def draw(outcomes: Sequence[Outcome], path: Path) -> None:
+    """Draw precision against recall, a curve for each name. Raises `ConfigurationError` if that cannot be done."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ConfigurationError("Drawing needs: pip install 'scrapy-neardup[plot]'.") from error
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    axes = figure.add_subplot()
+    for name in dict.fromkeys(outcome.name for outcome in outcomes):
+        points = [outcome.scores for outcome in outcomes if outcome.name == name]
+        verified = "not verified" not in name
+        axes.plot(
+            [point.recall for point in points],
+            [point.precision for point in points],
+            marker="o" if verified else "x",
+            linestyle="-" if verified else ":",
+            markersize=8 if name == "default" else 5,
+            label=name,
+        )
+    lowest = min(outcome.scores.precision for outcome in outcomes)
+    axes.set(
+        xlabel="recall of labels 3 and 2", ylabel="precision", xlim=(0, 1.02), ylim=(lowest - 0.05, 1.02)
+    )
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower left", fontsize="small")
+    try:
+        figure.savefig(path, dpi=150)
+    except ValueError as error:  # a format that it does not know
+        raise ConfigurationError(f"{path} cannot be drawn ({error}): name it .svg or .png.") from error

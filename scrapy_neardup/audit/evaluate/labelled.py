@@ -1,0 +1,260 @@
+"""How well labelled pairs are told apart: what the live detector would say of each, and the figures of it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.audit.signing import sign
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.fingerprint import Fingerprinter
+from scrapy_neardup.index import Header
+from scrapy_neardup.index.tables import NO_KEY
+from scrapy_neardup.matching.candidates import DIGEST, Judgement, Rules, entries, families, judge, record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.fingerprint import Features
+    from scrapy_neardup.index import Documents
+
+    from .corpus import Text
+
+#: Labels: the same text · a near-duplicate · partly shared, not scored · different; empty: unsure, not scored.
+SAME, NEAR, PARTLY, DIFFERENT, UNSURE = LABELS = ("3", "2", "1", "0", "")
+#: Pairs that are judged at a time: bounds the memory at some 100 MB.
+_CHUNK = 1 << 16
+
+
+class LabelledPairs(NamedTuple):
+    """Pairs of documents that a person, or a construction, has labelled: columns of n."""
+
+    id1: list[str]
+    id2: list[str]
+    label: list[str]
+    kind: list[str]
+
+
+def read_pairs(path: Path) -> LabelledPairs:
+    """Read a TSV with header and the columns ``id1 id2 label`` and, if there is one, ``kind``.
+
+    Raises `ConfigurationError` if it is none.
+    """
+    with path.open(encoding="utf-8", errors="replace") as file:
+        rows = (line.rstrip("\n").split("\t") for line in file)
+        header = next(rows, [])
+        missing = [name for name in LabelledPairs._fields[:3] if name not in header]
+        if missing:
+            raise ConfigurationError(
+                f"{path} has no column {', '.join(missing)}: it needs a header line with id1, id2 and label, "
+                "separated by tabs."
+            )
+        places = [header.index(name) if name in header else None for name in LabelledPairs._fields]
+        columns: tuple[list[str], ...] = ([], [], [], [])
+        for number, row in enumerate(rows, 2):
+            if row == [""]:
+                continue
+            if len(row) < len(header):
+                raise ConfigurationError(
+                    f"{path}, line {number}: {len(row)} columns in place of {len(header)}."
+                )
+            for column, place in zip(columns, places, strict=True):
+                column.append(row[place].strip() if place is not None else "")
+            if columns[2][-1] not in LABELS:
+                raise ConfigurationError(
+                    f"{path}, line {number}: the label {columns[2][-1]!r} is none of 3, 2, 1, 0 and empty."
+                )
+    if not columns[0]:
+        raise ConfigurationError(f"{path} has no pairs below its header.")
+    return LabelledPairs(*columns)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges pairs of *documents*, as they are filed, by *rules*; *fit* are neither too short nor walls (bool[n])."""
+
+    documents: Documents
+    fit: NDArray[np.bool_]
+    rules: Rules
+
+    def judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
+        """Judge each pair of rows (int64[m] each) as the detector would with only *b* stored."""
+        parts = [
+            self._judge(a[start : start + _CHUNK], b[start : start + _CHUNK])
+            for start in range(0, max(len(a), 1), _CHUNK)
+        ]
+        return Judgement(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def either(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
+        """Judge each pair of rows with the longer one stored: near if any of both repeats the other."""
+        shingles = self.documents.records["shingles"]
+        longer = shingles[a] > shingles[b]
+        return self.judge(np.where(longer, b, a), np.where(longer, a, b))
+
+    def _judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
+        keys, records = self.documents.keys, self.documents.records
+        exact = (keys[DIGEST, a] == keys[DIGEST, b]) & (records["digest"][a] == records["digest"][b])
+        shared = shared_keys(keys[len(keys) - self.rules.scheme.keys :], a, b)
+        judgement = judge(self.rules, records[a], records[b], exact, shared)
+        fit = self.fit[a] & self.fit[b]
+        return judgement._replace(
+            exact=judgement.exact & fit,
+            near=judgement.near & fit,
+            fuller=judgement.fuller & fit,
+            template=judgement.template & fit,
+        )
+
+
+def judge_texts(
+    texts: Sequence[Text],
+    rules: Rules,
+    *,
+    features: Features,
+    min_tokens: int,
+    seed: int = 0,
+    advance: Callable[[], None] = lambda: None,
+) -> Judge:
+    """Make ready to judge pairs of *texts*."""
+    scheme = rules.scheme
+    header = Header(families(scheme), record(scheme), {**scheme.parameters}, seed)
+    signatures = []
+    with closing(sign((each.text for each in texts), Fingerprinter(features, seed, scheme))) as signed:
+        for signature in signed:
+            signatures.append(signature)
+            advance()
+    fit = np.array([each.tokens >= min_tokens and not each.wall for each in signatures], bool)
+    return Judge(entries(signatures, [each.url for each in texts], header), fit, rules)
+
+
+def shared_keys(keys: NDArray[np.uint64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count how many of the keys (uint64[k, n]) of the rows *a* and *b* (int64[m] each) are the same; int64[m]."""
+    shared = np.zeros(len(a), np.int64)
+    for own in keys:
+        mine = own[a]
+        equal = (mine == keys[:, b]).any(axis=0) if len(keys) else np.zeros(len(a), bool)
+        shared += equal & (mine != NO_KEY)
+    return shared
+
+
+class Orders(NamedTuple):
+    """Pairs judged in both orders."""
+
+    #: With the second document of each pair stored, and with the first.
+    second_stored: Judgement
+    first_stored: Judgement
+    #: Whether they are duplicates with the longer document stored, and with the shorter: bool[n].
+    longer_first: NDArray[np.bool_]
+    shorter_first: NDArray[np.bool_]
+
+
+def judge_orders(
+    judge: Callable[[NDArray[np.int64], NDArray[np.int64]], Judgement],
+    documents: Documents,
+    a: NDArray[np.int64],
+    b: NDArray[np.int64],
+) -> Orders:
+    """Have *judge* judge the pairs of rows *a* and *b* (int64[n] each) of *documents* in both orders."""
+    one, other = judge(a, b), judge(b, a)
+    shingles = documents.records["shingles"]
+    longer = shingles[b] >= shingles[a]
+    return Orders(one, other, np.where(longer, one.near, other.near), np.where(longer, other.near, one.near))
+
+
+@dataclass(frozen=True)
+class Row:
+    """Pairs of one label and kind: how many, and how many of them were judged duplicates.
+
+    That is with the second document stored, with the longer one, and with the shorter one.
+    """
+
+    label: str
+    kind: str
+    n: int
+    found: int
+    longer_first: int
+    shorter_first: int
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Precision, recall and F1; 0 where there is nothing to divide by."""
+
+    precision: float
+    recall: float
+    f1: float
+
+    @classmethod
+    def of(cls, found: NDArray[np.bool_], labels: NDArray[np.str_], positive: Sequence[str]) -> Scores:
+        """Score *found* (bool[n]) by *labels* (str[n]); positives are those labelled so, negatives those with 0."""
+        wanted, wrong = np.isin(labels, positive), labels == DIFFERENT
+        hits, alarms = int((found & wanted).sum()), int((found & wrong).sum())
+        precision, recall = hits / max(hits + alarms, 1), hits / max(int(wanted.sum()), 1)
+        return cls(precision, recall, 2 * precision * recall / max(precision + recall, 1e-9))
+
+
+def by_kind(pairs: LabelledPairs, orders: Orders) -> list[Row]:
+    """Count by label, the most alike first, and kind."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for row, key in enumerate(zip(pairs.label, pairs.kind, strict=True)):
+        groups.setdefault(key, []).append(row)
+    found = (orders.second_stored.near, orders.longer_first, orders.shorter_first)
+    order = sorted(groups, key=lambda key: (LABELS.index(key[0]), key[1]))
+    return [Row(*key, len(groups[key]), *(int(each[groups[key]].sum()) for each in found)) for key in order]
+
+
+def worst(pairs: LabelledPairs, orders: Orders, count: int) -> Iterator[int]:
+    """Yield the rows of the *count* most wrong pairs: different ones found alike, the same ones that were missed.
+
+    Missed are those that are not found with the longer document stored: a fuller one that comes second is no copy.
+    """
+    labels, judgement = np.array(pairs.label), orders.second_stored
+    found = orders.longer_first
+    wrong = np.where(
+        labels == DIFFERENT, found | orders.shorter_first, np.isin(labels, (SAME, NEAR)) & ~found
+    )
+    alike: NDArray[Any] = np.maximum(judgement.similarity, judgement.containment)
+    # A different pair is the more wrong the more alike it seemed, a missed one the less.
+    degree = np.where(labels == DIFFERENT, 1 + alike, 1 - alike + (labels == SAME))
+    rows = np.flatnonzero(wrong)
+    yield from rows[np.argsort(-degree[rows], kind="stable")][:count].tolist()
+
+
+class Result(NamedTuple):
+    """What became of labelled pairs."""
+
+    orders: Orders
+    rows: list[Row]
+    #: With labels 3 and 2 as positives, and with 3 alone; each pair counts once in each order.
+    near: Scores
+    same: Scores
+
+
+def score(pairs: LabelledPairs, orders: Orders) -> Result:
+    """Hold what was found against the labels."""
+    found = np.concatenate((orders.longer_first, orders.shorter_first))
+    labels = np.tile(np.array(pairs.label), 2)
+    return Result(
+        orders,
+        by_kind(pairs, orders),
+        Scores.of(found, labels, (SAME, NEAR)),
+        Scores.of(found, labels, (SAME,)),
+    )
+
+
+def rows_of(pairs: LabelledPairs, texts: Sequence[Text]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of both documents of each pair, int64[n] twice. Raises `ConfigurationError` if one is missing."""
+    places = {text.id: row for row, text in enumerate(texts)}
+    missing = sorted({each for each in (*pairs.id1, *pairs.id2) if each not in places})
+    if missing:
+        raise ConfigurationError(
+            f"{len(missing)} documents of the pairs are not among the documents, such as {missing[0]!r}: "
+            "use the documents that the pairs were made of."
+        )
+    a, b = (np.array([places[each] for each in ids], np.int64) for ids in (pairs.id1, pairs.id2))
+    return a, b

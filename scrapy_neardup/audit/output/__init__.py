@@ -1,0 +1,1 @@
+"""What an audit writes: JSON lines, tables, the list of URLs to drop, the report."""

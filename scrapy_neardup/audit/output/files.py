@@ -1,0 +1,172 @@
+"""The files in the directory of the results. Equal crawls give equal files, but for signatures.sqlite.
+
+Each appears, or takes the place of an older one, once it is complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import re
+from importlib.util import find_spec
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.matching.candidates import filed_url
+
+from .report.urls import split_url
+from .report_input import report_data
+from .summary import summarise
+from .tables import write_csv, write_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from scrapy_neardup.audit.run import Audit
+
+Format = Literal["csv", "parquet"]
+TABLES = ("pages", "clusters", "pairs")
+FILES = (
+    *(f"{name}.jsonl" for name in (*TABLES, "problems")), "summary.json", "drop.txt", "report.html",
+    *(f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet")),
+)  # fmt: skip
+#: One a line, whoever reads it: nothing that ends a line or steers a terminal, and no white space in URLs.
+_URL = re.compile(r"https?://", re.IGNORECASE)
+_PLAIN_URL = re.compile(r"[^\s\x00-\x20\x7f-\x9f]+")
+_PLAIN_IDENTIFIER = re.compile(r"(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<! )")
+
+
+def require(formats: Sequence[str]) -> None:
+    """Raise `ConfigurationError` for a format that cannot be written."""
+    for name in formats:
+        if name not in ("csv", "parquet"):
+            raise ConfigurationError(f"There is no format {name!r}: use csv or parquet.")
+        if name == "parquet" and find_spec("pyarrow") is None:
+            raise ConfigurationError("Parquet needs pyarrow: run `pip install 'scrapy-neardup[parquet]'`.")
+
+
+def formats_in(out: Path) -> list[Format]:
+    """Return the formats that the tables in *out* are written in."""
+    known: tuple[Format, ...] = ("csv", "parquet")
+    return [name for name in known if (out / f"pages.{name}").exists()]
+
+
+def write(out: Path, audit: Audit, formats: Sequence[Format]) -> None:
+    """Write all files of the results; those of formats that are not asked for are removed. Raises OSError."""
+    from .report import write_report
+
+    rows = {"pages": pages_of, "clusters": clusters_of, "pairs": pairs_of, "problems": problems_of}
+    for name, function in rows.items():
+        with _replacing(out / f"{name}.jsonl") as file:
+            for row in function(audit):
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    for name in TABLES:
+        for ending in ("csv", "parquet"):
+            if ending not in formats:
+                (out / f"{name}.{ending}").unlink(missing_ok=True)
+        if "csv" in formats:
+            with _replacing(out / f"{name}.csv") as file:
+                write_csv(file, name, rows[name](audit))
+        if "parquet" in formats:
+            part = out / f"{name}.parquet.part"
+            write_parquet(part, name, rows[name](audit))
+            part.replace(out / f"{name}.parquet")
+    with _replacing(out / "drop.txt") as file:
+        file.writelines(f"{url}\n" for url in dropped(audit))
+    with _replacing(out / "summary.json") as file:
+        json.dump(summarise(audit), file, indent=2, ensure_ascii=False)
+        file.write("\n")
+    write_report(out / "report.html", report_data(audit))
+
+
+def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
+    """Yield the rows of ``pages.jsonl``: all pages in the order of their URLs."""
+    pages = audit.pages
+    urls = pages["url"]
+    for row in pages.tolist():
+        url, title, verdict, number, canonical, _, similarity, _, tokens, fetched = row
+        compared = not math.isnan(similarity)
+        yield {
+            "url": url,
+            "verdict": verdict,
+            "cluster": number if number >= 0 else None,
+            "canonical": urls[canonical] if number >= 0 else None,
+            "distance": row[5] if compared else None,
+            "similarity": round(similarity, 4) if compared else None,
+            "tokens": tokens,
+            "fetched": None if math.isnan(fetched) else fetched,
+            "title": title,
+        }
+
+
+def clusters_of(audit: Audit) -> Iterator[dict[str, Any]]:
+    """Yield the rows of ``clusters.jsonl``: the largest first, each with its members, canonical page first."""
+    pages = audit.pages
+    rows = np.flatnonzero(pages["cluster"] >= 0)
+    rows = rows[np.lexsort((pages["rank"][rows], pages["cluster"][rows]))]
+    ends = np.cumsum(audit.clusters["size"])
+    members = np.split(rows, ends[:-1]) if len(ends) else []
+    for number, (cluster, own) in enumerate(zip(audit.clusters.tolist(), members, strict=True)):
+        canonical, size, exact, near, revisits = cluster
+        urls = pages["url"][own].tolist()
+        yield {
+            "cluster": number,
+            "canonical": pages["url"][canonical],
+            "size": size,
+            "exact": exact,
+            "near": near,
+            "revisit": revisits,
+            "hosts": len({split_url(url).host for url in urls}),
+            "members": urls,
+        }
+
+
+def pairs_of(audit: Audit) -> Iterator[dict[str, Any]]:
+    """Yield the rows of ``pairs.jsonl``."""
+    urls = audit.pages["url"]
+    for first, second, kind, distance, similarity, containment in audit.pairs.tolist():
+        yield {
+            "url1": urls[first],
+            "url2": urls[second],
+            "kind": kind,
+            "distance": distance,
+            "similarity": round(similarity, 4),
+            "containment": round(containment, 4),
+        }
+
+
+def problems_of(audit: Audit) -> Iterator[dict[str, Any]]:
+    """Yield the rows of ``problems.jsonl``."""
+    for file, place, reason in audit.problems:
+        yield {"file": file, "place": place, "reason": reason}
+
+
+def dropped(audit: Audit) -> list[str]:
+    """Return the URLs and identifiers of which every page repeats one under another that stays; sorted."""
+    pages = audit.pages
+    names = [filed_url(url) if _URL.match(url) else url for url in pages["url"].tolist()]
+    repeats = np.isin(pages["verdict"], ("exact", "near")).tolist()
+    # A revisit is the text of its canonical page once more.
+    stay = {name for name, repeat in zip(names, repeats, strict=True) if not repeat}
+    wanted = {name for name, repeat in zip(names, repeats, strict=True) if repeat} - stay
+    return sorted(name for name in wanted if _is_plain(name))
+
+
+def _is_plain(name: str) -> bool:
+    return bool((_PLAIN_URL if _URL.match(name) else _PLAIN_IDENTIFIER).fullmatch(name))
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[IO[str]]:
+    part = path.with_name(path.name + ".part")
+    try:
+        # What cannot be encoded is written as JSON escapes it.
+        with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

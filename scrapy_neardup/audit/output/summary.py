@@ -1,0 +1,83 @@
+"""The figures of an audit: in all, by host, and the largest clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .report import VERDICTS
+from .report.urls import split_url
+
+if TYPE_CHECKING:
+    from scrapy_neardup.audit.run import Audit
+
+#: Problems listed in the summary; all are in problems.jsonl.
+PROBLEMS = 100
+LARGEST = 20
+
+
+def summarise(audit: Audit) -> dict[str, Any]:
+    """Return the content of ``summary.json``."""
+    from scrapy_neardup import __version__
+
+    settings = audit.settings
+    pages = audit.pages
+    return {
+        "version": __version__,
+        "settings": {
+            "scheme": settings.loaded_scheme.name,
+            "distance": settings.distance,
+            "threshold": settings.similarity,
+            "verified": settings.verified,
+            "extractor": settings.extractor,
+            "min_tokens": settings.min_tokens,
+            "seed": settings.header.seed,
+            "rules": list(settings.rules) if settings.rules is not None else None,
+            "hosts": list(settings.hosts),
+        },
+        "sources": [{"name": each.name, "kind": each.kind, "pages": count} for each, count in audit.inputs],
+        "pages": len(pages),
+        "verdicts": _counts(pages["verdict"]),
+        "clusters": len(audit.clusters),
+        "pairs": _kinds(audit),
+        "skipped": audit.skipped,
+        "problems": len(audit.problems),
+        "first_problems": [
+            {"file": file, "place": place, "reason": reason}
+            for file, place, reason in audit.problems[:PROBLEMS]
+        ],
+        "hosts": hosts(audit),
+        "largest_clusters": [
+            {"cluster": number, "size": size, "canonical": str(pages["url"][row])}
+            for number, (row, size) in enumerate(audit.clusters[["canonical", "size"]][:LARGEST].tolist())
+        ],
+    }
+
+
+def hosts(audit: Audit) -> list[dict[str, Any]]:
+    """Return how many pages of each verdict every host has, those with the most duplicates first."""
+    names: dict[str, int] = {}
+    which = np.array(
+        [names.setdefault(split_url(url).host, len(names)) for url in audit.pages["url"]], np.int64
+    )
+    verdict = np.zeros(len(which), np.int64)
+    for number, name in enumerate(VERDICTS):
+        verdict[audit.pages["verdict"] == name] = number
+    table = np.zeros((len(names), len(VERDICTS)), np.int64)
+    np.add.at(table, (which, verdict), 1)
+    rows = [
+        {"host": name, "pages": int(counts.sum()), **dict(zip(VERDICTS, counts.tolist(), strict=True))}
+        for name, counts in zip(names, table, strict=True)
+    ]
+    return sorted(rows, key=lambda row: (-row["exact"] - row["near"], -row["pages"], row["host"]))
+
+
+def _counts(verdicts: Any) -> dict[str, int]:
+    found, counts = np.unique(verdicts, return_counts=True)
+    return dict.fromkeys(VERDICTS, 0) | dict(zip(found.tolist(), counts.tolist(), strict=True))
+
+
+def _kinds(audit: Audit) -> dict[str, int]:
+    found, counts = np.unique(audit.pairs["kind"], return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))

@@ -1,0 +1,158 @@
+"""All pairs of documents of which one repeats the other: found by what a crawl would look up, judged as it would judge.
+
+Equal documents are compared once. Of more than `MOST` that share a key, and more than `SAME` different texts with the
+same fingerprint, which a template makes, only the first is compared with the others: so the work hardly grows with the
+square of the documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.matching.candidates import DIGEST, Judgement
+
+from .joins import equal_keys, near_pairs, ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.audit.evaluate.labelled import Judge
+
+    Rows = NDArray[np.int64]
+
+#: Documents with the same key that are all compared with each other, and with the same fingerprint.
+MOST, SAME = 64, 8
+#: Pairs of a page with others of its template that are kept, about; further ones say nothing new.
+SIBLINGS = 8
+#: Pairs expanded at a time; pairs kept in all that were not alike enough.
+_CHUNK, _REJECTED = 1 << 18, 1 << 18
+
+
+class Compared(NamedTuple):
+    """Pairs of rows, the lower first, in ascending order: arrays of m."""
+
+    a: Rows
+    b: Rows
+    judgement: Judgement
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Compared:
+        """Return some of the pairs."""
+        columns: Any = (column[rows] for column in self.judgement)
+        return Compared(self.a[rows], self.b[rows], Judgement(*columns))
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which of n documents stand for which: int64[n] each, a row for every row."""
+
+    #: The first document with the same text.
+    same_text: Rows
+    #: The first that is compared alike: of the same text, fingerprint and site.
+    alike: Rows
+
+    @classmethod
+    def of(cls, judge: Judge) -> Groups:
+        """Group the documents that *judge* compares."""
+        records = judge.documents.records
+        text = (judge.documents.keys[DIGEST], records["digest"])
+        return cls(_firsts(*text), _firsts(*text, records["fingerprint"], records["site"]))
+
+
+def compare_all(
+    judge: Judge, groups: Groups, *, least: float = 2.0, advance: Callable[[int], None] = lambda pairs: None
+) -> Compared:
+    """Return all pairs of fit documents that are duplicates or pages of one template.
+
+    A pair is judged with the longer document stored: which came first is of no account here.
+    Of g documents with equal texts, these are g - 1 pairs with the first, which alone is compared with others (one
+    for each site); of the pairs of a template they are some of each page. Pairs that are neither, but similar by *least* at least, are returned too: the most similar
+    ones. *advance* is told how many pairs have been compared. Memory: some 100 MB, and what is returned.
+    """
+    rows = np.flatnonzero(judge.fit)
+    copies = rows[groups.same_text[rows] != rows]
+    parts = [_judged(judge, groups.same_text[copies], copies)]
+    siblings = np.zeros(len(judge.fit), np.int64)
+    total = 0
+    for a, b in _candidates(judge, rows[groups.alike[rows] == rows]):
+        found = _judged(judge, np.minimum(a, b), np.maximum(a, b))
+        judgement = found.judgement
+        new = judgement.template & ((siblings[a] < SIBLINGS) | (siblings[b] < SIBLINGS))
+        alike = ~judgement.template & (judgement.near | (judgement.similarity >= least))
+        parts.append(found.take(np.flatnonzero((new | alike) & ~judgement.exact)))
+        for page in (a[new], b[new]):
+            siblings += np.bincount(page, minlength=len(siblings))
+        total += len(a)
+        advance(total)
+        if sum(len(part.a) for part in parts[1:]) > 8 * _REJECTED:
+            parts = [_merged(parts, len(judge.fit))]
+    return _merged(parts, len(judge.fit))
+
+
+def _merged(parts: list[Compared], count: int) -> Compared:
+    """Put parts together, sorted, each pair once, without those rejected ones that are the least similar."""
+    columns: Any = (np.concatenate(each) for each in zip(*(part.judgement for part in parts), strict=True))
+    a, b = (np.concatenate(each) for each in zip(*((part.a, part.b) for part in parts), strict=True))
+    found = Compared(a, b, Judgement(*columns))
+    _, once = np.unique(a * count + b, return_index=True)
+    found = found.take(once)
+    judgement = found.judgement
+    rejected = np.flatnonzero(~judgement.near & ~judgement.template)
+    kept = np.ones(len(found.a), bool)
+    kept[rejected[np.argsort(-judgement.similarity[rejected], kind="stable")[_REJECTED:]]] = False
+    return found.take(np.flatnonzero(kept))
+
+
+def _judged(judge: Judge, a: Rows, b: Rows) -> Compared:
+    return Compared(a, b, judge.either(a, b))
+
+
+def _candidates(judge: Judge, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the pairs of *rows* that the scheme may take for candidates, in chunks; some come twice."""
+    scheme, documents = judge.rules.scheme, judge.documents
+    if scheme.simhash:
+        fingerprints = documents.records["fingerprint"][rows]
+        for pairs, _ in equal_keys(fingerprints, np.arange(len(rows)), SAME):
+            yield rows[pairs[:, 0]], rows[pairs[:, 1]]
+        if scheme.distance:
+            for a, b in _near(fingerprints, scheme.distance):
+                yield rows[a], rows[b]
+    if scheme.keys:
+        keys = documents.keys[len(documents.keys) - scheme.keys :, rows]
+        numbers = np.broadcast_to(np.arange(len(rows)), keys.shape)
+        for pairs, _ in equal_keys(keys.ravel(), numbers.ravel(), scheme.most or MOST):
+            yield rows[pairs[:, 0]], rows[pairs[:, 1]]
+
+
+def _near(fingerprints: NDArray[np.uint64], distance: int) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the pairs whose fingerprints differ, in at most *distance* bits: int64[m] twice."""
+    values, group, sizes = np.unique(fingerprints, return_inverse=True, return_counts=True)
+    members = np.argsort(group, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    for pairs in near_pairs(values, distance):
+        a, b = pairs.T
+        counts = sizes[a] * sizes[b]
+        counts[counts > SAME * SAME] = 1  # the first of each
+        cuts = np.searchsorted(np.cumsum(counts), np.arange(_CHUNK, counts.sum(), _CHUNK))
+        for part in np.split(np.arange(len(a)), cuts):
+            which = np.repeat(part, counts[part])
+            place = ranges(np.zeros(len(part), np.int64), counts[part])
+            row, column = np.divmod(place, sizes[b[which]])
+            yield members[starts[a[which]] + row], members[starts[b[which]] + column]
+
+
+def _firsts(*columns: NDArray[np.generic]) -> Rows:
+    """Return for each row the first row that is equal in all *columns*; int64[n]."""
+    order = np.lexsort(columns)
+    new = np.zeros(len(order), bool)
+    new[:1] = True
+    for column in columns:
+        ordered = column[order]
+        new[1:] |= ordered[1:] != ordered[:-1]
+    firsts = np.empty(len(order), np.int64)
+    firsts[order] = order[np.flatnonzero(new)][np.cumsum(new) - 1]
+    return firsts

@@ -1,0 +1,281 @@
+"""All pairs of alike documents: permuted tables, and tables of equal keys, joined with themselves.
+
+**Near pairs.** A table is the fingerprints permuted and sorted, without document numbers: sorting plain integers is
+several times faster than sorting them with what they belong to, and the few that are found are looked up afterwards.
+Each fingerprint is compared with those behind it that share the prefix (`PermutedTables`): at shift 1, then 2, and
+so on until every group of equal prefixes is exhausted, in slices that stay in the processor's cache.
+
+**Cost.** Of *n* fingerprints, a layout of T tables costs ``n * T * 50 ns`` to permute, sort and scan them, and
+``4 ns`` for each two that share a prefix: about ``n**2 / 2**(p + 1)`` a table if the prefix has p bits and the
+fingerprints are spread evenly. More blocks make more tables with longer prefixes. Whether they are spread evenly is
+not taken for granted: the pairs are counted in a sample, and `choose_layout` takes the cheapest layout. For distance 3
+and even spread that is 4 tables up to about 2.5 million, 10 up to about a billion, then 20.
+
+Memory: nine 8-byte columns of *n* at most with two workers, plus the chunk that is yielded.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.index.tables import BITS, NO_KEY, PermutedTables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Keys = NDArray[np.uint64]
+    Numbers = NDArray[np.int64]
+
+#: The largest distance between fingerprints that `near_pairs` looks for.
+MAX_DISTANCE = 7
+#: Seconds to permute, sort and scan one key; to compare two. On one core of a server of 2021.
+_KEY, _COMPARISON = 50e-9, 4e-9
+_SAMPLE = 1 << 14
+#: Keys compared at a time; pairs yielded at a time, about.
+_SLICE, _CHUNK = 1 << 15, 1 << 20
+
+
+def near_pairs(
+    fingerprints: Keys, distance: int = 3, *, layout: PermutedTables | None = None, workers: int = 2
+) -> Iterator[Numbers]:
+    """Yield all pairs of *fingerprints* (uint64[n]) that differ in at most *distance* bits, as chunks of int64[m, 2].
+
+    A pair is two positions, the lower one first, and comes once. Of equal fingerprints the first stands for all:
+    the others are paired with it, and only it with those that differ. So a million equal ones make a million pairs.
+    A chunk has about a million pairs at most. The pairs and their order depend neither on *workers*, the threads
+    that sort, nor on anything random. Raises `ConfigurationError` for a distance that is not 0 to 7, or that the
+    *layout* cannot find.
+    """
+    if not 0 <= distance <= MAX_DISTANCE:
+        raise ConfigurationError(f"Distance {distance} cannot be searched: use 0 to {MAX_DISTANCE} bits.")
+    if layout and distance > layout.distance:
+        raise ConfigurationError(
+            f"Tables for distance {layout.distance} do not find all pairs within {distance}."
+        )
+    return _near_pairs(np.asarray(fingerprints, np.uint64), distance, layout, workers)
+
+
+def choose_layout(values: Keys, distance: int) -> PermutedTables:
+    """Return the layout by which *values* (uint64[n], distinct) are joined fastest, as the cost model has it."""
+    count = len(values)
+    sample = values
+    if count > _SAMPLE:
+        sample = values[np.random.default_rng(0).integers(0, count, _SAMPLE)]
+        sample = np.unique(sample)
+    scale = (count / max(1, len(sample))) ** 2
+    best, least = PermutedTables(distance + 1, distance), np.inf
+    for blocks in range(distance + 1, BITS + 1):
+        sorting = comb(blocks, distance) * count * _KEY
+        if sorting >= least:
+            break
+        layout = PermutedTables(blocks, distance)
+        pairs = 0
+        for table, bits in enumerate(layout.prefix_bits):
+            prefixes = _table(sample, layout, table) >> np.uint64(BITS - bits)
+            starts = np.flatnonzero(np.append(True, prefixes[1:] != prefixes[:-1]))
+            sizes = np.diff(starts, append=len(prefixes))
+            pairs += int((sizes * (sizes - 1)).sum()) // 2
+            if (cost := sorting + pairs * scale * _COMPARISON) >= least:
+                break
+        else:
+            best, least = layout, cost
+    return best
+
+
+def _near_pairs(
+    fingerprints: Keys, distance: int, layout: PermutedTables | None, workers: int
+) -> Iterator[Numbers]:
+    if not len(fingerprints):
+        return
+    order = np.argsort(fingerprints, kind="stable")
+    values = fingerprints[order]
+    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    first, values = order[starts], values[starts]
+    yield from _stars(order, starts)
+    del order, starts
+    if distance == 0:
+        return
+    layout = layout or choose_layout(values, distance)
+    masks = [(1 << width) - 1 for width in layout.widths]
+    masks = [mask << (BITS - sum(layout.widths[: block + 1])) for block, mask in enumerate(masks)]
+    for table, a, b in _joined(values, layout, distance, workers):
+        a, b = layout.restore(table, a), layout.restore(table, b)
+        # Tables come in the lexicographic order of their leading blocks. So an earlier one has found the pair
+        # already if, and only if, it agrees in some block that comes before the last of these and is not one.
+        leading = layout.orders[table][: layout.blocks - layout.distance]
+        for block in set(range(leading[-1])) - set(leading):
+            new = (a ^ b) & np.uint64(masks[block]) != 0
+            a, b = a[new], b[new]
+        if len(a):
+            pairs = first[np.searchsorted(values, np.stack((a, b), axis=1))]
+            pairs.sort(axis=1)
+            yield pairs
+
+
+def _stars(order: Numbers, starts: Numbers) -> Iterator[Numbers]:
+    """Yield the pairs of the first and each other element of the groups of *order* that begin at *starts*."""
+    ends = np.append(starts[1:], len(order))
+    many = ends - starts > 1
+    starts, ends = starts[many], ends[many]
+    before = np.cumsum(ends - starts - 1) - (ends - starts - 1)
+    total = int((ends - starts - 1).sum())
+    for low in range(0, total, _CHUNK):
+        which = np.arange(low, min(low + _CHUNK, total))
+        group = np.searchsorted(before, which, side="right") - 1
+        yield np.stack((order[starts[group]], order[starts[group] + 1 + which - before[group]]), axis=1)
+
+
+def _joined(
+    values: Keys, layout: PermutedTables, distance: int, workers: int
+) -> Iterator[tuple[int, Keys, Keys]]:
+    """Yield each table's number and the keys of the pairs in it, while threads sort the tables that follow."""
+    with ThreadPoolExecutor(workers) as pool:
+        ahead = deque(
+            pool.submit(_table, values, layout, table) for table in range(min(workers, len(layout)))
+        )
+        for table, bits in enumerate(layout.prefix_bits):
+            keys = ahead.popleft().result()
+            if table + workers < len(layout):
+                ahead.append(pool.submit(_table, values, layout, table + workers))
+            found: list[tuple[Keys, Keys]] = []
+            size = 0
+            for pair in _neighbours(keys, bits, distance):
+                found.append(pair)
+                size += len(pair[0])
+                if size >= _CHUNK:
+                    yield table, *_concatenated(found)
+                    found, size = [], 0
+            if found:
+                yield table, *_concatenated(found)
+
+
+def _concatenated(pairs: list[tuple[Keys, Keys]]) -> tuple[Keys, Keys]:
+    return np.concatenate([a for a, _ in pairs]), np.concatenate([b for _, b in pairs])
+
+
+def _table(values: Keys, layout: PermutedTables, table: int) -> Keys:
+    """Return *values* permuted for *table*, sorted."""
+    moves: dict[int, int] = {}  # how far to the left, and which bits
+    top = BITS
+    for block in layout.orders[table]:
+        width = layout.widths[block]
+        low = BITS - sum(layout.widths[: block + 1])
+        top -= width
+        moves[top - low] = moves.get(top - low, 0) | ((1 << width) - 1) << low
+    keys = np.zeros_like(values)
+    for start in range(0, len(values), _SLICE):
+        source, target = values[start : start + _SLICE], keys[start : start + _SLICE]
+        for left, mask in moves.items():
+            moved = source & np.uint64(mask)
+            if left:
+                shift = np.left_shift if left > 0 else np.right_shift
+                shift(moved, np.uint64(abs(left)), out=moved)
+            target |= moved
+    keys.sort()
+    return keys
+
+
+def _neighbours(keys: Keys, bits: int, distance: int) -> Iterator[tuple[Keys, Keys]]:
+    """Yield the pairs of *keys* (sorted) that share the first *bits* and differ in at most *distance*."""
+    suffix = np.uint64((1 << (BITS - bits)) - 1)
+    for low in range(0, len(keys), _SLICE):
+        part, rest = keys[low : low + _SLICE], keys[low:]
+        starts = np.flatnonzero(np.append(True, part[1:] ^ part[:-1] > suffix))
+        ends = np.append(starts[1:], np.searchsorted(rest, part[-1] | suffix, side="right"))
+        many = ends - starts > 1
+        starts, ends = starts[many], ends[many]
+        if not len(starts):
+            continue
+        within = np.minimum(ends, len(part)) - starts
+        places = ranges(starts, within)
+        behind = np.repeat(ends, within) - places - 1
+        # Those with the most keys behind them come first, so that the ones left at each shift are a slice.
+        most = int(behind.max())
+        order = np.argsort((most - behind).astype(np.min_scalar_type(most)), kind="stable")
+        places, behind = places[order], behind[order]
+        left = part[places]
+        active = np.searchsorted(-behind, -np.arange(1, most + 1), side="right").tolist()
+        for shift, count in enumerate(active, 1):
+            right = rest[places[:count] + shift]
+            hits = np.flatnonzero(np.bitwise_count(left[:count] ^ right) <= distance)
+            if len(hits):
+                yield left[hits], right[hits]
+
+
+def equal_keys(keys: Keys, documents: Numbers, most: int = 64) -> Iterator[tuple[Numbers, Numbers]]:
+    """Yield the pairs of *documents* that have *keys* in common, and how many: chunks of int64[m, 2] and int64[m].
+
+    ``keys[i]`` (uint64) is a key of ``documents[i]`` (int64): an anchor, band or super-shingle; `NO_KEY` is none, and
+    a key that a document has twice counts once. A pair has the lower number first and comes once; its count is exact.
+    A key that more than *most* documents share (a stock phrase, or many copies of one page) pairs only the least of
+    them with each other one: it costs as many pairs as it has documents, not their square, yet a thousand copies
+    stay connected. Memory: pairs of about a million, though all those of one document come together.
+    """
+    keys, documents = np.asarray(keys, np.uint64), np.asarray(documents, np.int64)
+    filed = keys != NO_KEY
+    keys, documents = keys[filed], documents[filed]
+    order = np.lexsort((documents, keys))
+    keys, documents = keys[order], documents[order]
+    new = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+    once = new | np.append(True, documents[1:] != documents[:-1])[: len(keys)]
+    new, documents = new[once], documents[once]
+    starts = np.flatnonzero(new)
+    sizes = np.diff(starts, append=len(documents))
+    group = np.repeat(np.arange(len(starts)), sizes)
+    large = (sizes > most)[group]
+    behind = np.where(
+        large & ~new, 0, np.repeat(starts + sizes, sizes) - np.arange(len(documents)) - 1
+    ).astype(np.int64)
+    span = int(documents.max(initial=0)) + 1
+    codes = group[large] * span + documents[large]  # ascending
+    by_document = np.argsort(documents, kind="stable")
+    for part in _chunks(documents[by_document], behind[by_document]):
+        places = by_document[part]
+        a = np.repeat(documents[places], behind[places])
+        b = documents[ranges(places + 1, behind[places])]
+        counted = np.repeat(~large[places], behind[places])
+        pairs, which = np.unique(a * span + b, return_inverse=True)
+        shared = np.bincount(which, counted, len(pairs)).astype(np.int64)
+        a, b = np.divmod(pairs, span)
+        # What a pair shares in large groups does not show in the stars: look for the one's groups at the other.
+        places = places[large[places]]
+        owners, since = np.unique(documents[places], return_index=True)
+        held = np.diff(since, append=len(places))
+        if len(owners):
+            at = np.minimum(np.searchsorted(owners, a), len(owners) - 1)
+            held_by_a = np.where(owners[at] == a, held[at], 0)
+            wanted = group[places[ranges(since[at], held_by_a)]] * span + np.repeat(b, held_by_a)
+            found = codes[np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)] == wanted
+            shared += np.bincount(np.repeat(np.arange(len(a)), held_by_a), found, len(a)).astype(np.int64)
+        if len(a):
+            yield np.stack((a, b), axis=1), shared
+
+
+def _chunks(documents: Numbers, pairs: Numbers) -> Iterator[slice]:
+    """Cut ascending *documents* where they change, so that the *pairs* of a part are about a chunk."""
+    starts = np.flatnonzero(np.append(True, documents[1:] != documents[:-1])[: len(documents)])
+    total = np.append(0, np.cumsum(pairs))
+    low = 0
+    while low < len(documents):
+        cut = np.searchsorted(total[starts], total[low] + _CHUNK, side="right")
+        high = int(starts[cut]) if cut < len(starts) else len(documents)
+        if high <= low:
+            following = np.searchsorted(starts, low, side="right")
+            high = int(starts[following]) if following < len(starts) else len(documents)
+        yield slice(low, high)
+        low = high
+
+
+def ranges(starts: Numbers, lengths: Numbers) -> Numbers:
+    """Concatenate the ranges that start and are as long as given; int64[sum of lengths]."""
+    before = np.cumsum(lengths) - lengths
+    numbers: Numbers = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
+    return numbers

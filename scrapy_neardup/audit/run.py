@@ -1,0 +1,217 @@
+"""The audit of a finished crawl: which pages repeat others, and which of them to keep."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+
+from .clustering import cluster
+from .crawl import load_crawl
+from .output import files as results
+from .reading import Input, fill, find_inputs, header_of
+from .refusals import differing, kept_seed, no_pages, require_same
+from .settings import VERSION, Settings
+from .store import FILE, Store
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+    from .sources import Origin
+
+#: Told what is going on, how much of it is done, where; and how much there is, if that is known.
+Watch = Callable[["str", "int", "Origin | None"], None]
+
+
+def _nobody(what: str, done: int, where: Origin | None) -> None:
+    """Watch nothing."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit has found. The arrays are structured: ``audit.pages["verdict"]`` is a column.
+
+    Close it when the texts are no longer wanted, or use it in a ``with`` statement.
+    """
+
+    #: n pages in the order of their URLs: ``url`` and ``title`` (str), ``verdict`` (one of `results.VERDICTS`),
+    #: ``cluster`` (-1: in none), ``canonical`` (row of the canonical page; its own if it is in no cluster),
+    #: ``distance`` (bits between it and its canonical page; 255: none), ``similarity`` to it (NaN: none), ``rank``
+    #: (the lower, the rather canonical), ``tokens``, ``fetched`` (seconds since 1970; NaN: not known).
+    pages: NDArray[Any]
+    #: k clusters, the largest first: ``canonical`` (row of the page), ``size``, ``exact``, ``near``, ``revisit``.
+    clusters: NDArray[Any]
+    #: m pairs that were compared: ``first`` and ``second`` (rows), ``kind`` (rejected, template, near, exact),
+    #: ``distance``, ``similarity``, ``containment``.
+    pairs: NDArray[Any]
+    settings: Settings
+    #: What was read, with the number of pages of each.
+    inputs: tuple[tuple[Input, int], ...]
+    #: File, place and reason of all that could not be read.
+    problems: tuple[tuple[str, str, str], ...]
+    #: Records that are no pages, by reason.
+    skipped: dict[str, int]
+    #: Whether pages of an earlier run were used ("resumed"), or could not be ("anew").
+    started: str
+    _store: Store = field(repr=False)
+    _ids: NDArray[np.int64] = field(repr=False)
+
+    def text(self, page: int) -> str | None:
+        """Return the main text of a row of `pages`; None if there is none or it is not kept."""
+        return self._store.text(int(self._ids[page]))
+
+    def members(self, number: int) -> NDArray[np.int64]:
+        """Return the rows of a cluster's pages, the canonical one first; int64[size]."""
+        rows = np.flatnonzero(self.pages["cluster"] == number)
+        return rows[np.argsort(self.pages["rank"][rows], kind="stable")]
+
+    def close(self) -> None:
+        """Let go of the stored texts."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def audit(
+    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    formats: Sequence[results.Format] = (),
+    overwrite: bool = False,
+    watch: Watch = _nobody,
+    **settings: Any,
+) -> Audit:
+    """Find the duplicates among the pages of *sources*: feeds, archives, caches, folders, indexes.
+
+    In the directory *out* the results are written, in *formats* too, and what was read is kept: the next audit there
+    signs only pages that are new. Without *overwrite* it has at least the same sources, and the same settings as far
+    as signatures depend on them, so that nothing that was kept is lost. *settings* are those of `Settings`; if no
+    seed is given, it is that of the audit before in *out*. Raises `ConfigurationError`,
+    `SourceUnavailable` (also if there is no page), `IndexUnavailable`,
+    `OSError`; but what is broken in a source ends up in `Audit.problems`.
+    """
+    paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    options = Settings(**settings)
+    results.require(formats)
+    inputs = find_inputs(paths, options)
+    options = replace(options, index=header_of(inputs))
+    store = _open_store(out)
+    try:
+        with store.trusting():
+            if settings.get("seed") is None:
+                options = replace(options, seed=kept_seed(store, options.seed))
+            identity = options.identity()
+            if not overwrite:
+                require_same(store, inputs, identity)
+        started = store.begin(identity, options.header)
+        store.set_meta("inputs", inputs)
+        fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
+        store.set_meta("settings", options.to_json())
+        return _judge(store, options, inputs, started, out, formats, watch)
+    except BaseException:
+        store.close()
+        raise
+
+
+def rethreshold(
+    out: str | os.PathLike[str],
+    *,
+    formats: Sequence[results.Format] = (),
+    watch: Watch = _nobody,
+    **settings: Any,
+) -> Audit:
+    """Judge once more what an audit has kept in *out*; nothing is read or extracted again.
+
+    *settings* are those of `Settings` that are to differ from the audit's. Tables in *formats*, or in those that are
+    there, are written anew.
+    Raises `ConfigurationError` if there is nothing, or if with these settings pages have other signatures.
+    """
+    results.require(formats)
+    if not Path(out, FILE).is_file():
+        raise ConfigurationError(f"There is no audit in {out}: name the directory that one has written.")
+    formats = formats or results.formats_in(Path(out))
+    store = _open_store(out)
+    try:
+        options, inputs = _kept(store, Path(out))
+        options = replace(options, **settings)
+        reading = ("timeout", "memory", "size", "fields")
+        if others := [name for name in differing(store, options.identity()) if name not in reading]:
+            raise ConfigurationError(
+                f"The audit in {out} was made with other settings ({', '.join(others)}): run the audit again with these."
+            )
+        return _judge(store, options, inputs, "resumed", out, formats, watch)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _kept(store: Store, out: Path) -> tuple[Settings, list[Input]]:
+    """Return the settings and the sources of an audit that is complete. Raises `ConfigurationError`."""
+    with store.trusting():
+        version, complete = store.meta("identity")["version"], store.meta("complete")
+        if version == VERSION and complete:
+            return Settings.from_json(store.meta("settings")), [Input(*each) for each in store.meta("inputs")]
+    if not complete:
+        raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
+    raise ConfigurationError(
+        f"The audit in {out} was written by another version: run it again, with --overwrite."
+    )
+
+
+def _open_store(out: str | os.PathLike[str] | None) -> Store:
+    if out is None:
+        return Store(None)
+    path = Path(out)
+    path.mkdir(parents=True, exist_ok=True)
+    if not (path / FILE).exists() and (taken := [name for name in results.FILES if (path / name).exists()]):
+        raise ConfigurationError(f"{path / taken[0]} is no audit's: name another directory for the results.")
+    return Store(path / FILE)
+
+
+def _judge(
+    store: Store,
+    settings: Settings,
+    inputs: Sequence[Input],
+    started: str,
+    out: str | os.PathLike[str] | None,
+    formats: Sequence[results.Format],
+    watch: Watch,
+) -> Audit:
+    watch("Comparing", 0, None)
+    crawl = load_crawl(store, settings)
+    if not len(crawl):
+        raise no_pages(inputs, store)
+    found = cluster(crawl, settings, lambda done: watch("Comparing", done, None))
+    counts = store.counts([each.name for each in inputs])
+    skipped = store.skipped()
+    if crawl.elsewhere:
+        skipped["revisit_of_another_crawl"] = crawl.elsewhere
+    audited = Audit(
+        *found,
+        settings,
+        tuple((each, counts[each.name]) for each in inputs),
+        tuple(store.problems()),
+        skipped,
+        started,
+        store,
+        crawl.ids,
+    )
+    if out is not None:
+        watch("Writing", 0, None)
+        results.write(Path(out), audited, formats)
+    return audited

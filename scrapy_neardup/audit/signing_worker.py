@@ -1,0 +1,113 @@
+"""The processes that sign: each reads texts from its standard input, and ends with it.
+
+No ``multiprocessing``, whose processes outlive a parent that is killed, answer Ctrl-C with a traceback each, and
+import the script that started the audit once more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Lock, Thread, local
+from typing import IO, TYPE_CHECKING, Any
+
+from scrapy_neardup.errors import NearDupError
+
+if TYPE_CHECKING:
+    from scrapy_neardup.fingerprint import Fingerprinter, Signature
+
+_COMMAND = "import json, sys; sys.path[:] = json.loads(sys.argv[1]);from scrapy_neardup.audit.signing_worker import main; main()"
+
+
+class SignerDied(NearDupError):
+    """A signing process has ended before its work."""
+
+
+class Signers:
+    """A process for each thread that signs. Thread-safe."""
+
+    def __init__(self, fingerprinter: Fingerprinter) -> None:
+        self._fingerprinter = fingerprinter
+        self._own = local()
+        self._lock = Lock()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._closed = False
+
+    def sign(self, texts: list[str]) -> list[Signature]:
+        """Return their signatures. Raises `SignerDied`, and what the fingerprinter raises."""
+        try:
+            process = self._process()
+            _send(process.stdin, texts)
+            assert process.stdout is not None
+            found = pickle.load(process.stdout)  # noqa: S301  # it comes from our own process
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            raise SignerDied(
+                "A signing process was ended, as by a lack of memory: run it again, and it goes on."
+            ) from error
+        if isinstance(found, BaseException):
+            raise found
+        return found  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """End all processes at once, whatever they do."""
+        with self._lock:
+            self._closed = True
+            for process in self._processes:
+                process.kill()
+            for process in self._processes:
+                with suppress(OSError), process:  # of what it has not read
+                    pass
+
+    def _process(self) -> subprocess.Popen[bytes]:
+        """Return the process of this thread. Raises OSError."""
+        if not hasattr(self._own, "process"):
+            with self._lock:
+                if self._closed:
+                    raise OSError("closed")
+                process = subprocess.Popen(  # noqa: S603  # this interpreter, our command
+                    [sys.executable, "-c", _COMMAND, json.dumps([str(path) for path in sys.path])],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    start_new_session=True,  # out of reach of Ctrl-C, which is for this process to handle
+                )
+                self._processes.append(process)
+            _send(process.stdin, self._fingerprinter)
+            self._own.process = process
+        return self._own.process  # type: ignore[no-any-return]
+
+
+def main() -> None:
+    """Sign what comes, until the other end of standard input is closed, if need be in the middle of a text."""
+    answers = os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open("wb") as null:
+        os.dup2(null.fileno(), 1)  # what libraries print is no answer
+    received: SimpleQueue[Any] = SimpleQueue()
+    Thread(target=_receive, args=(sys.stdin.buffer, received), daemon=True).start()
+    fingerprinter = received.get()
+    while True:
+        texts = received.get()
+        try:
+            answer: Any = list(fingerprinter.signatures(texts))
+        except Exception as error:  # noqa: BLE001  # the other side raises it
+            answer = error
+        _send(answers, answer)
+
+
+def _receive(file: IO[bytes], received: SimpleQueue[Any]) -> None:
+    try:
+        while True:
+            received.put(pickle.load(file))  # noqa: S301  # it comes from the process that started this one
+    finally:
+        os._exit(0)
+
+
+def _send(file: IO[bytes] | None, value: Any) -> None:
+    assert file is not None
+    pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
+    file.flush()

@@ -1,0 +1,215 @@
+"""Turning the log into sorted runs, and runs into larger ones, a little at a time.
+
+A log-structured merge tree (O'Neil et al., Acta Informatica 33, 1996). Runs cover neighbouring ranges of document
+numbers and each is at least twice as large as all newer ones together, so their number grows with the logarithm of
+the documents, and each entry is rewritten about as often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import lmdb
+import numpy as np
+
+from scrapy_neardup.index.protocol import Documents
+
+from .directory import MERGE, file_lock
+from .faults import unavailable
+from .layout import read_state, write_state
+from .ledger import count_removed, write_ledger
+from .runs import BLOCK, blocks, merge_partitions, new_run, partitions, put, replace_runs, sweep, write
+from .snapshot import Snapshot
+from .tombstones import drop_removed, read_removed
+from .wal import require_room
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.index.header import Header
+
+    from .environment import Environment
+    from .layout import Run, State
+
+#: Documents in the log when it is folded into a run. Until then they are in memory, too.
+FOLD = 1 << 14
+
+
+def maintain(environment: Environment, header: Header, expires: int = 0) -> Iterator[None]:
+    """Fold, expire and merge what is due, yielding after every short transaction.
+
+    Documents whose record says they are older than *expires* (seconds since 1970) may go, by whole runs. One
+    thread of one process at a time does this; in the others it ends at once.
+    """
+    with merge_lock(environment) as held:
+        if not held:
+            return
+        with reading(environment, header) as reader:
+            yield from sweep(environment, reader)
+            if reader.state.next - reader.state.folded >= FOLD:
+                yield from _fold(environment, reader)
+            if expires:
+                yield from _expire(environment, reader, expires)
+            while len(due := due_for_merge(reader.state.runs)) > 1:
+                yield from _merge(environment, reader, due)
+
+
+def merge_all(environment: Environment, header: Header) -> Iterator[None]:
+    """Fold all of the log and merge all runs into one, without the documents that were removed."""
+    with merge_lock(environment, wait=True), reading(environment, header) as reader:
+        yield from sweep(environment, reader)
+        if reader.state.next > reader.state.folded:
+            yield from _fold(environment, reader)
+        if len(reader.state.runs) > 1 or (reader.state.runs and len(reader.dead)):
+            yield from _merge(environment, reader, reader.state.runs)
+
+
+def load(environment: Environment, header: Header, documents: Documents) -> State:
+    """Write many documents and their run in one transaction, with what the log held before them.
+
+    Returns the state that this leads to.
+    """
+    with merge_lock(environment, wait=True), reading(environment, header) as reader:
+        run = new_run(environment, 0, 0, len(documents.urls))
+
+        def work(transaction: lmdb.Transaction) -> State:
+            reader.refresh()  # nobody else folds now, but others may have added to the log
+            state = read_state(environment, transaction)
+            require_room(state.next, documents)
+            folded = Documents.concatenate([*_log(reader), documents])
+            stop = state.next + len(documents.urls)
+            held = _not_removed(reader.dead, state.folded, stop)
+            final = replace(run, start=state.folded, stop=stop, documents=int(held.sum()))
+            put(environment, transaction, blocks(state.folded, folded.stored))
+            put(environment, transaction, partitions(header, final, held, folded.keys))
+            write_state(environment, transaction, replace(state, next=stop))
+            return replace_runs(environment, transaction, final, held, (), folded=stop)
+
+        return environment.write(work)
+
+
+@contextlib.contextmanager
+def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
+    """Read the newest commit, with the memory map kept in place by this thread."""
+    environment.require_same_process()  # whose child would wait for a lock that nobody holds any more
+    with environment.upkeep:
+        reader = Snapshot(environment, header)
+        try:
+            environment.reader_check()
+            reader.refresh()
+            yield reader
+        except (lmdb.Error, MemoryError) as error:
+            raise unavailable(environment.path, error, "read") from error
+        finally:
+            reader.close()
+
+
+def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the newest runs, as many as have to become one to keep sizes geometric."""
+    start, newer = len(runs), 0
+    for place in range(len(runs) - 1, -1, -1):
+        if newer and runs[place].documents < 2 * newer:
+            start = place
+        newer += runs[place].documents
+    return runs[start:]
+
+
+@contextlib.contextmanager
+def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool]:
+    """Hold the lock of the one thread of one process that maintains the index; yields False if it is taken."""
+    if not environment.merging.acquire(blocking=wait):
+        yield False
+        return
+    try:
+        if environment.scratch:
+            yield True
+        else:
+            with file_lock(environment.path / MERGE, wait=wait) as held:
+                yield held
+    finally:
+        environment.merging.release()
+
+
+def _fold(environment: Environment, reader: Snapshot) -> Iterator[None]:
+    """Make a run of all documents in the log."""
+    state = reader.state
+    documents = Documents.concatenate(list(_log(reader)))
+    held = _not_removed(reader.dead, state.folded, state.next)
+    run = new_run(environment, state.folded, state.next, int(held.sum()))
+    items = chain(
+        blocks(state.folded, documents.stored), partitions(reader.header, run, held, documents.keys)
+    )
+    for _ in write(environment, items):
+        yield
+    environment.write(
+        lambda transaction: replace_runs(environment, transaction, run, held, (), folded=run.stop)
+    )
+    reader.refresh()
+
+
+def _log(reader: Snapshot) -> Iterator[Documents]:
+    for _, documents in reader.log(reader.state.folded, check=True):
+        yield documents
+
+
+def _not_removed(dead: NDArray[np.int64], start: int, stop: int) -> NDArray[np.bool_]:
+    """Tell which documents from *start* to before *stop* are not *dead*: bool[stop - start]."""
+    held = np.ones(stop - start, bool)
+    held[dead[(dead >= start) & (dead < stop)] - start] = False
+    return held
+
+
+def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> Iterator[None]:
+    """Make one run of several neighbours."""
+    start, stop = runs[0].start, runs[-1].stop
+    # What is left out is settled here, once: the reader moves on meanwhile, to later marks.
+    held = np.concatenate([reader.held(run) for run in runs]) & _not_removed(reader.dead, start, stop)
+    merged = new_run(environment, start, stop, int(held.sum()))
+    for _ in write(environment, merge_partitions(reader, runs, merged, held)):
+        reader.refresh()  # or the pages that others free during a long merge could not be used again
+        yield
+    environment.write(lambda transaction: replace_runs(environment, transaction, merged, held, runs))
+    reader.refresh()
+    yield from sweep(environment, reader)
+
+
+def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator[None]:
+    """Drop the oldest runs as long as all of their documents are too old; the blocks of these are swept away."""
+    if "time" not in (reader.header.dtype.names or ()):
+        return
+    for run in reader.state.runs:
+        if not (yield from _is_older(reader, run, expires)):
+            break
+
+        def work(transaction: lmdb.Transaction, run: Run = run) -> None:
+            state = read_state(environment, transaction)
+            left = tuple(other for other in state.runs if other.id != run.id)
+            state = replace(state, runs=left, removals=state.removals + 1)
+            write_state(environment, transaction, state)
+            dead = read_removed(transaction, environment.databases["dead"])
+            gone = dead[(dead >= run.start) & (dead < run.stop)]
+            drop_removed(transaction, environment.databases["dead"], gone)
+            write_ledger(environment, transaction, state, count_removed(environment, transaction, state))
+
+        environment.write(work)
+        yield
+    reader.refresh()
+    yield from sweep(environment, reader)
+
+
+def _is_older(reader: Snapshot, run: Run, expires: int) -> Generator[None, None, bool]:
+    """Tell whether all documents of *run* are older than *expires*."""
+    # Documents are filed as time goes by, so mostly the last one tells that there is no need to read on.
+    if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
+        return False
+    for start in range(run.start, run.stop, BLOCK):
+        some = reader.blocks(start, min(start + BLOCK, run.stop))
+        if any(stored.records["time"].max() >= expires for _, stored in some):
+            return False
+        yield
+    return True

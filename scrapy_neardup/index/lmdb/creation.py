@@ -1,0 +1,66 @@
+"""Making an index on disk, or making sure that the one there is the one wanted."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index.header import Header
+
+from .directory import DATA, corrupted, read_sidecar, write_sidecar
+from .layout import State, write_state
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import lmdb
+
+    from .environment import Environment
+
+
+def open_header(environment: Environment, wanted: Header | None, ignore: Collection[str]) -> Header:
+    """Return the header of the index, written first if the index is new.
+
+    Raises `IndexMismatch`, `IndexCorrupted`, or `IndexUnavailable` if there is none and nothing is *wanted*.
+    """
+
+    def work(transaction: lmdb.Transaction) -> Header:
+        stored = read_header(environment, transaction)
+        if stored is not None:
+            return stored
+        if known is not None:
+            raise corrupted(environment.path / DATA, f"it is empty and should hold {known} documents")
+        if wanted is None:
+            raise IndexUnavailable(
+                f"There is no index in {environment.path}: name the directory of an index."
+            )
+        data = wanted.to_json()
+        transaction.put(b"header", data, db=environment.databases["meta"])
+        transaction.put(b"checksum", b"%08x" % zlib.crc32(data), db=environment.databases["meta"])
+        write_state(environment, transaction, State())
+        return wanted
+
+    known = None if environment.scratch else read_sidecar(environment.path)
+    with environment.read() as transaction:
+        header = read_header(environment, transaction)
+    if header is None:
+        header = environment.write(work)
+        if not environment.scratch:
+            write_sidecar(environment.path, header.uuid, 0)
+    if wanted is not None:
+        header.require(wanted, str(environment.path), ignore)
+    return header
+
+
+def read_header(environment: Environment, transaction: lmdb.Transaction) -> Header | None:
+    """Return the header, None if there is none yet. Raises `IndexCorrupted`, `IndexMismatch`."""
+    data = transaction.get(b"header", db=environment.databases["meta"])
+    if data is None:
+        return None
+    header = Header.from_json(bytes(data))
+    # Indexes that were made before there was one have none.
+    checksum = transaction.get(b"checksum", db=environment.databases["meta"])
+    if checksum is not None and bytes(checksum) != b"%08x" % zlib.crc32(data):
+        raise corrupted(environment.path / DATA, "its header does not match its checksum")
+    return header

@@ -1,0 +1,120 @@
+"""Opening an index that must exist already, without the thread that works on it while a crawl runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.errors import IndexUnavailable
+
+from .check import find_problems
+from .creation import read_header
+from .directory import DATA, USERS, corrupted, is_unfinished, read_sidecar, shared_use
+from .environment import Environment
+from .recognition import is_index, is_noted
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from scrapy_neardup.index import Header
+
+#: Bytes read ahead at a time.
+CHUNK = 1 << 22
+
+
+def require_index(path: Path) -> None:
+    """Raise `IndexUnavailable` or `IndexCorrupted` unless there is an index; nothing is created."""
+    try:
+        known = read_sidecar(path) if is_noted(path) else None
+        exists = (path / DATA).is_file()
+        filled = exists and (path / DATA).stat().st_size > 0 and not is_unfinished(path)
+    except OSError as error:
+        raise IndexUnavailable(
+            f"The index in {path} cannot be read ({error.strerror}): change its permissions."
+        ) from error
+    if not filled and known is not None:
+        state = "empty" if exists else "missing"
+        raise corrupted(path / DATA, f"it is {state} and should hold {known} documents")
+    if not filled or (known is None and not is_index(path)):
+        raise IndexUnavailable(f"There is no index in {path}: name the directory of an index.")
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[tuple[Environment, Header]]:
+    """Open the index in directory *path* beside its other users; it must not be open in this process."""
+    require_index(path)
+    with (
+        shared_use(path, reset=False),
+        environment_of(path) as (environment, header),
+        reading_ahead(path / DATA),
+    ):
+        yield environment, header
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Keep others from opening the index in *path*. Raises `IndexUnavailable` if one has it open."""
+    require_index(path)
+    descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise IndexUnavailable(
+                    f"The index in {path} is in use: stop the crawls and commands that use it first."
+                ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def require_sound(environment: Environment, header: Header, progress: Callable[[int, int], None]) -> None:
+    """Raise `IndexCorrupted` for an index with problems, which merging its tables could make worse."""
+    problem = next(find_problems(environment, header, progress), None)
+    if problem is not None:
+        raise corrupted(environment.path / DATA, f"{problem.where}: {problem.what.rstrip('.')}")
+
+
+@contextlib.contextmanager
+def reading_ahead(data: Path) -> Iterator[None]:
+    """Bring the file into the page cache from beginning to end, for those who are about to read most of it.
+
+    Environments are opened without read-ahead, which suits look-ups, and would read a cold file ten times slower.
+    """
+
+    def read() -> None:
+        with data.open("rb", buffering=0) as file:
+            while not stop.is_set() and file.read(CHUNK):
+                pass
+
+    stop = threading.Event()
+    thread = threading.Thread(target=read, name="neardup-read-ahead", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def environment_of(path: Path) -> Iterator[tuple[Environment, Header]]:
+    """Open the environment of an index that the caller has the use of."""
+    environment = Environment(path)
+    try:
+        with environment.read() as transaction:
+            header = read_header(environment, transaction)
+        if header is None:
+            raise corrupted(path / DATA, "it has no header")
+        yield environment, header
+    finally:
+        environment.close()

@@ -1,0 +1,220 @@
+"""A consistent view of what all processes have committed: runs, removed documents, the log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.errors import IndexCorrupted
+from scrapy_neardup.index.protocol import Documents, Stored
+from scrapy_neardup.index.sorted_arrays import is_member
+
+from .blocks import block_size, decode_block, decode_logged
+from .faults import decoding
+from .layout import HELD, State, decode_held, key_number, number_key, partition_key
+from .partition import decode_partition, is_whole
+from .tombstones import read_removed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    import lmdb
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.index.header import Header
+
+    from .environment import Environment
+    from .layout import Run
+    from .partition import Partition
+
+#: A smaller value may lie inside a leaf page, which moves when a neighbour changes; a larger one has pages of its
+#: own and stays where it is as long as the run exists, whatever is committed meanwhile.
+LEAF_VALUE = 1 << 16
+
+
+class Snapshot:
+    """Reads one transaction's state of an index. Not thread-safe."""
+
+    def __init__(self, environment: Environment, header: Header) -> None:
+        self._environment = environment
+        environment.snapshots.add(self)
+        self.header = header
+        self._transaction: lmdb.Transaction | None = None
+        self._partitions: dict[tuple[int, int, int], Partition] = {}
+        self._held: dict[int, NDArray[np.bool_]] = {}
+        self._raw: bytes | None = None
+        self._removals = -1
+        #: Documents marked as removed, and those to be treated so: int64[n], ascending.
+        self._marked = self._hidden = np.empty(0, np.int64)
+        self.state = State()
+        #: The runs, and by how many bits their tables of each family are cut.
+        self.cuts: list[list[tuple[Run, int]]] = [[] for _ in header.families]
+        #: All of them.
+        self.dead = self._marked
+
+    @property
+    def attached(self) -> bool:
+        """Whether there is a transaction to read."""
+        return self._transaction is not None
+
+    def refresh(self, *, wait: bool = True) -> bool:
+        """Move on to the newest commit; returns whether anything changed. See `Environment.read` for *wait*."""
+        transaction = self._environment.read(wait=wait)
+        try:
+            changed = self._take(transaction)
+        except BaseException:
+            transaction.abort()
+            raise
+        old, self._transaction = self._transaction, transaction
+        if old is not None:
+            old.abort()
+        return changed
+
+    def _take(self, transaction: lmdb.Transaction) -> bool:
+        """Take over the state that *transaction* sees, if it is another one."""
+        raw = bytes(transaction.get(b"state", b"", db=self._environment.databases["meta"]))
+        if raw == self._raw:
+            return False
+        state, marked = State.from_json(raw), self._marked
+        if state.removals != self._removals:
+            marked = read_removed(transaction, self._environment.databases["dead"])
+        self.state, self._raw, self._removals = state, raw, state.removals
+        self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
+        live = {run.id for run in state.runs}
+        self._partitions = {key: view for key, view in self._partitions.items() if key[0] in live}
+        self._held = {run: held for run, held in self._held.items() if run in live}
+        if marked is not self._marked:
+            self._marked = marked
+            self._unite()
+        return True
+
+    def drop(self) -> None:
+        """Let go of the memory map."""
+        self._partitions.clear()
+        if self._transaction is not None:
+            self._transaction.abort()
+            self._transaction = None
+            self._raw, self._removals = None, -1
+
+    def leave(self) -> lmdb.Transaction | None:
+        """Hand over the transaction without ending it, as a forked child has to."""
+        self._partitions.clear()
+        transaction, self._transaction = self._transaction, None
+        return transaction
+
+    def close(self) -> None:
+        """Let go of the memory map for good."""
+        self.drop()
+        self._environment.snapshots.discard(self)
+
+    def hide(self, documents: Collection[int]) -> None:
+        """Treat *documents* as removed, too, and those that were to be hidden before no longer."""
+        hidden = np.array(sorted(documents), np.int64)
+        if not np.array_equal(hidden, self._hidden):
+            self._hidden = hidden
+            self._unite()
+
+    def _unite(self) -> None:
+        new = self._hidden[~is_member(self._hidden, self._marked)]
+        self.dead = (
+            np.insert(self._marked, np.searchsorted(self._marked, new), new) if len(new) else self._marked
+        )
+
+    def filed(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of *documents* that a run holds; it holds removed ones until the next merge."""
+        parts = [np.empty(0, np.int64)]
+        for run in self.state.runs:
+            among = documents[(documents >= run.start) & (documents < run.stop)]
+            if len(among):
+                parts.append(among[self.held(run)[among - run.start]])
+        return np.concatenate(parts)
+
+    def held(self, run: Run) -> NDArray[np.bool_]:
+        """Tell which documents of its range *run* holds: bool[stop - start]."""
+        held = self._held.get(run.id)
+        if held is None:
+            data = self._reader().get(
+                partition_key(run.id, HELD, 0), b"", db=self._environment.databases["runs"]
+            )
+            held = self._held[run.id] = decode_held(data, run)
+        return held
+
+    def fetch(self, documents: NDArray[np.int64]) -> Stored:
+        """Return what is stored of *documents* of runs, in their order. Raises `IndexCorrupted` if one is missing."""
+        records, urls = np.empty(len(documents), self.header.dtype), [""] * len(documents)
+        order = np.argsort(documents, kind="stable")
+        wanted, place = documents[order], 0
+        with self._reader().cursor(self._environment.databases["documents"]) as cursor:
+            while place < len(wanted):
+                number = int(wanted[place])
+                found = (cursor.set_range(number_key(number, after=True)) and cursor.prev()) or cursor.last()
+                with decoding("A block of documents"):
+                    start = key_number(cursor.key()) if found else 0
+                    stop = start + block_size(cursor.value()) if found else 0
+                if not start <= number < stop:
+                    raise IndexCorrupted(f"Document {number} is missing: run `scrapy-neardup index check`.")
+                end = int(np.searchsorted(wanted, stop))
+                part = decode_block(cursor.value(), self.header, wanted[place:end] - start)
+                rows = order[place:end]
+                records[rows] = part.records
+                for row, url in zip(rows.tolist(), part.urls, strict=True):
+                    urls[row] = url
+                place = end
+        return Stored(records, urls)
+
+    def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
+        """Yield the blocks that begin in [start, stop), with the number of the first document of each.
+
+        Raises `IndexCorrupted` for one that does not match its checksum.
+        """
+        for number, value in self._values("documents", start):
+            if number >= min(stop, self.state.folded):
+                break
+            yield number, decode_block(value, self.header, check=True)
+        for number, documents in self.log(max(start, self.state.folded), check=True):
+            if number >= stop:
+                break
+            yield number, documents.stored
+
+    def log(
+        self, start: int, *, skip: Collection[int] = (), check: bool = False
+    ) -> Iterator[tuple[int, Documents]]:
+        """Yield the blocks of the log from document *start* on, where one begins, as `blocks` does.
+
+        Those whose first document is one of *skip* are left out. Only a *check* verifies checksums.
+        """
+        for number, value in self._values("log", start):
+            if number not in skip:
+                yield number, decode_logged(value, self.header, check=check)
+
+    def partition(self, run: Run, cut: int, table: int, partition: int, *, check: bool = False) -> Partition:
+        """Return one partition of a table of *run* that is cut by *cut* bits, as views where possible.
+
+        Raises `IndexCorrupted` for one that cannot be decoded, or that fails a *check* of its checksum.
+        """
+        key = (run.id, table, partition)
+        found = self._partitions.get(key)
+        if found is None or check:
+            data = self._reader().get(partition_key(*key), b"", db=self._environment.databases["runs"])
+            if check and not is_whole(data):
+                raise IndexCorrupted(
+                    f"A partition of run {run.id} does not match its checksum: run `scrapy-neardup index check`."
+                )
+            found = decode_partition(bytes(data) if len(data) < LEAF_VALUE else data, cut)
+            self._partitions[key] = found
+        return found
+
+    def _values(self, name: str, start: int) -> Iterator[tuple[int, bytes | memoryview]]:
+        with self._reader().cursor(self._environment.databases[name]) as cursor:
+            if cursor.set_range(number_key(start)):
+                for key, value in cursor.iternext():
+                    with decoding("The number of a block"):
+                        number = key_number(key)
+                    yield number, value
+
+    def _reader(self) -> lmdb.Transaction:
+        if self._transaction is None:
+            self.refresh()
+        assert self._transaction is not None
+        return self._transaction

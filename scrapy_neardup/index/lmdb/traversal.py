@@ -1,0 +1,54 @@
+"""Going through the documents of an index, block by block."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.errors import IndexCorrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.index.protocol import Stored
+
+    from .snapshot import Snapshot
+
+
+def live_documents(
+    reader: Snapshot, progress: Callable[[int, int], None]
+) -> Iterator[tuple[NDArray[np.int64], Stored]]:
+    """Yield the numbers (int64[n]) and contents of all that was stored and not removed, block by block.
+
+    The log keeps what was removed: only the runs know what is left.
+    """
+    state = reader.state
+    ranges = [(run.start, run.stop, run) for run in state.runs]
+    oldest = state.runs[0].start if state.runs else state.folded
+    for start, stop, run in (*ranges, (state.folded, state.next, None)):
+        alive = np.ones(stop - start, bool) if run is None else reader.held(run).copy()
+        alive[reader.dead[(reader.dead >= start) & (reader.dead < stop)] - start] = False
+        for first, documents in sound_blocks(reader, start, stop):
+            rows = np.flatnonzero(alive[first - start : first - start + len(documents.urls)])
+            yield rows + first, documents.take(rows)
+            progress(first + len(documents.urls) - oldest, state.next - oldest)
+
+
+def sound_blocks(reader: Snapshot, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
+    """Yield what `Snapshot.blocks` does. Raises `IndexCorrupted` for whatever cannot be a block."""
+    try:
+        yield from reader.blocks(start, stop)
+    except (ValueError, struct.error) as error:
+        raise IndexCorrupted(
+            f"A block of documents cannot be decoded ({error}): run `scrapy-neardup index check`."
+        ) from error
+
+
+def count_documents(reader: Snapshot) -> int:
+    """Return how many documents are stored and not removed."""
+    state = reader.state
+    return sum(run.documents for run in state.runs) + state.next - state.folded - len(reader.dead)

@@ -1,0 +1,183 @@
+"""Permuted tables: the pigeonhole that turns "within k bits" into "shares a prefix".
+
+Cut a 64-bit key into *blocks*. Two keys that differ in at most k bits differ in at most k blocks, so they agree
+on some ``blocks - k`` of them. One table for each choice of ``blocks - k`` blocks, in which those blocks stand
+first, therefore has the two keys side by side under a common prefix. (Manku, Jain, Das Sarma: Detecting
+Near-Duplicates for Web Crawling, WWW 2007, section 3.)
+
+With one block and k = 0 this is an ordinary table of equal keys, so bands, super-shingles and hashes of URLs are
+filed the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.arguments import require_whole
+from scrapy_neardup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Bits of a key.
+BITS = 64
+#: Values permuted at a time: so many stay in the processor's cache.
+CHUNK = 1 << 11
+
+
+@dataclass(frozen=True)
+class PermutedTables:
+    """All choices of ``blocks - distance`` leading blocks out of *blocks*.
+
+    Finds every key within *distance* bits by one range a table; see `radius` for larger distances.
+    Raises `ConfigurationError` unless ``0 <= distance < blocks <= 64``.
+    """
+
+    blocks: int
+    distance: int
+
+    def __post_init__(self) -> None:
+        for name in ("blocks", "distance"):
+            require_whole(name, getattr(self, name))
+        if not 0 <= self.distance < self.blocks <= BITS:
+            raise ConfigurationError(
+                f"{self.blocks} blocks cannot find keys within {self.distance} bits: "
+                f"use more blocks than bits, and at most {BITS}."
+            )
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """Bits of each block, the most significant first."""
+        small, wider = divmod(BITS, self.blocks)
+        return tuple(small + (block < wider) for block in range(self.blocks))
+
+    @cached_property
+    def orders(self) -> tuple[tuple[int, ...], ...]:
+        """The order of the blocks in each table: the leading ones, then the rest."""
+        leading = combinations(range(self.blocks), self.blocks - self.distance)
+        return tuple((*lead, *(b for b in range(self.blocks) if b not in lead)) for lead in leading)
+
+    @cached_property
+    def prefix_bits(self) -> tuple[int, ...]:
+        """Bits of the leading blocks of each table."""
+        lead = self.blocks - self.distance
+        return tuple(sum(self.widths[block] for block in order[:lead]) for order in self.orders)
+
+    def __len__(self) -> int:
+        return len(self.orders)
+
+    def keys(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Permute *values* (uint64[n]) for each table: uint64[tables, n]."""
+        if self.blocks == 1:
+            return values[np.newaxis, :]
+        source, mask, target = self._shifts
+        keys = np.empty((len(self), len(values)), np.uint64)
+        for start in range(0, len(values), CHUNK):
+            part = slice(start, start + CHUNK)
+            np.bitwise_or.reduce(((values[part] >> source) & mask) << target, axis=1, out=keys[:, part])
+        return keys
+
+    def permute(self, value: int) -> list[int]:
+        """Permute one value for each table."""
+        if self.blocks == 1:
+            return [value]
+        permuted = []
+        for moves in self._moves:
+            key = 0
+            for source, mask, target in moves:
+                key |= ((value >> source) & mask) << target
+            permuted.append(key)
+        return permuted
+
+    def restore(self, table: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Undo the permutation of *table*: uint64[n] to uint64[n]."""
+        if self.blocks == 1:
+            return keys
+        source, mask, target = (shift[table] for shift in self._shifts)
+        values: NDArray[np.uint64] = np.bitwise_or.reduce(((keys >> target) & mask) << source, axis=0)
+        return values
+
+    def radius(self, distance: int) -> int:
+        """How many bits the best of the prefixes may differ in for two keys *distance* bits apart.
+
+        Spread evenly, the differences hurt the leading blocks most. At 0 one range a table finds all; at 1 the
+        prefixes that differ in one bit have to be looked up too (Norouzi, Punjani, Fleet: Fast Exact Search in
+        Hamming Space with Multi-Index Hashing, 2014, section 3).
+        """
+        lead = self.blocks - self.distance
+        each, more = divmod(distance, self.blocks)
+        return lead * each + max(0, lead - (self.blocks - more))
+
+    def flips(self, distance: int) -> tuple[tuple[int, ...], ...]:
+        """Return what to flip in a permuted key, table by table, so that the prefixes find all within *distance*.
+
+        That is nothing at radius 0, and beyond it each bit of the prefix, too.
+        """
+        return self._flips[distance]
+
+    @cached_property
+    def max_distance(self) -> int:
+        """The largest distance that prefixes of radius 1 find in full."""
+        return max(d for d in range(BITS) if self.radius(d) <= (self.blocks > 1))
+
+    @cached_property
+    def _flips(self) -> list[tuple[tuple[int, ...], ...]]:
+        each_bit = tuple((0, *(1 << bit for bit in range(BITS - bits, BITS))) for bits in self.prefix_bits)
+        return [each_bit if self.radius(distance) else ((0,),) * len(self) for distance in range(BITS + 1)]
+
+    @cached_property
+    def _moves(self) -> list[list[tuple[int, int, int]]]:
+        """As `_shifts`, for one value."""
+        shifts = (shift[:, :, 0].tolist() for shift in self._shifts)
+        return [list(zip(*table, strict=True)) for table in zip(*shifts, strict=True)]
+
+    @cached_property
+    def _shifts(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
+        """Where each block of each table comes from, its mask, where it goes: uint64[tables, blocks, 1]."""
+        starts = BITS - np.cumsum(self.widths)
+        source, mask, target = [], [], []
+        for order in self.orders:
+            widths = [self.widths[block] for block in order]
+            source.append([int(starts[block]) for block in order])
+            mask.append([(1 << width) - 1 for width in widths])
+            target.append([int(shift) for shift in BITS - np.cumsum(widths)])
+        return tuple(np.array(a, dtype=np.uint64)[:, :, np.newaxis] for a in (source, mask, target))  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Keys of one kind: how they are filed, and how many of them a document has.
+
+    Raises `ConfigurationError` for less than one.
+    """
+
+    tables: PermutedTables
+    keys: int = 1
+
+    def __post_init__(self) -> None:
+        if self.keys < 1:
+            raise ConfigurationError(f"A document cannot have {self.keys} keys in a family: use at least 1.")
+
+    @property
+    def equal(self) -> bool:
+        """Whether its keys have to be equal to match."""
+        return self.tables.blocks == 1
+
+    def has(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Tell which of *keys* are keys: where a document has several that have to be equal, `NO_KEY` is none."""
+        return keys != NO_KEY if self.equal and self.keys > 1 else np.ones(keys.shape, bool)
+
+
+#: In a family of several equal keys, stands for one that a document lacks; it is neither filed nor found.
+NO_KEY = np.uint64(2**64 - 1)
+
+#: Keys that have to be equal: hashes of URLs and texts, bands, super-shingles.
+EQUAL = PermutedTables(blocks=1, distance=0)
+
+#: The layouts for Hamming distance 3, by their number of tables: 4 blocks of 16 bits; 5 choose 2; 6 choose 3.
+LAYOUTS = {4: PermutedTables(4, 3), 10: PermutedTables(5, 3), 20: PermutedTables(6, 3)}

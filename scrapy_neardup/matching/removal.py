@@ -1,0 +1,82 @@
+"""Forgetting documents of an index: by their age, their host, their URL."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from scrapy_neardup.errors import IndexMismatch
+from scrapy_neardup.index import open_index
+from scrapy_neardup.index.lmdb.traversal import live_documents
+
+from .candidates import filed_url, find_urls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from scrapy_neardup.index import Header
+    from scrapy_neardup.index.lmdb.snapshot import Snapshot
+
+
+def require_pages(header: Header, *fields: str) -> None:
+    """Raise `IndexMismatch` for an index of bare fingerprints, or of records without *fields*."""
+    if "features" not in header.parameters or not {*fields} <= {*(header.dtype.names or ())}:
+        raise IndexMismatch(
+            "The index holds bare fingerprints, without URLs and times: remove them by their numbers, "
+            "with FingerprintIndex.forget."
+        )
+
+
+def older_than(reader: Snapshot, oldest: float, progress: Callable[[int, int], None]) -> list[int]:
+    """Return the numbers of documents stored before *oldest* (seconds since 1970)."""
+    found: list[int] = []
+    for numbers, documents in live_documents(reader, progress):
+        found += numbers[documents.records["time"] < oldest].tolist()
+    return found
+
+
+def of_hosts(reader: Snapshot, hosts: set[str], progress: Callable[[int, int], None]) -> list[int]:
+    """Return the numbers of documents whose URL has one of *hosts* (in lower case)."""
+    somewhere = re.compile("|".join(map(re.escape, hosts)), re.IGNORECASE)  # parsing takes much longer
+    found: list[int] = []
+    for numbers, documents in live_documents(reader, progress):
+        rows = zip(numbers.tolist(), documents.urls, strict=True)
+        found += [number for number, url in rows if somewhere.search(url) and host_of(url) in hosts]
+    return found
+
+
+def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> None:
+    """Remove documents by their numbers from the index in *path*; on return that is on disk."""
+    with contextlib.closing(open_index(path, None)) as index:
+        index.discard(numbers)
+        index.flush()
+        if merge:
+            index.compact()
+
+
+def forget_urls(path: Path, urls: Sequence[str]) -> tuple[int, list[str]]:
+    """Remove the documents of *urls*; returns how many they were, and which of *urls* had none."""
+    with contextlib.closing(open_index(path, None)) as index:
+        numbers = find_urls(index, urls)
+        known = set(index.fetch(np.array(numbers, np.int64)).urls)
+        index.discard(numbers)
+        index.flush()
+    return len(numbers), [url for url in map(filed_url, dict.fromkeys(urls)) if url not in known]
+
+
+def bare_host(text: str) -> str:
+    """Return the host in *text*, which may be a URL, or have a port; in lower case."""
+    return host_of(text if "//" in text else f"//{text}") or text.lower()
+
+
+def host_of(url: str) -> str | None:
+    """Return the host of *url* in lower case, without a port."""
+    try:
+        return urlsplit(url).hostname
+    except ValueError:  # such as an unclosed bracket
+        return None

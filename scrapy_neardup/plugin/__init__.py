@@ -1,0 +1,1 @@
+"""The plugin for Scrapy: all that imports Scrapy is here."""

@@ -1,0 +1,56 @@
+"""The report file: one JSON line for each decision that was not "unique"."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from io import FileIO
+    from pathlib import Path
+
+    from scrapy_neardup.verdict import Verdict
+
+#: What was done with the document: nothing (``passed``), or what the policy says.
+Action = Literal["passed", "tag", "drop_items", "drop_page", "drop_item"]
+
+
+class Report:
+    """Appends lines to a file, which is opened with the first one.
+
+    Raises OSError if the file cannot be written, TypeError or ValueError for what cannot be a line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: FileIO | None = None
+
+    def write(self, what: Literal["page", "item"], url: str, verdict: Verdict, action: Action) -> None:
+        """Append one decision. Lone surrogates are written as JSON escapes, whatever is no text as its str()."""
+        line = {
+            "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+            "type": what,
+            "url": url,
+            "verdict": verdict.kind,
+            "match": verdict.url,
+            "distance": verdict.distance,
+            "similarity": None if verdict.similarity is None else round(verdict.similarity, 4),
+            "action": action,
+        }
+        text = json.dumps(line, ensure_ascii=False, default=str) + "\n"
+        data = text.encode("utf-8", "backslashreplace")
+        if self._file is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open(
+                "ab", buffering=0
+            )  # each line whole, and nothing left behind by a full disk
+        if self._file.write(data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -1,0 +1,568 @@
+"""The commands do what they say, beside a running crawl too, and expected trouble is one line and status 2."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import random
+import re
+import resource
+import subprocess
+import sys
+import time
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from scrapy_neardup import Detector, FingerprintIndex, __version__
+from scrapy_neardup.cli import main
+from scrapy_neardup.index import Documents, open_index
+from scrapy_neardup.index.lmdb.offline import opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BIN = Path(sys.executable).parent
+DAY = 86_400
+#: Red, and markup that would be bold.
+NASTY = "https://evil.example/\x1b[31m[bold]\u202e"
+
+
+def text(number: int) -> str:
+    return " ".join(f"w{random.Random(number).getrandbits(32):x}{place}" for place in range(60))
+
+
+def url(number: int) -> str:
+    return f"https://host{number % 3}.example/{number}"
+
+
+def fill(path: Path, numbers: range, days_ago: float = 0) -> None:
+    with Detector.open(path, extractor="plain 1") as detector:
+        detector._clock = lambda: time.time() - days_ago * DAY
+        for number in numbers:
+            assert detector.add(text(number), url=url(number)).kind == "unique"
+
+
+def stored(path: Path, numbers: range) -> set[int]:
+    with Detector.open(path) as detector:
+        return {
+            number for number in numbers if detector.check(text(number), url=url(number)).kind == "revisit"
+        }
+
+
+def run(*arguments: object, text: str | None = None) -> Result:
+    result = CliRunner().invoke(main, [*map(str, arguments)], input=text)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def process(*command: object, cwd: Path | None = None, **more: Any) -> subprocess.CompletedProcess[str]:
+    program, *arguments = map(str, command)
+    return subprocess.run(
+        [str(BIN / program), *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        **more,
+    )
+
+
+@contextmanager
+def crawl(path: Path, *, adding: bool = False) -> Iterator[subprocess.Popen[str]]:
+    """Use the index in another process."""
+    script = (
+        "import sys, random, time\n"
+        "from scrapy_neardup import Detector\n"
+        "with Detector.open(sys.argv[1]) as detector:\n"
+        "    print('open', flush=True)\n"
+        "    number = 0\n"
+        f"    while {adding} and number < 100_000:\n"
+        "        words = ' '.join(f'{random.getrandbits(40):x}' for _ in range(60))\n"
+        "        detector.add(words, url=f'https://crawl.example/{number}')\n"
+        "        number += 1\n"
+        "    sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        try:
+            yield other
+        finally:
+            other.kill()
+
+
+def damage(path: Path) -> None:
+    """Flip a bit in the keys of a block of the log."""
+
+    def flip(transaction: Any) -> None:
+        with transaction.cursor(environment.databases["log"]) as cursor:
+            assert cursor.first()
+            key, value = bytes(cursor.key()), bytearray(cursor.value())
+        value[20] ^= 1
+        transaction.put(key, value, db=environment.databases["log"])
+
+    with opened(path) as (environment, _):
+        environment.write(flip)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    path = tmp_path / "index"
+    fill(path, range(12))
+    return path
+
+
+# Entry points
+
+
+def test_version_and_help() -> None:
+    assert process("scrapy-neardup", "--version").stdout == f"scrapy-neardup, version {__version__}\n"
+    for flag in ("-h", "--help"):
+        shown = process("scrapy-neardup", "index", flag)
+        assert shown.returncode == 0
+        assert {"info", "check", "prune", "forget", "compact"} <= set(shown.stdout.split())
+
+
+def test_help_imports_nothing_large() -> None:
+    script = "import sys; sys.argv[1:] = ['--help']; from scrapy_neardup.cli import main; main()"
+    command = [sys.executable, "-X", "importtime", "-c", script]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    imported = set(re.findall(r"\| +([\w.]+)$", shown.stderr, re.MULTILINE))
+    assert "scrapy_neardup.cli" in imported
+    assert not imported & {"scrapy", "trafilatura", "twisted", "pebble", "rich"}
+
+
+@pytest.fixture
+def project(tmp_path: Path, index: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop\n")
+    (folder / "shop.py").write_text(f"BOT_NAME = 'shop'\nNEARDUP_DIR = {str(index)!r}\n")
+    return folder
+
+
+def test_scrapy_command_takes_the_index_of_the_project(project: Path, index: Path) -> None:
+    info = process("scrapy", "neardup", "index", "info", "--json", cwd=project)
+    assert json.loads(info.stdout)["path"] == str(index), info.stderr
+    assert process("scrapy", "neardup", "index", "check", cwd=project).returncode == 0
+    forgot = process("scrapy", "neardup", "index", "forget", url(1), "--host", "host0.example", cwd=project)
+    assert forgot.stdout == "Forgot 5 documents.\n"
+    assert stored(index, range(12)) == {2, 4, 5, 7, 8, 10, 11}
+
+
+def test_scrapy_command_passes_arguments_on_as_they_are(project: Path, index: Path, tmp_path: Path) -> None:
+    shown = process("scrapy", "neardup", "index", "prune", "-h", cwd=project).stdout
+    assert "scrapy neardup index prune" in shown
+    assert "--older-than DAYS" in shown
+    assert "index" in process("scrapy", "neardup", "--help", cwd=tmp_path).stdout
+    assert __version__ in process("scrapy", "neardup", "--version", cwd=tmp_path).stdout
+    piped = process("scrapy", "neardup", "index", "forget", index, "--from", "-", cwd=tmp_path, input=url(3))
+    assert piped.stdout == "Forgot 1 documents.\n"
+    elsewhere = process("scrapy", "neardup", "-s", "NEARDUP_DIR=/no/such", "index", "info", cwd=project)
+    assert elsewhere.returncode == 2
+    assert "There is no index in /no/such" in elsewhere.stderr
+
+
+def test_scrapy_command_takes_options_of_scrapy_anywhere(project: Path, index: Path, tmp_path: Path) -> None:
+    """Before, between and after arguments, which those of a command of Scrapy's own may follow as well."""
+    for arguments in (
+        ["index", "info", "-s", "NEARDUP_DIR=/no/such"],
+        ["index", "--set=NEARDUP_DIR=/no/such", "info", "-L", "DEBUG"],
+        ["-s", "NEARDUP_DIR=/not/this", "index", "info", "-sNEARDUP_DIR=/no/such", "--nolog"],
+    ):
+        elsewhere = process("scrapy", "neardup", *arguments, cwd=project)
+        assert elsewhere.returncode == 2
+        assert "There is no index in /no/such" in elsewhere.stderr
+    taken = ["--loglevel", "INFO", "--logfile", "log.txt", "--profile", "profile", "--pidfile", "pid"]
+    info = process(
+        "scrapy", "neardup", "index", "info", "--json", *taken, "-s", "LOG_LEVEL=INFO", cwd=project
+    )
+    assert json.loads(info.stdout)["path"] == str(index), info.stderr
+    assert (project / "profile").stat().st_size
+    assert (project / "pid").read_text().strip().isdigit()
+    bad = process("scrapy", "neardup", "index", "info", "-s", "nothing", cwd=project)
+    assert (bad.returncode, "-s NAME=VALUE" in bad.stderr) == (2, True)
+
+
+def test_scrapy_command_hands_settings_on(project: Path, index: Path) -> None:
+    """To commands that take settings themselves; a name that neither knows is refused."""
+    (project / "one.txt").write_text(text(1))
+    ask = ["scrapy", "neardup", "query", index, "one.txt", "--json"]
+    for arguments, verdict in (
+        ([], "exact"),
+        (["-s", "NEARDUP_MIN_TOKENS=100", "-s", "LOG_LEVEL=INFO"], "too_short"),
+        (["--set", "MIN_TOKENS=100"], "too_short"),
+        (["--set", "min_tokens=100", "--set", "MIN_TOKENS=10"], "exact"),
+    ):
+        answered = process(*ask, *arguments, cwd=project)
+        assert [answer["verdict"] for answer in json.loads(answered.stdout)] == [verdict], answered.stderr
+    refused = process(*ask, "-s", "NEARDUP_MIN_TOKEN=100", cwd=project)
+    assert (refused.returncode, "did you mean NEARDUP_MIN_TOKENS?" in refused.stderr) == (2, True)
+
+
+def test_scrapy_command_without_an_index(tmp_path: Path) -> None:
+    nothing = process("scrapy", "neardup", "index", "info", cwd=tmp_path)
+    assert nothing.returncode == 2
+    assert "Error: Missing argument 'PATH'" in nothing.stderr
+
+
+def test_wrong_settings_are_one_line(project: Path) -> None:
+    (project / "shop.py").write_text("BOT_NAME = 'shop'\nNEARDUP_TABLES = 5\n")
+    wrong = process("scrapy", "neardup", "index", "info", cwd=project)
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("Error: NEARDUP_TABLES is ")
+    assert wrong.stderr.count("\n") == 1
+
+
+# info
+
+
+def test_info(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    fill(path, range(5), days_ago=30)
+    fill(path, range(5, 9), days_ago=2)
+    run("index", "forget", path, url(0))
+    facts = json.loads(run("index", "info", path, "--json").output)
+    assert (facts["documents"], facts["added"], facts["removed"], facts["backlog"]) == (8, 9, 1, 9)
+    assert facts["extractor"] == "plain 1"
+    assert facts["scheme"] == "simhash+anchors"
+    assert facts["tables"] == [1, 1, 4, 1]
+    assert facts["bytes_file"] == (path / "data.mdb").stat().st_size
+    assert facts["bytes_per_document"] == round(facts["bytes_used"] / 8, 1)
+    assert facts["oldest"][:10] == time.strftime("%Y-%m-%d", time.gmtime(time.time() - 30 * DAY))
+    assert facts["newest"][:10] == time.strftime("%Y-%m-%d", time.gmtime(time.time() - 2 * DAY))
+    run("index", "compact", path)
+    facts = json.loads(run("index", "info", path, "--json").output)
+    assert (facts["documents"], facts["removed"], facts["backlog"]) == (8, 0, 0)
+    assert [run_["documents"] for run_ in facts["runs"]] == [8]
+    lines = dict(line.split("\t", 1) for line in run("index", "info", path).output.splitlines())
+    assert lines["documents"] == "8"
+    assert facts["uuid"] in lines["identity"]
+
+
+def test_info_of_bare_fingerprints(tmp_path: Path) -> None:
+    with closing(FingerprintIndex.open(tmp_path)) as index:
+        index.add(np.arange(5, dtype=np.uint64))
+    facts = json.loads(run("index", "info", tmp_path, "--json").output)
+    assert (facts["documents"], facts["oldest"], facts["tables"]) == (5, None, [4])
+    assert run("index", "check", tmp_path).exit_code == 0
+    for command in (["prune", tmp_path, "--older-than", 1], ["forget", tmp_path, "https://a/"]):
+        refused = run("index", *command)
+        assert refused.exit_code == 2
+        assert "bare fingerprints" in refused.stderr
+
+
+# Beside a crawl
+
+
+def test_commands_beside_a_crawl(index: Path) -> None:
+    with crawl(index, adding=True) as other:
+        for _ in range(3):
+            assert run("index", "check", index).output.endswith("is sound.\n")
+            assert json.loads(run("index", "info", index, "--json").output)["documents"] >= 12
+        assert run("index", "forget", index, url(3)).output == "Forgot 1 documents.\n"
+        assert other.poll() is None
+        refused = run("index", "compact", index)
+        assert refused.exit_code == 2
+        assert refused.stderr == (
+            f"Error: The index in {index} is in use: stop the crawls and commands that use it first.\n"
+        )
+    assert run("index", "check", index).exit_code == 0
+    assert stored(index, range(12)) == set(range(12)) - {3}
+
+
+# check
+
+
+def test_check_prints_problems(index: Path) -> None:
+    assert run("index", "check", index).exit_code == 0
+    assert json.loads(run("index", "check", index, "--json").output)["problems"] == []
+    damage(index)
+    result = run("index", "check", index)
+    assert result.exit_code == 1
+    assert "log, block 0\tIt does not match its checksum." in result.output
+    (first, *_) = json.loads(run("index", "check", index, "--json").output)["problems"]
+    assert first == {"where": "log, block 0", "what": "It does not match its checksum."}
+
+
+def test_merging_commands_refuse_a_damaged_index(index: Path) -> None:
+    damage(index)
+    before = (index / "data.mdb").read_bytes()
+    for command in (["compact", index], ["prune", index, "--older-than", 0], ["info", index]):
+        refused = run("index", *command)
+        assert refused.exit_code == 2
+        assert "checksum" in refused.stderr
+        assert refused.stderr.count("\n") == 1
+    assert (index / "data.mdb").read_bytes() == before
+
+
+# prune
+
+
+def test_prune(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    fill(path, range(8), days_ago=40)
+    run("index", "compact", path)  # a run that goes as a whole
+    fill(path, range(8, 12), days_ago=20)
+    fill(path, range(12, 15))
+    assert run("index", "prune", path, "--older-than", 10, "--dry-run").output == (
+        "12 documents are older than 10 days.\n"
+    )
+    assert stored(path, range(15)) == set(range(15))
+    assert run("index", "prune", path, "--older-than", 10).output == (
+        "Forgot 12 documents older than 10 days.\n"
+    )
+    assert stored(path, range(15)) == {12, 13, 14}
+    facts = json.loads(run("index", "info", path, "--json").output)
+    assert (facts["documents"], facts["removed"], len(facts["runs"])) == (3, 0, 1)
+    assert run("index", "prune", path, "--older-than", 10).output.startswith("Forgot 0 documents")
+    assert run("index", "check", path).exit_code == 0
+
+
+def test_prune_everything(index: Path) -> None:
+    run("index", "compact", index)
+    time.sleep(1.1)  # times are whole seconds
+    assert (
+        run("index", "prune", index, "--older-than", 0).output == "Forgot 12 documents older than 0 days.\n"
+    )
+    assert run("index", "check", index).exit_code == 0
+    assert stored(index, range(12)) == set()
+    fill(index, range(12))
+    assert run("index", "check", index).exit_code == 0
+
+
+# forget
+
+
+def test_forget_from_a_pipe_is_refused(index: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        result = run("index", "forget", index, "--from", path)
+        assert result.exit_code == 2
+        assert "is a pipe or a device: save what it brings to a file first" in result.output
+
+
+def test_a_folder_with_the_file_names_of_an_index_is_none(tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text('{"pages": 3}')
+    for command in ("info", "check", "compact"):
+        result = run("index", command, tmp_path)
+        assert result.exit_code == 2
+        assert f"There is no index in {tmp_path}" in " ".join(result.output.split())
+        assert "delete" not in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
+
+
+def test_forget(index: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "urls"
+    listed.write_text(f"{url(3)}\n\n{url(4)}#part\nhttps://nobody.example/\n")
+    assert run("index", "forget", index, url(1), url(1), "--from", listed).output == (
+        "Forgot 3 documents.\nNot stored: https://nobody.example/\n"
+    )
+    assert run("index", "forget", index, "--from", "-", text=url(5)).output == "Forgot 1 documents.\n"
+    assert stored(index, range(12)) == set(range(12)) - {1, 3, 4, 5}
+    assert (
+        run("index", "forget", index, "--host", "http://HOST2.example:80/").output == "Forgot 3 documents.\n"
+    )
+    assert stored(index, range(12)) == {0, 6, 7, 9, 10}
+    assert run("index", "forget", index, url(1)).output == f"Forgot 0 documents.\nNot stored: {url(1)}\n"
+    assert run("index", "check", index).exit_code == 0
+    assert run("index", "forget", index).exit_code == 2
+    assert run("index", "forget", url(1)).exit_code == 2
+
+
+def test_forget_after_folds_and_merges_counts_each_document_once(tmp_path: Path) -> None:
+    """The log keeps what was forgotten; it must not be found there again."""
+    path = tmp_path / "index"
+    fill(path, range(12), days_ago=5)
+    run("index", "forget", path, "--host", "host0.example")
+    for _ in range(2):
+        run("index", "prune", path, "--older-than", 100)
+        assert run("index", "forget", path, "--host", "host0.example").output == "Forgot 0 documents.\n"
+        assert run("index", "prune", path, "--older-than", 1, "--dry-run").output.startswith("8 documents")
+        assert run("index", "check", path).exit_code == 0
+
+
+# compact
+
+
+def test_compact_shrinks_and_loses_nothing(index: Path) -> None:
+    with closing(open_index(index, None)) as opened_index:
+        count = 20_000
+        keys = np.random.default_rng(1).integers(0, 2**64, (opened_index.header.keys, count), np.uint64)
+        records = np.zeros(count, opened_index.header.dtype)
+        records["sketch"][:, :8] = np.arange(count, dtype=">u8").view("u1").reshape(count, 8) + 17
+        numbers = opened_index.add(
+            Documents(keys, records, [f"https://bulk.example/{n}" for n in range(count)])
+        )
+        opened_index.discard(numbers[:-1].tolist())
+    (index / "compact-left").mkdir()
+    (index / "compact-left" / "data.mdb").write_bytes(b"left by a process that died")
+    (index / "data.mdb").chmod(0o640)
+    before = (index / "data.mdb").stat().st_size
+    result = run("index", "compact", index)
+    after = (index / "data.mdb").stat().st_size
+    assert result.exit_code == 0, result.stderr
+    assert f"({before:,} bytes)" in result.output
+    assert f"({after:,} bytes)" in result.output
+    assert after < before / 5
+    assert (index / "data.mdb").stat().st_mode & 0o777 == 0o640
+    assert not list(index.glob("compact-*"))
+    data = (index / "data.mdb").read_bytes()
+    assert records["sketch"][-1, :8].tobytes() in data
+    assert records["sketch"][-2, :8].tobytes() not in data
+    assert run("index", "check", index).exit_code == 0
+    assert stored(index, range(12)) == set(range(12))
+    fill(index, range(12, 20))
+    assert run("index", "check", index).exit_code == 0
+    assert stored(index, range(20)) == set(range(20))
+
+
+def test_compact_keeps_the_old_file_if_the_disk_is_full(index: Path) -> None:
+    with closing(open_index(index, None)) as opened_index:
+        records = np.zeros(5000, opened_index.header.dtype)
+        keys = np.random.default_rng(1).integers(0, 2**64, (opened_index.header.keys, 5000), np.uint64)
+        opened_index.add(Documents(keys, records, [f"https://bulk.example/{n}" for n in range(5000)]))
+    run("index", "compact", index)
+    size = (index / "data.mdb").stat().st_size
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
+
+    refused = process("scrapy-neardup", "index", "compact", index, preexec_fn=limit)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("Error: ")
+    assert refused.stderr.count("\n") == 1
+    assert not list(index.glob("compact-*"))
+    assert run("index", "check", index).exit_code == 0
+    assert stored(index, range(12)) == set(range(12))
+
+
+# Trouble
+
+
+@pytest.mark.parametrize("command", ["info", "check", "prune", "forget", "compact"])
+def test_a_missing_index_is_not_made(tmp_path: Path, command: str) -> None:
+    more = {"prune": ["--older-than", 1], "forget": ["https://a/"]}.get(command, [])
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("not a directory")
+    (tmp_path / "hollow").mkdir()
+    (tmp_path / "hollow" / "data.mdb").touch()
+    for name in ("nowhere/at/all", "empty", "file", "hollow"):
+        refused = run("index", command, tmp_path / name, *more)
+        assert (refused.exit_code, refused.stderr) == (
+            2,
+            f"Error: There is no index in {tmp_path / name}: name the directory of an index.\n",
+        )
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["data.mdb", "empty", "file", "hollow"]
+
+
+def spoil(path: Path, how: str) -> None:
+    data = path / "data.mdb"
+    if how == "empty":
+        data.write_bytes(b"")
+    elif how == "missing":
+        data.unlink()
+    elif how == "garbage":
+        data.write_bytes(random.Random(1).randbytes(20_000))
+    elif how == "truncated":
+        with data.open("r+b") as file:
+            file.truncate(data.stat().st_size - 4096)
+    else:
+        with opened(path) as (environment, header):
+            newer = replace(header, format=header.format + 1).to_json()
+            environment.write(lambda t: t.put(b"header", newer, db=environment.databases["meta"]))
+
+
+@pytest.mark.parametrize("how", ["empty", "missing", "garbage", "truncated", "newer"])
+@pytest.mark.parametrize("command", ["info", "check", "prune", "forget", "compact"])
+def test_spoiled_indexes(index: Path, how: str, command: str) -> None:
+    spoil(index, how)
+    more = {"prune": ["--older-than", 1], "forget": ["https://a/"]}.get(command, [])
+    result = run("index", command, index, *more)
+    if command == "check" and how != "newer":
+        assert result.exit_code == 1
+        assert "is damaged" in result.output
+    else:
+        assert result.exit_code == 2
+        assert result.stderr.startswith("Error: The index")
+        assert result.stderr.count("\n") == 1
+        assert "damaged" in result.stderr or "upgrade" in result.stderr
+        assert result.stdout == ""
+
+
+def test_reader_of_output_goes_away(index: Path) -> None:
+    command = f"{BIN / 'scrapy-neardup'} index info {index} --json | head -c 1"
+    shown = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60)
+    assert shown.stdout == "{"
+    assert "Traceback" not in shown.stderr
+
+
+# Output
+
+
+def terminal(*command: object) -> str:
+    """Run a command with a terminal for its output."""
+    ours, theirs = pty.openpty()
+    try:
+        with subprocess.Popen(
+            [str(BIN / "scrapy-neardup"), *map(str, command)], stdout=theirs, stderr=theirs
+        ):
+            os.close(theirs)
+            shown = b""
+            while True:
+                try:
+                    part = os.read(ours, 65536)
+                except OSError:  # how Linux says that the other side is closed
+                    break
+                if not part:
+                    break
+                shown += part
+    finally:
+        os.close(ours)
+    return shown.decode()
+
+
+def test_tables_on_a_terminal(index: Path) -> None:
+    assert "│ documents" in terminal("index", "info", index)
+    damage(index)
+    assert re.search("│ log, block 0 +│ It does not match its checksum.", terminal("index", "check", index))
+
+
+def test_texts_of_a_crawl_are_never_obeyed(tmp_path: Path) -> None:
+    path = tmp_path / "[red]\x1b[31mindex"
+    with Detector.open(path, extractor=NASTY) as detector:
+        detector.add(text(1), url=url(1))
+    safe = "https://evil.example/\N{REPLACEMENT CHARACTER}[31m[bold]\N{REPLACEMENT CHARACTER}"
+    for shown in (
+        terminal("index", "forget", path, NASTY),
+        run("index", "forget", path, NASTY).output,
+        run("index", "info", path).output,
+        run("index", "check", path).output,
+        run("index", "check", tmp_path / NASTY.rpartition("/")[2]).stderr,
+    ):
+        assert "[31m" in shown
+        assert "\x1b[31m" not in shown
+        assert "\u202e" not in shown
+    assert f"Not stored: {safe}" in terminal("index", "forget", path, NASTY)
+    table = terminal("index", "info", path)
+    assert "\x1b[31m" not in re.sub(r"\x1b\[31m━", "", table)
+    assert "[red]\N{REPLACEMENT CHARACTER}[31m" in re.sub(r"\s|\x1b\[\d*m", "", table)
+    raw = run("index", "info", path, "--json").output
+    assert raw.isascii()
+    assert json.loads(raw)["extractor"] == NASTY
+
+
+def test_ascii_terminal(index: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    shown = process("scrapy-neardup", "index", "forget", index, "https://é.example/", env=environment)
+    assert shown.stdout == "Forgot 0 documents.\nNot stored: https://\\xe9.example/\n"

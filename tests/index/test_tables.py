@@ -1,0 +1,137 @@
+"""Two keys within k bits share the prefix of some table, for any blocks and k; permuting loses nothing."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.index.tables import BITS, EQUAL, LAYOUTS, NO_KEY, Family, PermutedTables
+
+MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
+
+keys = st.integers(0, 2**64 - 1)
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> PermutedTables:
+    """Layouts of at most some 500 tables."""
+    blocks = draw(st.integers(1, 64))
+    deepest = next((k for k in range(blocks) if _choose(blocks, k) > 500), blocks) - 1
+    return PermutedTables(blocks, draw(st.integers(0, deepest)))
+
+
+def _choose(n: int, k: int) -> int:
+    return sum(1 for _ in zip(combinations(range(n), k), range(600), strict=False))
+
+
+def shared(tables: PermutedTables, one: int, other: int) -> list[int]:
+    """In how many bits the prefixes of two keys differ, table by table."""
+    permuted = tables.keys(np.array([one, other], np.uint64))
+    return [
+        int(a ^ b) >> (BITS - bits) and (int(a ^ b) >> (BITS - bits)).bit_count()
+        for (a, b), bits in zip(permuted.tolist(), tables.prefix_bits, strict=True)
+    ]
+
+
+@given(layouts(), keys, st.data())
+def test_keys_within_the_distance_share_a_prefix(
+    tables: PermutedTables, key: int, data: st.DataObject
+) -> None:
+    bits = data.draw(st.sets(st.integers(0, 63), max_size=tables.distance))
+    assert 0 in shared(tables, key, key ^ sum(1 << bit for bit in bits))
+
+
+@given(layouts(), st.lists(keys, max_size=5))
+def test_restore_undoes_keys(tables: PermutedTables, values: list[int]) -> None:
+    stored = np.array(values, np.uint64)
+    for table, permuted in enumerate(tables.keys(stored)):
+        assert tables.restore(table, permuted).tolist() == values
+
+
+@given(layouts(), keys, keys)
+def test_permuting_keeps_the_distance(tables: PermutedTables, one: int, other: int) -> None:
+    permuted = tables.keys(np.array([one, other], np.uint64))
+    assert set(np.bitwise_count(permuted[:, 0] ^ permuted[:, 1]).tolist()) == {(one ^ other).bit_count()}
+
+
+@given(layouts())
+def test_tables_are_all_choices_of_leading_blocks(tables: PermutedTables) -> None:
+    lead = tables.blocks - tables.distance
+    assert len(tables) == len(tables.orders) == len(tables.prefix_bits)
+    assert [order[:lead] for order in tables.orders] == list(combinations(range(tables.blocks), lead))
+    assert all(sorted(order) == list(range(tables.blocks)) for order in tables.orders)
+    assert sum(tables.widths) == BITS
+    assert max(tables.widths) - min(tables.widths) <= 1
+
+
+@pytest.mark.parametrize(("blocks", "distance"), [(b, k) for b in range(1, 7) for k in range(b)])
+def test_radius_is_the_worst_case_of_the_best_prefix(blocks: int, distance: int) -> None:
+    tables = PermutedTables(blocks, distance)
+    lead = blocks - distance
+    for bits in range(8):
+        worst = max(
+            sum(sorted(spread)[:lead])
+            for spread in product(range(bits + 1), repeat=blocks)
+            if sum(spread) == bits
+        )
+        assert tables.radius(bits) == worst
+        if worst <= (blocks > 1):
+            assert tables.max_distance >= bits
+        else:
+            assert tables.max_distance < bits
+
+
+def test_max_distance_of_the_layouts() -> None:
+    assert {number: tables.max_distance for number, tables in LAYOUTS.items()} == {4: 7, 10: 4, 20: 4}
+    assert EQUAL.max_distance == 0
+
+
+def test_layouts_by_number_of_tables() -> None:
+    assert {number: len(tables) for number, tables in LAYOUTS.items()} == {4: 4, 10: 10, 20: 20}
+    assert LAYOUTS[4].prefix_bits == (16,) * 4
+    assert {min(LAYOUTS[10].prefix_bits), max(LAYOUTS[10].prefix_bits)} == {25, 26}
+    assert {min(LAYOUTS[20].prefix_bits), max(LAYOUTS[20].prefix_bits)} == {31, 33}
+
+
+def test_four_tables_bring_each_block_to_the_front() -> None:
+    key = np.array([0x1111_2222_3333_4444], np.uint64)
+    assert [hex(int(permuted) >> 48) for permuted in LAYOUTS[4].keys(key)[:, 0]] == [
+        "0x1111", "0x2222", "0x3333", "0x4444",
+    ]  # fmt: skip
+
+
+def test_equal_files_the_key_as_it_is() -> None:
+    values = np.array([1, 2**64 - 1], np.uint64)
+    assert EQUAL.keys(values).tolist() == [values.tolist()]
+    assert EQUAL.prefix_bits == (64,)
+
+
+def test_only_one_of_several_keys_may_be_missing() -> None:
+    values = np.array([0, NO_KEY], np.uint64)
+    assert Family(EQUAL, 2).has(values).tolist() == [True, False]
+    for family in (Family(EQUAL), Family(PermutedTables(1, 0)), Family(LAYOUTS[4]), Family(LAYOUTS[4], 2)):
+        assert family.has(values).all()
+
+
+def test_moz_choose() -> None:
+    known = MOZ["choose"]
+    tables = PermutedTables(known["from"], known["from"] - known["choose"])
+    assert [list(order[: known["choose"]]) for order in tables.orders] == known["combinations"]
+
+
+def test_moz_create() -> None:
+    known = MOZ["create"]
+    assert len(PermutedTables(known["blocks"], known["distance"])) == known["permutations"]
+
+
+@pytest.mark.parametrize(("blocks", "distance"), [(65, 3), (3, 3), (2, 3), (0, 0), (4, -1)])
+def test_impossible_layouts_are_refused(blocks: int, distance: int) -> None:
+    with pytest.raises(ConfigurationError, match="use more blocks than bits"):
+        PermutedTables(blocks, distance)

@@ -1,0 +1,204 @@
+"""The rule: how alike texts must be, what excuses less, which are pages of one template, and which bring nothing new."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.matching.rules import (
+    JACCARDS,
+    KNOWN,
+    KNOWN_OF_ONE_SITE,
+    LENGTHS,
+    SHORTER,
+    SHORTER_OF_ONE_SITE,
+    Evidence,
+    Findings,
+    varied,
+    verify,
+)
+
+SHARE = st.floats(0, 1, width=32)
+#: Jaccard, containment, numbers of the text with fewer, how many of these were substituted, tokens, sites.
+PAIR = st.tuples(
+    SHARE,
+    SHARE,
+    st.integers(0, 30),
+    st.floats(0, 1),
+    st.integers(0, 3000),
+    st.sampled_from(["one", "two", ""]),
+)
+
+
+def evidence(
+    *pairs: tuple[float, float, int, float, int, str],
+    known: float = 1,
+    length: float = 1,
+    varied: bool = True,
+) -> Evidence:
+    """Pairs of which, unless said otherwise, the new text is all in the stored one, as long, and varied."""
+    jaccard, containment, numbers, share, tokens, sites = (
+        np.array(column) for column in zip(*pairs, strict=True)
+    )
+    new = (np.full(len(pairs), value) for value in (known, length, varied))
+    return Evidence(
+        jaccard, containment, numbers * share, numbers, tokens, *new, sites == "one", sites == "two"
+    )
+
+
+def one(
+    jaccard: float,
+    contained: float = 0,
+    *,
+    tokens: int = 600,
+    substituted: float = 0,
+    numbers: int = 10,
+    sites: str = "",
+    known: float = 1,
+    length: float = 1,
+    varied: bool = True,
+) -> str:
+    share = substituted / max(numbers, 1)
+    pair = (jaccard, contained, numbers, share, tokens, sites)
+    found = verify(evidence(pair, known=known, length=length, varied=varied))
+    assert {(each.dtype, each.shape) for each in found} == {(np.dtype(bool), (1,))}
+    (kind,) = [name for name, each in zip(Findings._fields, found, strict=True) if each[0]] or ["other"]
+    return kind
+
+
+def asked(tokens: int) -> float:
+    """The straight line between the two points of the rule."""
+    (short, long), (high, low) = LENGTHS, JACCARDS
+    share = min(max((tokens - short) / (long - short), 0), 1)
+    return high + share * (low - high)
+
+
+@pytest.mark.parametrize("tokens", [40, 100, 120, 150, 200, 250, 300, 320, 5000])
+@pytest.mark.parametrize("sites", ["one", ""])
+def test_short_texts_must_be_more_alike(tokens: int, sites: str) -> None:
+    assert one(asked(tokens) + 0.005, tokens=tokens, sites=sites) == "near"
+    assert one(asked(tokens) - 0.005, tokens=tokens, sites=sites) == "other"
+
+
+def test_the_line_starts_high_and_ends_low() -> None:
+    assert one(0.84, tokens=60) == "other"
+    assert one(0.86, tokens=60) == "near"
+    assert one(0.60, tokens=5000) == "other"
+    assert one(0.63, tokens=5000) == "near"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "sites", "forgiven"),
+    [(300, "", 1.5), (900, "", 3.5), (900, "one", 1.4), (3000, "one", 3.5), (60, "", 0.7), (60, "one", 0.56)],
+)
+def test_so_many_numbers_may_be_substituted(tokens: int, sites: str, forgiven: float) -> None:
+    assert one(0.95, tokens=tokens, substituted=forgiven - 0.01, sites=sites) == "near"
+    assert one(0.95, tokens=tokens, substituted=forgiven + 0.01, sites=sites) == "template"
+
+
+def test_a_text_that_is_in_the_other_is_a_copy_unless_it_is_short() -> None:
+    assert one(0.31, 0.95) == "near"
+    assert one(0.29, 0.95) == "other"
+    assert one(0.31, 0.93) == "other"
+    assert one(0.31, 0.95, tokens=LENGTHS[0]) == "near"
+    assert one(0.31, 0.95, tokens=LENGTHS[0] - 1) == "other"
+    # Twice the numbers are forgiven it.
+    assert one(0.5, 0.95, substituted=4.4) == "near"
+    assert one(0.5, 0.95, substituted=4.6) == "template"
+
+
+def test_a_text_that_is_mostly_in_the_other_is_a_copy_if_no_number_differs() -> None:
+    assert one(0.41, 0.89) == "near"
+    assert one(0.39, 0.89) == "other"
+    assert one(0.41, 0.87) == "other"
+    assert one(0.41, 0.89, substituted=0.5) == "near"
+    assert one(0.41, 0.89, substituted=0.6) == "template"
+    assert one(0.41, 0.89, tokens=LENGTHS[0] - 1) == "other"
+
+
+def test_less_is_asked_on_different_sites() -> None:
+    assert one(0.27, 0.76, sites="two") == "near"
+    assert one(0.24, 0.76, sites="two") == "other"
+    assert one(0.26, 0.74, sites="two") == "other"
+    for tokens in (60, 200, 260, 600):
+        least = max(0.5, asked(tokens) - 0.1)
+        assert one(least + 0.005, tokens=tokens, sites="two") == "near"
+        assert one(least - 0.005, tokens=tokens, sites="two") == "other"
+    # Half of the numbers have to be in both.
+    assert one(0.58, substituted=5.4, sites="two") == "near"
+    assert one(0.58, substituted=5.6, sites="two") == "template"
+    assert one(0.95, tokens=200, substituted=5.4, sites="two") == "near"
+    assert one(0.95, tokens=200, substituted=5.4) == "template"
+
+
+@given(st.lists(PAIR, min_size=1, max_size=20))
+def test_many_are_judged_as_one_by_one_and_none_is_both(
+    pairs: list[tuple[float, float, int, float, int, str]],
+) -> None:
+    found = verify(evidence(*pairs))
+    assert (np.sum(found, axis=0) <= 1).all()
+    for row, pair in enumerate(pairs):
+        assert [each[0] for each in verify(evidence(pair))] == [each[row] for each in found]
+
+
+@given(PAIR, SHARE, SHARE, st.floats(0, 1), st.integers(0, 3000))
+def test_more_evidence_never_makes_a_copy_less_of_one(
+    pair: tuple[float, float, int, float, int, str], more: float, contained: float, fewer: float, longer: int
+) -> None:
+    """More in common, fewer numbers substituted, longer texts, and other sites."""
+    jaccard, containment, numbers, share, tokens, _ = pair
+    better = (
+        max(jaccard, more), max(containment, contained), numbers, min(share, fewer), max(tokens, longer)
+    )  # fmt: skip
+    ranks = []
+    for sites in ("one", "", "two"):
+        (near,), *_ = verify(evidence((jaccard, containment, numbers, share, tokens, sites)))
+        (still,), *_ = verify(evidence((*better, sites)))
+        assert still or not near
+        ranks.append(bool(near))
+    assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize(
+    ("sites", "known", "shorter"),
+    [("one", KNOWN_OF_ONE_SITE, SHORTER_OF_ONE_SITE), ("", KNOWN, SHORTER), ("two", KNOWN, SHORTER)],
+)
+def test_a_copy_brings_next_to_nothing_new_and_is_not_one_of_several(
+    sites: str, known: float, shorter: float
+) -> None:
+    assert one(0.9, known=known + 0.01, length=1.2, sites=sites) == "near"
+    assert one(0.9, known=known - 0.01, length=1.2, sites=sites) == "fuller"
+    # What is new in a text that is not longer stands in place of something else.
+    assert one(0.9, known=known - 0.01, length=1, sites=sites) == "other"
+    assert one(0.9, length=shorter + 0.01, sites=sites) == "near"
+    assert one(0.9, length=shorter - 0.01, sites=sites) == "other"
+    # Of pages of one template none is dropped anyhow.
+    assert one(0.95, substituted=9, known=known - 0.01, length=1.2, sites=sites) == "template"
+
+
+@pytest.mark.parametrize("sites", ["one", "", "two"])
+def test_texts_of_a_few_words_again_and_again_resemble_nothing(sites: str) -> None:
+    assert one(1, 1, sites=sites) == "near"
+    assert one(1, 1, sites=sites, varied=False) == "other"
+
+
+@pytest.mark.parametrize(("values", "most"), [(2, 5000), (3, 3000), (4, 1300)])
+def test_lists_of_few_values_are_not_varied(values: int, most: int) -> None:
+    """As long as two of them have so many runs in common that they would pass for copies."""
+    dice = np.random.default_rng(values)
+    for tokens in (40, 60, 200, 500, 1000, most):
+        runs = values**5
+        in_one = len(set(dice.integers(0, runs, tokens - 4).tolist()))
+        in_both = (in_one / runs) / (2 - in_one / runs)
+        if in_both > 0.5:
+            assert not varied(tokens, in_one)
+
+
+def test_real_texts_are_varied() -> None:
+    # The shortest that is judged, a page of forms, an article that was extracted twice.
+    for tokens, shingles in ((40, 34), (300, 200), (2660, 1337)):
+        assert varied(tokens, shingles)
+    assert not varied(42, 2)
+    assert varied(np.array([40, 42]), np.array([34, 2])).tolist() == [True, False]

@@ -1,0 +1,140 @@
+"""A short text that is met on many sites, or under many names on one, is a wall; a long one, or one of few pages, is not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup import Detector
+from scrapy_neardup.matching.site_counter import (
+    LONGEST,
+    LONGEST_OF_A_SITE,
+    NAMES,
+    NAMES_OF_LONGER,
+    SITES,
+    Spread,
+)
+
+FIRST = "https://first.example/"
+
+
+def urls(count: int, start: int = 0) -> list[str]:
+    return [f"https://site{number}.example/" for number in range(start, start + count)]
+
+
+def test_the_sixth_site_makes_it_a_wall_and_it_stays_one() -> None:
+    spread = Spread()
+    assert [spread.meets(FIRST, url, 50) for url in urls(SITES)] == [False] * (SITES - 1) + [True]
+    assert spread.meets(FIRST, urls(1)[0], 50)
+    assert not spread.meets("https://other.example/", urls(1)[0], 50)
+
+
+def test_sites_count_once_and_that_of_the_first_page_not_at_all() -> None:
+    spread = Spread()
+    met = [*urls(SITES - 1), FIRST] * 3
+    assert not any(spread.meets(FIRST, url, 50) for url in met)
+    assert spread.meets(FIRST, urls(1, SITES)[0], 50)
+
+
+@pytest.mark.parametrize(("tokens", "names"), [(LONGEST, NAMES), (LONGEST_OF_A_SITE, NAMES_OF_LONGER)])
+@pytest.mark.parametrize("site", ["https://www.first.example", "https://second.example"])
+def test_many_names_on_one_site_make_it_a_wall(tokens: int, names: int, site: str) -> None:
+    spread = Spread()
+    kinds = [spread.meets(f"{FIRST}story", f"{site}/news/story-{n}", tokens) for n in range(names + 2)]
+    own = "first" in site  # the first page's own name counts
+    assert kinds == [False] * (names - own) + [True] * (2 + own)
+
+
+def test_a_page_under_many_urls_of_one_site_has_one_name() -> None:
+    spread = Spread()
+    story = "mayor-opens-bridge"
+    among = [
+        f"https://www.first.example/{section}/{story}"
+        for section in ("news", "local", "print", "2026/11/21", "top", "amp")
+    ]
+    met = [
+        f"{url}{end}"
+        for url in among
+        for end in ("", "/", ".html", "?utm_source=feed", "?sid=0451", ";jsessionid=1f", "#top")
+    ]
+    assert not any(spread.meets(f"{FIRST}{story}", url, 50) for url in met)
+
+
+def test_long_texts_may_be_anywhere() -> None:
+    spread = Spread()
+    assert not any(spread.meets(FIRST, url, LONGEST + 1) for url in urls(3 * SITES))
+    assert [spread.meets(FIRST, url, LONGEST) for url in urls(SITES)][-1]
+    spread = Spread()
+    assert not any(spread.meets(FIRST, f"{FIRST}{n}", LONGEST_OF_A_SITE + 1) for n in range(50))
+
+
+def test_who_only_asks_leaves_no_trace() -> None:
+    spread = Spread()
+    for url in urls(20):
+        assert not spread.meets(FIRST, url, 50, count=False)
+        assert not spread.meets(FIRST, f"{FIRST}{url}", 50, count=False)
+    for url in urls(SITES - 1):
+        assert not spread.meets(FIRST, url, 50)
+    assert spread.meets(FIRST, urls(1, SITES)[0], 50, count=False)
+    assert not spread.meets(FIRST, urls(1)[0], 50)
+
+
+def test_only_the_texts_met_last_are_followed() -> None:
+    spread = Spread(followed=3)
+    for url in urls(SITES - 1):
+        spread.meets(FIRST, url, 50)
+    for number in range(2):
+        spread.meets(f"https://other.example/{number}", FIRST, 50)
+    spread.meets(FIRST, urls(1)[0], 50)  # met again, so not the next to be forgotten
+    spread.meets("https://other.example/2", FIRST, 50)
+    assert spread.meets(FIRST, urls(1, SITES)[0], 50)
+    for number in range(3, 6):
+        spread.meets(f"https://other.example/{number}", FIRST, 50)
+    assert not spread.meets(FIRST, urls(1, SITES)[0], 50)
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.sampled_from([50, 200]))))
+def test_it_is_a_wall_once_as_many_sites_or_names_were_met(met: list[tuple[int, int, int]]) -> None:
+    spread, names = Spread(), {0: {"0"}}
+    for site, name, tokens in met:
+        names.setdefault(site, set()).add(str(name))
+        short = tokens <= LONGEST
+        many = max(map(len, names.values())) > (NAMES if short else NAMES_OF_LONGER)
+        walled = spread.meets("https://site0.example/0", f"https://site{site}.example/{name}", tokens)
+        if many or (short and len(names) > SITES):
+            assert walled
+
+
+def notice(words: int, *, name: str = "") -> str:
+    return " ".join([*(f"word{number}" for number in range(words - 1)), name or "word"])
+
+
+def test_a_notice_of_many_sites_becomes_a_wall_and_is_dropped_no_more() -> None:
+    with Detector.open() as detector:
+        kinds = [detector.add(notice(60), url=f"https://site{n}.example/").kind for n in range(10)]
+        assert kinds == ["unique"] + ["exact"] * (SITES - 1) + ["wall"] * 5
+        verdict = detector.check(notice(60), url="https://site99.example/")
+        assert not verdict.is_duplicate
+        assert verdict.url == "https://site0.example/"
+        # At home it is still a revisit.
+        assert detector.add(notice(60), url="https://site0.example/").kind == "revisit"
+        assert detector.gauges()["documents"] == 1
+
+
+def test_an_article_of_many_sites_and_a_notice_under_many_urls_of_one_do_not() -> None:
+    with Detector.open() as detector:
+        kinds = [detector.add(notice(300), url=f"https://site{n}.example/").kind for n in range(10)]
+        assert kinds == ["unique"] + ["exact"] * 9
+        kinds = [
+            detector.add(notice(61), url=f"https://www{n}.example.com/{n}/note?id={n}").kind
+            for n in range(10)
+        ]
+        assert kinds == ["unique"] + ["exact"] * 9
+
+
+def test_a_notice_that_one_site_has_for_many_pages_is_a_wall() -> None:
+    with Detector.open() as detector:
+        kinds = [detector.add(notice(60), url=f"https://www.example.com/story-{n}").kind for n in range(10)]
+        assert kinds == ["unique"] + ["exact"] * (NAMES - 1) + ["wall"] * (10 - NAMES)
+        assert detector.gauges()["documents"] == 1

@@ -1,0 +1,149 @@
+"""A site is what was registered, else host and port; it is read off the URL, and nothing is fetched for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.matching.sites import UNKNOWN, host_of, site_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("url", "other"),
+    [
+        ("https://example.com/a", "http://www.example.com/b?c#d"),
+        ("https://news.example.com/", "https://sport.example.com/"),
+        ("https://example.com:8443/", "https://example.com/"),
+        ("https://EXAMPLE.com/", "https://example.COM/"),
+        ("https://user:secret@example.com/", "https://example.com/"),
+        ("https://a@b@example.com/", "https://example.com/"),
+        ("https://news.example.co.uk/", "https://www.example.co.uk/"),
+        ("https://a.b.example.com.au/", "https://example.com.au/"),
+        ("https://news.пример.рф/", "https://пример.рф/"),
+        ("https://www.one.github.io/", "https://one.github.io/x"),
+        ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+        ("https://BÜCHER.example/", "https://shop.XN--BCHER-KVA.example/"),
+        (
+            "https://bu\u0308cher.example/",
+            "https://xn--bcher-kva.example/",
+        ),  # the dots as a mark of their own
+        ("https://пример.рф/", "https://xn--e1afmkfd.xn--p1ai/"),
+        ("https://例え。jp/", "https://xn--r8jz45g.jp/"),
+        ("https://example.com./", "https://example.com/"),
+        ("https://bücher.example.:8443/", "https://user@xn--bcher-kva.example/"),
+        ("ftp://example.com/x", "https://example.com/"),
+        ("http://127.0.0.1:8000/a", "http://127.0.0.1:8000/b"),
+        ("http://localhost:8000/a", "http://localhost:8000/b"),
+        ("http://[::1]:80/a", "http://[::1]:80/b"),
+        ("http://[::1]:8000/", "http://[0:0:0:0:0:0:0:1]:8000/"),
+        ("http://[2001:DB8::A]/", "http://[2001:db8::a]/"),
+        ("http://localhost:80/", "http://localhost/"),
+        ("https://10.0.0.1:443/", "http://10.0.0.1:80/"),
+        ("http://localhost:/", "http://localhost/"),
+        ("http://intranet/a", "http://intranet/b"),
+        ("http://news.firm.corp/", "http://wiki.firm.corp:8080/"),
+        ("http://co.uk/a", "http://co.uk/b"),
+    ],
+)
+def test_of_one_site(url: str, other: str) -> None:
+    assert site_key(url) == site_key(other) != UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("url", "other"),
+    [
+        ("https://example.com/", "https://example.org/"),
+        ("https://one.co.uk/", "https://two.co.uk/"),
+        ("https://one.com.au/", "https://two.com.au/"),
+        ("https://one.github.io/", "https://two.github.io/"),
+        ("https://one.blogspot.com/", "https://two.blogspot.com/"),
+        ("https://bücher.example/", "https://bucher.example/"),
+        ("https://straße.example/", "https://strasse.example/"),
+        ("http://127.0.0.1:8000/", "http://127.0.0.1:8001/"),
+        ("http://127.0.0.1/", "http://127.0.0.2/"),
+        ("http://10.0.0.1/", "http://10.1.0.1/"),
+        ("http://localhost:8000/", "http://localhost:8001/"),
+        ("http://one.corp/", "http://two.corp/"),
+        ("http://[::1]/", "http://[::2]/"),
+        ("http://[::1]/", "http://[::1]:8000/"),
+        ("https://example.com/example.org", "https://example.org/example.com"),
+        ("https://example.com@evil.example/", "https://example.com/"),
+    ],
+)
+def test_of_two_sites(url: str, other: str) -> None:
+    assert UNKNOWN != site_key(url) != site_key(other) != UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "url", ["", "/path", "example.com/a", "data:,text", "file:///tmp/a.html", "about:blank", "http://[bad"]
+)
+def test_without_a_host_the_site_is_unknown(url: str) -> None:
+    assert site_key(url) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://User:Secret@WWW.Example.COM.:8443/a?b#c", "www.example.com"),
+        ("https://bücher.example/", "xn--bcher-kva.example"),
+        ("https://xn--bcher-kva.example/", "xn--bcher-kva.example"),
+        ("http://[0:0::1]:80/", "[::1]"),
+        ("http://[::1", ""),
+        ("data:,text", ""),
+        ("", ""),
+    ],
+)
+def test_a_host_has_one_spelling(url: str, host: str) -> None:
+    assert host_of(url) == host
+
+
+@given(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20))
+def test_a_name_in_the_spelling_of_browsers_is_the_same(name: str) -> None:
+    host = host_of(f"https://{name}.example/")
+    assert host_of(f"https://{host}/") == host
+    assert host.isascii()
+
+
+@pytest.mark.parametrize(
+    "part", ["a" * 300, "\u0301" * 1_000_000, "ü" * 1_000_000, ".".join("a" * 1_000_000)]
+)
+def test_hosts_that_are_no_names_cost_next_to_nothing(part: str) -> None:
+    started = perf_counter()
+    for _ in range(3):
+        assert site_key(f"https://{part}/") == site_key(f"https://{part}/x") != UNKNOWN
+    assert perf_counter() - started < 3
+
+
+@given(st.one_of(st.text(), st.text().map("https://".__add__), st.text().map("http://[".__add__)))
+def test_any_text_has_a_key_of_32_bits(url: str) -> None:
+    assert 0 <= site_key(url) < 2**32
+
+
+def test_surrogates_are_no_trouble() -> None:
+    assert site_key("https://\udcff.example/") != UNKNOWN
+
+
+def test_nothing_is_fetched_nor_written(tmp_path: Path) -> None:
+    script = (
+        "import socket\n"
+        "def refuse(*args, **kwargs): raise AssertionError('a socket was opened')\n"
+        "socket.socket.connect = socket.getaddrinfo = socket.create_connection = refuse\n"
+        "from scrapy_neardup.matching.sites import site_key\n"
+        "a, b = map(site_key, ['https://a.example.co.uk/', 'https://b.example.co.uk/'])\n"
+        "assert a == b\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}, check=False,
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,195 @@
+"""Whatever fails inside the plugin, every page still reaches its callback and every item its feed."""
+
+from __future__ import annotations
+
+import logging
+import time
+from concurrent.futures import Future
+
+import pytest
+from scrapy.utils.asyncio import run_in_thread
+
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.extraction import Extraction, Workers
+from scrapy_neardup.extraction.turns import STRIKES
+from scrapy_neardup.index.reservation import Reservation
+from scrapy_neardup.plugin import (
+    downloader as downloadermiddleware,
+)
+from scrapy_neardup.plugin import (
+    extension,
+    pipeline,
+)
+from scrapy_neardup.plugin import (
+    spider as spidermiddleware,
+)
+from scrapy_neardup.plugin.settlement import Settler
+
+SETTINGS = {"NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": "drop_page"}
+
+
+class BrokenError(Exception):
+    pass
+
+
+def fail(*args, **kwargs):
+    raise BrokenError("injected")
+
+
+@pytest.fixture
+def crawl_five(site, crawl, pages, text):
+    """Crawl five different pages that each yield an item with a text."""
+
+    class Texts(pages):
+        def parse(self, response):
+            self.note(response)
+            yield {"url": response.url, "text": text(int(response.url[-1]) + 100)}
+
+    async def run(settings=None):
+        urls = [site.article(f"/{number}", seed=number) for number in range(5)]
+        result = await crawl(Texts, {**SETTINGS, **(settings or {})}, urls=urls)
+        assert sorted(result.spider.seen) == sorted(item["url"] for item in result.items) == urls
+        assert "log_count/ERROR" not in result.stats
+        return result
+
+    return run
+
+
+async def test_nothing_fails(crawl_five):
+    assert (await crawl_five()).errors == {}
+
+
+@pytest.mark.parametrize(
+    ("target", "method", "stat"),
+    [
+        (Detector, "reserve", "error/reserve"),
+        (Detector, "flush", "error/flush"),
+        (Detector, "gauges", "error/gauges"),
+        (Reservation, "confirm", "error/settle"),
+        (Reservation, "release", None),
+        (Workers, "start", "error/start"),
+        (Workers, "submit", "error/extract"),
+        (Workers, "close", "error/close"),
+        (downloadermiddleware, "skip_reason", "error/extract"),
+        (downloadermiddleware, "clear_match", "error/extract"),
+        (downloadermiddleware, "Page", "error/extract"),
+        (extension.NearDup, "extract", "error/extract"),
+        (extension.NearDup, "scope_for", "error/input"),
+        (extension.NearDup, "policy_for", "error/input"),
+        (spidermiddleware, "Visit", "error/input"),
+        (spidermiddleware.NearDupSpiderMiddleware, "judge", "error/input"),
+        (spidermiddleware.NearDupSpiderMiddleware, "_signature", "error/input"),
+        (spidermiddleware.NearDupSpiderMiddleware, "_item_yielded", "error/output"),
+        (Settler, "confirm", "error/settle"),
+        (Settler, "_flush_feeds", "error/flush"),
+        (pipeline, "ItemAdapter", "error/item"),
+    ],
+)
+async def test_injected(crawl_five, monkeypatch, target, method, stat):
+    original = getattr(target, method)
+    if (target, method) == (Workers, "close"):
+        monkeypatch.setattr(target, method, lambda self: (original(self), fail()))
+    elif (target, method) == (Workers, "start"):
+        monkeypatch.setattr(target, method, _first(fail, original))
+    else:
+        monkeypatch.setattr(target, method, fail)
+    result = await crawl_five()
+    assert stat is None or result[stat] >= 1
+
+
+async def test_index_that_does_not_close(crawl_five, monkeypatch):
+    original = Detector.close
+    monkeypatch.setattr(Detector, "close", lambda self: (original(self), fail()))
+    assert (await crawl_five())["error/close"] == 1
+
+
+async def test_fingerprint_of_an_item_fails(crawl_five, monkeypatch):
+    monkeypatch.setattr(pipeline.NearDupPipeline, "_judge", fail)
+    assert (await crawl_five())["error/item"] == 5
+
+
+@pytest.mark.parametrize("reason", ["no_text", "not_text", "timeout", "crash", "memory", "failed"])
+async def test_every_reason_of_the_extraction(crawl_five, monkeypatch, reason):
+    def submit(self, page):
+        future = Future()
+        future.set_result(Extraction(None, reason, 0.25, False, "a detail"))
+        return future
+
+    monkeypatch.setattr(Workers, "submit", submit)
+    result = await crawl_five()
+    stage = "skipped/" if reason in ("no_text", "not_text") else "error/extract/"
+    examined = STRIKES if reason == "timeout" else 5
+    assert result[stage + reason] == examined
+    assert result["skipped/slow_site"] == 5 - examined
+    assert result["extract_seconds"] == 0.25 * examined
+    assert result["checked"] == 0
+
+
+async def test_stuck_workers(crawl_five, monkeypatch):
+    monkeypatch.setattr(Workers, "submit", lambda self, page: Future())
+    monkeypatch.setattr(extension, "_GRACE", 0.2)
+    result = await crawl_five({"NEARDUP_EXTRACT_TIMEOUT": 0.1})
+    assert result["error/extract/stuck"] == 5
+
+
+async def test_a_reservation_that_is_never_settled_by_others(site, crawl, pages, monkeypatch):
+    """The judging after the wait fails: the page passes."""
+    calls = []
+    reserve = Detector.reserve
+
+    def failing(self, signature, url, **options):
+        calls.append(url)
+        if calls.count(url) == 2:
+            fail()
+        return reserve(self, signature, url, **options)
+
+    class Slow(pages):
+        async def parse(self, response):
+            self.note(response)
+            if len(self.seen) == 1:
+                await run_in_thread(time.sleep, 3)  # until the others wait for it
+            yield {"url": response.url}
+
+    monkeypatch.setattr(Detector, "reserve", failing)
+    settings = {"CONCURRENT_REQUESTS": 4, "NEARDUP_POLICY": "drop_page"}
+    result = await crawl(Slow, settings, urls=site.copies(4))
+    assert len(result.items) == 4
+    assert result["error/reserve"] == 3
+
+
+async def test_few_warnings_and_all_with_debug(crawl_five, monkeypatch, caplog):
+    monkeypatch.setattr(Detector, "reserve", fail)
+    for debug, lines in ((False, 3), (True, 10)):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "scrapy_neardup"):
+            result = await crawl_five({"NEARDUP_DEBUG": debug})
+        assert result["error/reserve"] == 10  # five pages, five items
+        shown = [record for record in caplog.records if "failed (reserve)" in record.getMessage()]
+        assert len(shown) == lines
+        assert shown[0].exc_info[0] is BrokenError
+
+
+async def test_a_signal_handler_that_fails(site, crawl, pages):
+    from scrapy_neardup.plugin.signals import page_duplicate
+
+    class Listening(pages):
+        @classmethod
+        def from_crawler(cls, crawler, *args, **kwargs):
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            crawler.signals.connect(fail, page_duplicate)
+            return spider
+
+    urls = [site.article("/a"), site.article("/b")]
+    result = await crawl(Listening, {"NEARDUP_POLICY": "tag", "CONCURRENT_REQUESTS": 1}, urls=urls)
+    assert len(result.items) == 2
+    assert result["tagged"] == 1
+
+
+def _first(first, then):
+    calls = []
+
+    def method(self, *args):
+        calls.append(1)
+        return first() if len(calls) == 1 else then(self, *args)
+
+    return method

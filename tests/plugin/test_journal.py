@@ -1,0 +1,205 @@
+"""Whatever is to be told, and whatever the stats collector, the log, the report and the signals make of it: no item is lost."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.http import HtmlResponse
+from scrapy.settings import Settings
+from scrapy.signalmanager import SignalManager
+from scrapy.statscollectors import MemoryStatsCollector
+
+from scrapy_neardup.plugin import signals
+from scrapy_neardup.plugin.events import Journal
+from scrapy_neardup.plugin.settings import Config
+from scrapy_neardup.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ODD = "https://a.example/\udc80\ud800/é%s\r\n\0"
+COPY = Verdict("near", url="https://b.example/\udfff", distance=2, similarity=0.9)
+
+
+class BrokenError(Exception):
+    pass
+
+
+class Brittle(str):
+    """A URL that cannot even be shown."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        raise BrokenError
+
+    __format__ = __str__
+
+
+def fail(*args, **kwargs):
+    raise BrokenError("injected")
+
+
+def journal(**settings):
+    names = {f"NEARDUP_{name.upper()}": value for name, value in settings.items()}
+    crawler = SimpleNamespace(stats=None, signals=SignalManager(), spider=SimpleNamespace(name="some"))
+    crawler.stats = MemoryStatsCollector(SimpleNamespace(settings=Settings()))
+    return Journal(crawler, Config.from_settings(Settings(names)))
+
+
+def tell_all(told, url=ODD):
+    """Call every method."""
+    told.count("unique")
+    told.count("extract_seconds", 0.25)
+    told.failed("reserve", url)
+    with told.fails_open("item", url):
+        fail()
+    told.page(HtmlResponse(url), COPY, "tag")
+    for verdict in (COPY, Verdict("exact"), Verdict("unique"), Verdict("too_short")):
+        told.item({"url": url}, url, verdict)
+    told.close()
+
+
+@pytest.mark.parametrize("policy", ["tag", "drop_items"])
+async def test_items_with_odd_urls_all_come_out(site, crawl, pages, text, tmp_path, policy):
+    """Those that pass, under each policy, and each has its line in the report."""
+    urls = ["https://a.example/\ud800", "\udc80", "ünï %s %(x)s\r\n", "\0"]
+
+    class Items(pages):
+        def parse(self, response):
+            for number, url in enumerate(urls):
+                yield {"url": url, "text": text(number, 5)}
+
+    settings = {"NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": policy, "NEARDUP_REPORT": "report.jsonl"}
+    result = await crawl(Items, settings, urls=[site.article("/a")])
+    assert [item["url"] for item in result.items] == urls
+    assert [line["url"] for line in lines(tmp_path / "report.jsonl")] == urls
+    assert not result.errors
+
+
+async def test_copies_of_an_item_with_an_odd_url_all_come_out(site, crawl, pages, text, tmp_path):
+    """Under tag, into a feed that takes nothing but UTF-8."""
+    original = {"url": "https://a.example/\udc80", "text": text(1)}
+    copies = [{"url": f"https://{name}.example/", "text": text(1)} for name in "bcd"]
+
+    class Items(pages):
+        def parse(self, response):
+            yield dict(original)
+            yield from map(dict, copies)
+
+    settings = {
+        "NEARDUP_ITEM_FIELDS": ["text"],
+        "NEARDUP_POLICY": "tag",
+        "NEARDUP_REPORT": "report.jsonl",
+        "CONCURRENT_ITEMS": 1,
+        "FEEDS": {"items.jsonl": {"format": "jsonlines", "encoding": "utf-8"}},
+        "FEED_EXPORT_ENCODING": "utf-8",
+    }
+    result = await crawl(Items, settings, urls=[site.article("/a")])
+    assert len(result.items) == 4
+    exported = lines(tmp_path / "items.jsonl")  # the original is beyond the feed's own encoding
+    assert [item["url"] for item in exported] == [copy["url"] for copy in copies]
+    assert {item["neardup_match"]["url"] for item in exported} == {"https://a.example/\\udc80"}
+    told = lines(tmp_path / "report.jsonl")
+    assert [(line["url"], line["match"]) for line in told] == [
+        (copy["url"], original["url"]) for copy in copies
+    ]
+
+
+@pytest.mark.parametrize("url", [ODD, "", None, 7, b"\xff", object(), ["a"], {1: {2}}, Brittle("x")])
+def test_urls_of_any_kind(tmp_path, url, caplog):
+    told = journal(report=str(tmp_path / "report.jsonl"), debug=True)
+    with caplog.at_level(logging.DEBUG):
+        for verdict in (COPY, Verdict("revisit", url=url)):
+            told.item({}, url, verdict)
+        told.failed("item", url)
+        told.close()
+    for record in caplog.records:
+        record.getMessage().encode()  # what a handler that writes UTF-8 does
+    assert told.crawler.stats.get_value("neardup/item/checked") == 2
+    for line in lines(tmp_path / "report.jsonl"):
+        assert url not in (ODD, "") or line["url"] == url
+
+
+def test_a_collector_that_raises(caplog):
+    told = journal(policy="tag")
+    told.crawler.stats = SimpleNamespace(inc_value=fail, get_value=fail, set_value=fail)
+    with caplog.at_level(logging.WARNING, "scrapy_neardup"):
+        tell_all(told)
+    assert len(caplog.records) == 3
+    assert "neardup/unique is not counted" in caplog.messages[0]
+    assert "no more failures will be shown" in caplog.messages[2]
+
+
+@pytest.mark.parametrize("kind", ["handler", "filter"])
+def test_a_log_that_raises(kind, tmp_path):
+    logger = logging.getLogger("scrapy_neardup")
+    handler = logging.Handler()
+    handler.emit = fail
+    add, remove, what = {
+        "handler": (logger.addHandler, logger.removeHandler, handler),
+        "filter": (logger.addFilter, logger.removeFilter, fail),
+    }[kind]
+    told = journal(debug=True, report=str(tmp_path / "report.jsonl"))
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    add(what)
+    try:
+        tell_all(told)
+    finally:
+        remove(what)
+        logger.setLevel(level)
+    assert told.crawler.stats.get_value("neardup/error/reserve") == 1
+    assert len(lines(tmp_path / "report.jsonl")) == 4
+
+
+def test_a_receiver_of_signals_that_raises(caplog):
+    told = journal()
+    for signal in (signals.page_duplicate, signals.item_duplicate):
+        told.crawler.signals.connect(fail, signal)
+    tell_all(told)
+    assert any("Error caught on signal handler" in message for message in caplog.messages)
+    told.crawler.signals = SimpleNamespace(send_catch_log=fail)
+    tell_all(told)
+    assert told.crawler.stats.get_value("neardup/error/signal") == 3
+
+
+def test_a_report_on_a_full_disk(caplog):
+    told = journal(report="/dev/full")
+    tell_all(told)
+    assert told.crawler.stats.get_value("neardup/error/report") == 1
+    assert any("cannot write /dev/full (No space left on device)" in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize("path", ["/dev/null/x", "."])
+def test_a_report_that_cannot_be_opened(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = journal(report=path)
+    tell_all(told)
+    assert told.crawler.stats.get_value("neardup/error/report") == 1
+
+
+def test_a_report_whose_directory_is_removed(tmp_path):
+    told = journal(report=str(tmp_path / "deep" / "report.jsonl"))
+    told.item({}, "https://a.example/", COPY)
+    shutil.rmtree(tmp_path / "deep")
+    tell_all(told)
+    assert not told.crawler.stats.get_value("neardup/error/report")
+
+
+def test_lines_of_several_journals_stay_whole(tmp_path):
+    path = tmp_path / "report.jsonl"
+    many = [journal(report=str(path)) for _ in range(3)]
+    for number in range(20):
+        for told in many:
+            told.item({}, "https://a.example/" + "x" * 10_000 + str(number), COPY)
+    assert len(lines(path)) == 60
+
+
+def lines(path: Path):
+    return [json.loads(line) for line in path.read_bytes().decode("utf-8").splitlines()]

@@ -1,0 +1,225 @@
+"""Equal pages in flight at once: exactly one is unique under every policy, and none is lost if that one fails."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from scrapy import Request
+from scrapy.exceptions import DropItem
+from scrapy.utils.asyncio import run_in_thread
+
+from scrapy_neardup.plugin import extension
+from scrapy_neardup.plugin.duplicates import NearDuplicatePage
+
+POLICIES = ["tag", "drop_items", "drop_page"]
+SIX = {"CONCURRENT_REQUESTS": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 6}
+
+
+def check_one_unique(result, policy, callbacks):
+    """*callbacks*: calls of the callback under drop_page."""
+    assert result["unique"] == 1 + result["released"]
+    assert result["duplicate"] == 5 - result["released"]
+    assert result["confirmed"] == 1
+    assert not [name for name in result.stats if name.startswith("neardup/error")]
+    seen = result.spider.seen
+    assert len(seen) == len(set(seen)) == (callbacks if policy == "drop_page" else 6)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_six_at_once(site, crawl, pages, policy):
+    result = await crawl(pages, {**SIX, "NEARDUP_POLICY": policy}, urls=site.copies(6))
+    check_one_unique(result, policy, callbacks=1)
+    assert len(result.items) == (6 if policy == "tag" else 1)
+    assert len(result.spider.matches) == (0 if policy == "drop_page" else 5)
+    assert len(result.spider.failures) == (5 if policy == "drop_page" else 0)
+    assert all(failure.request.callback == result.spider.parse for failure in result.spider.failures)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_those_that_come_while_the_first_is_in_progress_wait(site, crawl, pages, policy):
+    class Slow(pages):
+        async def parse(self, response):
+            self.note(response)
+            if len(self.seen) == 1:
+                await run_in_thread(time.sleep, 3)
+            yield {"url": response.url}
+
+    result = await crawl(Slow, {**SIX, "NEARDUP_POLICY": policy}, urls=site.copies(6))
+    check_one_unique(result, policy, callbacks=1)
+    assert result["waited"] == 5
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_callback_of_the_first_fails(site, crawl, pages, policy):
+    class Failing(pages):
+        def parse(self, response):
+            first = not self.seen
+            self.note(response)
+            if first:
+                raise ValueError("broken callback")
+            yield {"url": response.url}
+
+    result = await crawl(Failing, {**SIX, "NEARDUP_POLICY": policy}, urls=site.copies(6))
+    assert result["released"] == 1
+    check_one_unique(result, policy, callbacks=2)
+    assert len(result.items) == (5 if policy == "tag" else 1)
+
+
+class FailFirst:
+    def __init__(self):
+        self.count = 0
+
+    def process_item(self, item):
+        self.count += 1
+        if self.count == 1:
+            raise ValueError("broken pipeline")
+        return item
+
+
+class DropFirst(FailFirst):
+    def process_item(self, item):
+        self.count += 1
+        if self.count == 1:
+            raise DropItem("invalid")
+        return item
+
+
+@pytest.mark.parametrize("pipeline", [FailFirst, DropFirst])
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_item_of_the_first_fails(site, crawl, pages, policy, pipeline):
+    settings = {**SIX, "NEARDUP_POLICY": policy, "ITEM_PIPELINES": {pipeline: 300}}
+    result = await crawl(pages, settings, urls=site.copies(6))
+    assert result["released"] == 1
+    check_one_unique(result, policy, callbacks=2)
+    assert len(result.items) == (5 if policy == "tag" else 1)
+
+
+async def test_all_fail(site, crawl, pages):
+    class Failing(pages):
+        def parse(self, response):
+            self.note(response)
+            raise ValueError("broken callback")
+
+    result = await crawl(Failing, SIX, urls=site.copies(6))
+    assert len(result.spider.seen) == 6  # each had its chance
+    assert (result["unique"], result["released"], result["duplicate"]) == (6, 6, 0)
+    assert result["index/documents"] == 0
+
+
+class Kinds:
+    """Callbacks of each kind that Scrapy takes; each yields one item."""
+
+    def generator(self, response):
+        self.note(response)
+        yield {"url": response.url}
+
+    def listing(self, response):
+        self.note(response)
+        return [{"url": response.url}]
+
+    def single(self, response):
+        self.note(response)
+        return {"url": response.url}
+
+    async def coroutine(self, response):
+        self.note(response)
+        return [{"url": response.url}]
+
+    async def asyncgen(self, response):
+        self.note(response)
+        yield {"url": response.url}
+
+    def nothing(self, response):
+        self.note(response)
+
+    def arguments(self, response, name):
+        assert name == "value"
+        yield from self.generator(response)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "kind", ["generator", "listing", "single", "coroutine", "asyncgen", "nothing", "arguments", "parse"]
+)
+async def test_callback_kinds(site, crawl, pages, policy, kind):
+    class Kind(Kinds, pages):
+        async def start(self):
+            callback = None if kind == "parse" else getattr(self, kind)  # None: the spider's parse
+            kwargs = {"name": "value"} if kind == "arguments" else {}
+            for url in self.urls:
+                yield Request(url, callback, cb_kwargs=kwargs)
+
+    result = await crawl(Kind, {**SIX, "NEARDUP_POLICY": policy}, urls=site.copies(6))
+    check_one_unique(result, policy, callbacks=1)
+    assert len(result.items) == (0 if kind == "nothing" else 6 if policy == "tag" else 1)
+    assert "log_count/ERROR" not in result.stats
+
+
+async def test_latecomer_failing_in_its_own_callback_is_an_ordinary_error(site, crawl, pages):
+    class Failing(pages):
+        def parse(self, response):
+            self.note(response)
+            if "neardup_match" in response.meta:
+                raise ValueError("broken")
+            yield {"url": response.url}
+
+    result = await crawl(Failing, {**SIX, "NEARDUP_POLICY": "tag"}, urls=site.copies(6))
+    assert result.stats["spider_exceptions/ValueError"] == 5
+    assert len(result.items) == 1
+
+
+@pytest.mark.parametrize("way", ["yields", "raises", "returns_failure", "raises_other"])
+async def test_errback_of_a_latecomer(site, crawl, pages, way):
+    class Errback(pages):
+        def failed(self, failure):
+            super().failed(failure)
+            assert failure.check(NearDuplicatePage)
+            if way == "raises":
+                failure.raiseException()
+            if way == "raises_other":
+                raise KeyError("broken errback")
+            if way == "returns_failure":
+                return failure
+            return [{"url": failure.value.response.url, "copy": True}]
+
+    result = await crawl(Errback, {**SIX, "NEARDUP_POLICY": "drop_page"}, urls=site.copies(6))
+    assert len(result.spider.failures) == 5
+    assert len(result.items) == (6 if way == "yields" else 1)
+    assert result.stats.get("spider_exceptions/count", 0) == (5 if way == "raises_other" else 0)
+    assert result.stats.get("log_count/ERROR", 0) == (5 if way == "raises_other" else 0)
+
+
+async def test_callback_sees_the_request_as_it_was(site, crawl, pages):
+    class Copying(pages):
+        def parse(self, response):
+            self.note(response)
+            assert response.request.callback == self.parse
+            yield response.request.replace(url=f"{site.url}/other/{len(self.seen)}", callback=self.other)
+
+        def other(self, response):
+            assert response.url not in self.matches
+            self.note(response)
+
+    for number in range(1, 7):
+        site.article(f"/other/{number}", seed=number)
+    result = await crawl(Copying, {**SIX, "NEARDUP_POLICY": "tag"}, urls=site.copies(6))
+    assert len(result.spider.seen) == 12
+    assert len(result.spider.matches) == 5  # copied meta marks nobody
+    assert result["unique"] == 7
+    assert "spider_exceptions/count" not in result.stats
+
+
+async def test_waits_no_longer_than_the_limit(site, crawl, pages, monkeypatch):
+    monkeypatch.setattr(extension, "PENDING_TIMEOUT", 0.3)
+
+    class Slow(pages):
+        async def parse(self, response):
+            self.note(response)
+            if len(self.seen) == 1:
+                await run_in_thread(time.sleep, 1.5)
+            yield {"url": response.url}
+
+    result = await crawl(Slow, {**SIX, "NEARDUP_POLICY": "drop_page"}, urls=site.copies(6))
+    assert result["error/pending_timeout"] == 5
+    assert len(result.items) == 6
