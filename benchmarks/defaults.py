@@ -22,7 +22,6 @@ from quality import SETS, load
 
 from scrapy_neardup.audit.evaluate.corpus import Text
 from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts, shared_keys
-from scrapy_neardup.detector import MIN_TOKENS
 from scrapy_neardup.fingerprint import Features, hamming, load_scheme
 from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.normalise import normalise
@@ -31,7 +30,7 @@ from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.fingerprint.terms import Shingles, Terms, hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
 from scrapy_neardup.matching import rules as verify
-from scrapy_neardup.matching.candidates import Rules
+from scrapy_neardup.matching.matcher import Matcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEATURES = Features()
-RULES = Rules(load_scheme("simhash+anchors"))
+MATCHER = Matcher(load_scheme("simhash+anchors"))
 #: The sets of benchmarks/quality.py that the defaults were chosen on.
 READ = ("derived_syndication", "senate_press", "ota_recrawl_html", "docs_versions_html", "minhash_tutorial")
 UNRELATED = 0.2  # Jaccard below which two press releases of different senators are no kin
@@ -162,8 +161,8 @@ def share(found: NDArray[np.bool_]) -> str:
     return f"{found.mean():.3f}".removeprefix("0") if len(found) else "–"
 
 
-def judged(data: Data, features: Features = FEATURES, rules: Rules = RULES) -> Judge:
-    return judge_texts(data.texts, rules, features=features, min_tokens=MIN_TOKENS)
+def judged(data: Data, features: Features = FEATURES, matcher: Matcher = MATCHER) -> Judge:
+    return judge_texts(data.texts, matcher, features=features)
 
 
 def unrelated(data: Data, judge: Judge) -> NDArray[np.int64]:
@@ -193,7 +192,7 @@ def candidate_table(data: Data, strangers: NDArray[np.int64]) -> None:
     grid += [replace(FEATURES, units="characters", shingle=n) for n in (4, 8)]
     lines = []
     for features in grid:
-        judge = judged(data, features, Rules(load_scheme("simhash"), verified=False))
+        judge = judged(data, features, Matcher(load_scheme("simhash"), verified=False))
         marks = judge.documents.records["fingerprint"]
         one, other = marks[strangers]
         blocks = [(one ^ other) >> np.uint64(16 * block) & np.uint64(0xFFFF) == 0 for block in range(4)]
@@ -275,7 +274,7 @@ def rule_table(data: Data, judge: Judge) -> None:
     for size in (3, 8):
         other = judged(data, replace(FEATURES, sketch_shingle=size))
         lines.append([f"sketch of {size} words", *rates(other.judge(data.a, data.b).near, data)])
-    open_judge = replace(judge, rules=Rules(judge.rules.scheme, verified=False))
+    open_judge = replace(judge, matcher=Matcher(judge.matcher.scheme, verified=False))
     candidates = open_judge.judge(data.a, data.b)
     lines += [
         [f"J ≥ {least}", *rates(candidates.near & (candidates.similarity >= least), data)]
@@ -314,7 +313,7 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("NEARDUP_DATA", "../shared/data")))
     data = read(parser.parse_args().data)
-    print(f"Defaults: {FEATURES}, {RULES.scheme.name}")
+    print(f"Defaults: {FEATURES}, {MATCHER.scheme.name}")
     print(", ".join(f"{name}: {len(rows)}" for name, rows in data.groups.items()))
     judge = judged(data)
     strangers = unrelated(data, judge)

@@ -36,7 +36,7 @@ from scrapy_neardup.fingerprint.sketch import similarity, sketch
 from scrapy_neardup.fingerprint.stopwords import drop, stop_words
 from scrapy_neardup.fingerprint.terms import hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
-from scrapy_neardup.matching.candidates import RECORD
+from scrapy_neardup.matching.records import RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

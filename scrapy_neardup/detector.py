@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from . import clock
@@ -12,23 +13,22 @@ from .arguments import require_number, require_path, require_type, require_whole
 from .dependencies import dependencies_in_use
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, Signature, load_scheme
-from .index import Documents, Header, open_index
-from .index.reservation import Reservation
-from .matching.candidates import (
+from .index import Header, open_index
+from .index.protocol import Filing
+from .matching.matcher import MIN_TOKENS, Candidates, Decision, Matcher
+from .matching.records import (
     WEAK,
-    Candidates,
-    Rules,
+    as_template,
     entries,
     families,
-    file_as_template,
-    find_candidates,
+    filed_url,
     find_urls,
     fingerprinter_of,
-    flags,
     record,
     scheme_of,
+    with_flags,
 )
-from .matching.site_counter import Spread
+from .matching.site_counter import SiteCounter
 from .matching.sites import load_suffixes
 from .verdict import Verdict
 
@@ -37,17 +37,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    import numpy as np
-    from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from .index import Index
-    from .verdict import Kind
+    from .index import Documents, Index
+    from .index.protocol import Found
+    from .index.reservation import Reservation
 
 SECONDS_PER_DAY = 86_400
-#: The scheme unless another is asked for, and the tokens of the shortest texts that are judged.
+#: The scheme unless another is asked for.
 SCHEME = "simhash+anchors"
-MIN_TOKENS = 40
 #: Of each kind of token.
 _SAMPLE = "Straße 17 東京 ข่าว"
 
@@ -79,17 +77,18 @@ class Detector:
     ) -> None:
         _require_limits(min_tokens, window)
         self.index = index
-        self.rules = Rules(scheme_of(index.header, distance=distance, threshold=threshold), verified)
+        scheme = scheme_of(index.header, distance=distance, threshold=threshold)
+        self.matcher = Matcher(scheme, verified, min_tokens)
         self.min_tokens = min_tokens
         self.window = window
-        self.fingerprinter = fingerprinter_of(index.header, self.rules.scheme)
+        self.fingerprinter = fingerprinter_of(index.header, self.matcher.scheme)
         with dependencies_in_use():
             load_suffixes()  # not on an event loop
             # The first takes 0.1 s more; and what lacks a part should not come to light with the first page.
             entries([self.signature(_SAMPLE)], ["https://example.com/"], index.header, scope="any")
         self._clock = clock
-        self._spread = Spread()
-        self._reservations: dict[int, Reservation] = {}
+        self._site_counter = SiteCounter()
+        self._reservations: set[Reservation] = set()
         self._closed = False
 
     @classmethod
@@ -187,10 +186,9 @@ class Detector:
     def forget(self, url: str) -> int:
         """Remove what is stored under *url*; returns how many documents that were."""
         require_type("A URL", url, str, "text, a str")
-        with self.index.lock:
-            documents = find_urls(self.index, [url])
-            self.index.discard(documents)
-            return len(documents)
+        documents, _ = find_urls(self.index, [url])
+        self.index.discard(documents)
+        return len(documents)
 
     def flush(self) -> None:
         """Return once all that was confirmed is on disk. Raises `IndexUnavailable` if it cannot be written."""
@@ -202,7 +200,7 @@ class Detector:
 
     def close(self) -> None:
         """Release what is pending, write what is confirmed, leave the index. Raises as `flush` does."""
-        for reservation in list(self._reservations.values()):
+        for reservation in list(self._reservations):
             reservation.release()
         if not self._closed:  # the index counts its users
             self._closed = True
@@ -227,94 +225,69 @@ class Detector:
     ) -> Verdict:
         require_type("A URL", url, str, "text, a str")
         require_type("A scope", scope, str, "text, a str")
-        if signature.tokens < self.min_tokens:
-            return Verdict("too_short")
-        if signature.wall:
-            return Verdict("wall")
+        unfit = self.matcher.unfit(signature.tokens, signature.wall)
+        if unfit is not None:
+            return Verdict(unfit)
         now = clock.now(self._clock)
-        entry = entries([signature], [url], self.index.header, scope=scope, time=now)
         window = (self.window or 0) * SECONDS_PER_DAY
-        with self.index.lock:
-            found = find_candidates(self.index, entry, self.rules, now - window if window else 0)
-            if found is None:
-                reservation = self._reserve(entry, []) if reserve else None
-                return Verdict("unique", reservation=reservation)
-            outdone = found.judgement.near & found.weak & ~found.own & has_items
-            verdict = self._decide(found, entry, outdone, count=reserve)
-            # What is stored of this very page stays as long as its text does, and is renewed before it expires; but
-            # if it has stored no item, it may now.
-            same = found.own & found.judgement.exact
-            if window:
-                same &= found.time > now - window / 8
-            if (
-                reserve
-                and verdict.kind in ("unique", "fuller", "revisit", "template")
-                and not (same & ~found.weak).any()
-            ):
-                if (found.judgement.template & ~found.own).any():
-                    file_as_template(entry, self.rules.scheme)
-                replaced = found.documents[found.own | outdone].tolist()
-                verdict = replace(
-                    verdict, reservation=self._reserve(entry, replaced, known_weak=bool(same.any()))
-                )
-            return verdict
+        document = entries([signature], [url], self.index.header, scope=scope, time=now)
+        decision = Decision("unique", filed=True)
+        candidates: Candidates | None = None
 
-    def _decide(
-        self, found: Candidates, entry: Documents, outdone: NDArray[np.bool_], *, count: bool
-    ) -> Verdict:
-        """Tell a revisit from a copy: a match with the same URL is never a duplicate; *outdone* (bool[n]) are none.
-
-        With *count* the site of a copy is taken note of.
-        """
-        near, template = found.judgement.near & ~outdone, found.judgement.template
-        kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
-            ("revisit", near & found.own),
-            ("near", near),
-            ("revisit", found.own),
-            ("template", template),
-            ("fuller", found.judgement.fuller),
-        )
-        for kind, among in kinds:
-            row = found.best(among, self.index)
-            if row is None:
-                continue
-            url, record = found.urls[row], entry.records[0]
-            is_copy = kind == "near"
-            walled = is_copy and self._spread.meets(url, entry.urls[0], int(record["tokens"]), count=count)
-            equal = is_copy and bool(found.judgement.exact[row])
-            return Verdict(
-                kind="wall" if walled else "exact" if equal else kind,
-                url=url,
-                distance=int(found.judgement.distance[row]),
-                similarity=float(found.judgement.similarity[row]),
-                pending=self.index.holder(int(found.documents[row])),
-                weak=bool(found.weak[row]),
+        def decide(found: Found) -> Filing | None:
+            nonlocal decision, candidates
+            if not len(found.documents):  # as for most pages
+                decision, candidates = Decision("unique", filed=True), None
+                return Filing(document, (), with_flags(document, WEAK))
+            candidates = self.matcher.candidates(document, found, now - window if window else 0)
+            decision = self.matcher.decide(
+                candidates, now - window / 8 if window else -math.inf, has_items=has_items
             )
-        return Verdict("unique")
+            return self._filing(document, decision) if decision.filed else None
 
-    def _reserve(self, entry: Documents, replaced: list[int], *, known_weak: bool = False) -> Reservation:
-        """Let a document in as pending, to take the place of those *replaced*.
+        reservation = None
+        if reserve:
+            reservation = self.index.reserve_if(document, self.matcher.lookups, decide)
+        else:
+            decide(self.index.find(document, self.matcher.lookups))
+        if reservation is not None:
+            self._reservations.add(reservation)
+            reservation.add_done_callback(self._reservations.discard)
+        return self._verdict(decision, candidates, url, signature.tokens, reservation, count=reserve)
 
-        If its page is *known_weak* and turns out so again, what is stored of it stays.
-        """
+    def _filing(self, document: Documents, decision: Decision) -> Filing:
+        if decision.of_template:
+            document = as_template(document, self.matcher.scheme)
+        # What is stored of a page without items stays if it has none again.
+        weak = None if decision.known_weak else with_flags(document, WEAK)
+        return Filing(document, decision.replaces, weak)
 
-        def settle(confirmed: bool) -> None:
-            self._reservations.pop(document, None)
-            if confirmed and not reservation.weak:
-                self.index.confirm(document, replaced)
-                return
-            with self.index.lock:
-                self.index.release(document)
-                if confirmed and not known_weak:
-                    flags(entry.records)[:] |= WEAK
-                    weak = self.index.reserve(entry.keys[:, 0], entry.records[0], url, None)
-                    self.index.confirm(weak, replaced)
-
-        url = entry.urls[0]
-        reservation = Reservation(url, settle)
-        document = self.index.reserve(entry.keys[:, 0], entry.records[0], url, reservation)
-        self._reservations[document] = reservation
-        return reservation
+    def _verdict(
+        self,
+        decision: Decision,
+        candidates: Candidates | None,
+        url: str,
+        tokens: int,
+        reservation: Reservation | None,
+        *,
+        count: bool,
+    ) -> Verdict:
+        """Say what was decided; with *count*, the site of a copy is taken note of."""
+        row = decision.row
+        if candidates is None or row is None:
+            return Verdict("unique", reservation=reservation)
+        match = candidates.urls[row]
+        is_copy = decision.kind in ("near", "exact")
+        walled = is_copy and self._site_counter.meets(match, filed_url(url), tokens, count=count)
+        return Verdict(
+            kind="wall" if walled else decision.kind,
+            url=match,
+            distance=int(candidates.judgement.distance[row]),
+            similarity=float(candidates.judgement.similarity[row]),
+            reservation=reservation,
+            pending=candidates.pending[row],
+            weak=bool(candidates.weak[row]),
+        )
 
 
 def _require_limits(min_tokens: int, window: float | None) -> None:

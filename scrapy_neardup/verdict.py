@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from .index.protocol import Pending
     from .index.reservation import Reservation
 
 #: ``unique``: nothing like it is stored. ``exact``: the same normalised text under another URL. ``near``: nearly
@@ -28,8 +29,8 @@ class Verdict:
     similarity: float | None = None
     #: This document's own place in the index, to be confirmed or released; ``add`` has confirmed it.
     reservation: Reservation | None = None
-    #: The reservation of the matched document while that is not settled.
-    pending: Reservation | None = None
+    #: The handle of the matched document while that is not settled.
+    pending: Pending | None = None
     #: Whether the page of the matched document has stored no item, see `Reservation.confirm`.
     weak: bool = False
 

@@ -12,7 +12,7 @@ from scrapy_neardup import ConfigurationError, Detector, Features, Fingerprinter
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint.jaccard import character_jaccard, count_jaccard, text_jaccard
-from scrapy_neardup.matching.candidates import find_urls, url_key
+from scrapy_neardup.matching.records import find_urls, url_key
 from scrapy_neardup.matching.sites import site_key
 from scrapy_neardup.surrogates import escaped
 
@@ -51,7 +51,7 @@ def check_all(detector: Detector, text: str, other: str, url: str, scope: str) -
     if reservation is not None:
         reservation.release()
     assert detector.forget(url) == (kind not in ("too_short", "wall", "exact", "near"))
-    assert not find_urls(detector.index, [url, other])
+    assert not find_urls(detector.index, [url, other])[0]
 
 
 def open_all(directory: str, name: str) -> None:

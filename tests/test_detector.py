@@ -17,7 +17,7 @@ from scrapy_neardup.audit.settings import Settings
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
 from scrapy_neardup.fingerprint import SCHEMES, Features
 from scrapy_neardup.index import MemoryIndex, open_index
-from scrapy_neardup.matching.candidates import entries, find_candidates
+from scrapy_neardup.matching.records import entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -393,8 +393,8 @@ def test_however_many_pages_of_a_template_there_are_a_lookup_meets_the_first(
             entry = entries(
                 [detector.signature(template(dice))], ["https://a.example/"], detector.index.header
             )
-            found = find_candidates(detector.index, entry, detector.rules, 0)
-            assert found is None or len(found.documents) <= filed_in_full
+            found = detector.index.find(entry, detector.matcher.lookups)
+            assert len(found.documents) <= filed_in_full
 
 
 @TEMPLATES

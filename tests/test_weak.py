@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.matching.candidates import RECORD, TEMPLATE, WEAK, flags
+from scrapy_neardup.matching.records import RECORD, TEMPLATE, WEAK, flags
 
 TEXT = " ".join(f"word{number}" for number in range(100))
 OTHER = " ".join(f"other{number}" for number in range(100))

@@ -11,6 +11,7 @@ import numpy as np
 from scrapy_neardup import Detector
 from scrapy_neardup.index.lmdb.compaction import FOLD, due_for_merge
 from scrapy_neardup.index.lmdb.layout import Run
+from scrapy_neardup.index.protocol import Filing
 
 from . import inputs
 from .indexes import crawl_index, written_bytes
@@ -106,16 +107,16 @@ def fresh(form: Form, path: Path, size: int, count: int, seed: int, *, by_group:
 
 def add_each(index: Index, documents: Documents) -> Added:
     """Add as a crawl does."""
-    longest, holder, written = [], object(), written_bytes()
+    longest, written = [], written_bytes()
     start, cpu = time.perf_counter(), time.process_time()
     for first in range(0, len(documents.urls), GROUP):
         most = 0
         for row in range(first, min(first + GROUP, len(documents.urls))):
             begin = time.perf_counter_ns()
-            number = index.reserve(
-                documents.keys[:, row], documents.records[row], documents.urls[row], holder
-            )
-            index.confirm(number)
+            new = documents.take(slice(row, row + 1))
+            reservation = index.reserve_if(new, (), lambda found, new=new: Filing(new))
+            assert reservation is not None
+            reservation.confirm()
             most = max(most, time.perf_counter_ns() - begin)
         longest.append(most / 1e6)
         if (first + GROUP) % WAIT == 0:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.matching.candidates import DIGEST, filed_url
+from scrapy_neardup.matching.records import DIGEST, filed_url
 from scrapy_neardup.matching.site_counter import LONGEST, SITES
 from scrapy_neardup.matching.sites import UNKNOWN
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.candidates import Judgement
+    from scrapy_neardup.matching.matcher import Judgement
 
     from .crawl import Crawl
     from .pairs.compare import Compared
@@ -92,7 +92,7 @@ def cluster(crawl: Crawl, settings: Settings, advance: Callable[[int], None]) ->
     A cluster of short texts on many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
     """
     nothing = np.zeros(len(crawl), bool)
-    judge = _Judge(crawl.documents, crawl.long & ~crawl.wall, settings.judging, nothing, settings.similarity)
+    judge = _Judge(crawl.documents, crawl.long & ~crawl.wall, settings.matcher, nothing, settings.similarity)
     compared = compare_all(judge, Groups.of(judge), least=settings.least_similarity - MARGIN, advance=advance)
     judge = replace(judge, template=_of_templates(len(crawl), compared))
     compared = compared._replace(judgement=judge.either(compared.a, compared.b))

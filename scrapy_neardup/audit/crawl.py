@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.index import Documents
-from scrapy_neardup.matching.candidates import DIGEST, filed_url
+from scrapy_neardup.matching.records import DIGEST, filed_url
 from scrapy_neardup.matching.sites import site_key
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from scrapy_neardup.fingerprint.numbers import substituted
-from scrapy_neardup.matching.candidates import entries
+from scrapy_neardup.matching.records import entries
 from scrapy_neardup.matching.rules import JACCARDS, LENGTHS, varied
 from scrapy_neardup.matching.sites import UNKNOWN
 
@@ -50,7 +50,7 @@ def explain(one: Document, other: Document, settings: Settings) -> Explanation:
     """Compare two documents as a crawl would, with *other* stored."""
     signatures = [settings.fingerprinter.signature(each.text or "") for each in (one, other)]
     documents = entries(signatures, [one.url, other.url], settings.header)
-    judge = Judge(documents, np.ones(2, bool), settings.judging)
+    judge = Judge(documents, np.ones(2, bool), settings.matcher)
     a, b = np.array([0]), np.array([1])
     found = judge.judge(a, b)
     records = documents.records

@@ -9,7 +9,8 @@ import numpy as np
 
 from scrapy_neardup.extraction import EXTRACTORS
 from scrapy_neardup.index import open_index
-from scrapy_neardup.matching.candidates import Rules, entries, find_candidates, fingerprinter_of, scheme_of
+from scrapy_neardup.matching.matcher import Matcher
+from scrapy_neardup.matching.records import entries, fingerprinter_of, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.candidates import Candidates, Judgement
+    from scrapy_neardup.matching.matcher import Candidates, Judgement
 
     from .documents import Document
     from .settings import Settings
@@ -66,23 +67,21 @@ def query(
     with closing(open_index(path, None)) as index:
         scheme = scheme_of(index.header, distance=settings.distance, threshold=settings.threshold)
         fingerprinter = fingerprinter_of(index.header, scheme)
+        matcher = Matcher(scheme, settings.verified, settings.min_tokens)
         for document in documents:
             if document.text is None:
                 yield Answer(document, "unreadable", [])
                 continue
             signature = fingerprinter.signature(document.text)
-            if signature.tokens < settings.min_tokens:
-                yield Answer(document, "too_short", [])
-            elif signature.wall:
-                yield Answer(document, "wall", [])
-            else:
-                entry = entries([signature], [document.url], index.header, scope=scope or "")
-                with index.lock:
-                    found = find_candidates(
-                        index, entry, Rules(scheme, settings.verified), 0, all_scopes=scope is None
-                    )
-                matches = _matches(found, settings.similarity) if found is not None else []
-                yield Answer(document, matches[0].kind if matches else "unique", matches)
+            unfit = matcher.unfit(signature.tokens, signature.wall)
+            if unfit is not None:
+                yield Answer(document, unfit, [])
+                continue
+            entry = entries([signature], [document.url], index.header, scope=scope or "")
+            found = index.find(entry, matcher.lookups)
+            candidates = matcher.candidates(entry, found, all_scopes=scope is None)
+            matches = _matches(candidates, settings.similarity)
+            yield Answer(document, matches[0].kind if matches else "unique", matches)
 
 
 def _matches(found: Candidates, least: float) -> list[Match]:

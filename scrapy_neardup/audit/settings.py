@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.detector import MIN_TOKENS, SCHEME
+from scrapy_neardup.detector import SCHEME
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.extraction.processors import processors
 from scrapy_neardup.fingerprint import Features, load_scheme
 from scrapy_neardup.index import Header
-from scrapy_neardup.matching.candidates import Rules, families, fingerprinter_of, record, scheme_of
+from scrapy_neardup.matching.matcher import MIN_TOKENS, Matcher
+from scrapy_neardup.matching.records import families, fingerprinter_of, record, scheme_of
 from scrapy_neardup.matching.rules import JACCARDS
 
 from .canonical import check_rules
@@ -97,9 +98,9 @@ class Settings:
         return fingerprinter_of(self.header, self.loaded_scheme)
 
     @property
-    def judging(self) -> Rules:
+    def matcher(self) -> Matcher:
         """What makes two pages near-duplicates."""
-        return Rules(self.loaded_scheme, self.verified)
+        return Matcher(self.loaded_scheme, self.verified, self.min_tokens)
 
     @property
     def processes(self) -> int:

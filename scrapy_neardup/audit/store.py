@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import Header
-from scrapy_neardup.matching.candidates import entries
+from scrapy_neardup.matching.records import entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

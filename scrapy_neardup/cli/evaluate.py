@@ -93,7 +93,7 @@ def evaluate(
         return
     result, extra, judge = _judge(texts, labelled, config, seed, all_pairs=all_pairs)
     facts = _facts(assignments, labelled, result, time.monotonic() - started) | extra
-    wrong = find_worst(labelled, texts, result, judge, config.min_tokens, worst) if worst else ()
+    wrong = find_worst(labelled, texts, result, judge, worst) if worst else ()
     if as_json:
         print_json(facts | ({"worst": [asdict(pair) for pair in wrong]} if worst else {}))
         return

@@ -38,7 +38,7 @@ class Wrong:
 
 
 def find_worst(
-    pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: Judge, min_tokens: int, count: int
+    pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: Judge, count: int
 ) -> Iterator[Wrong]:
     """Yield the *count* pairs that are judged most wrongly."""
     from scrapy_neardup.audit.evaluate.labelled import rows_of, worst
@@ -46,7 +46,7 @@ def find_worst(
 
     orders, judgement = result.orders, result.orders.second_stored
     a, b = rows_of(pairs, texts)
-    said = steps(judge, min_tokens, a, b, judgement)
+    said = steps(judge, a, b, judgement)
     for row in worst(pairs, orders, count):
         one, other = (texts[rows[row]].text.splitlines() for rows in (a, b))
         changed = difflib.unified_diff(one, other, n=0, lineterm="")

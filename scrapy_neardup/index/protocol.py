@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from .header import Header
+    from .reservation import Reservation
 
 
 class Matches(NamedTuple):
@@ -118,51 +118,111 @@ def _take(urls: list[str], rows: NDArray[np.int64] | slice) -> list[str]:
     return urls[rows] if isinstance(rows, slice) else [urls[row] for row in rows.tolist()]
 
 
+class Lookup(NamedTuple):
+    """One way to look for documents: by their keys of a *family* that differ in at most *distance* bits.
+
+    A key that more than *most* documents match is passed over, unless *most* is 0: a stock phrase tells nothing.
+    """
+
+    family: int
+    distance: int = 0
+    most: int = 0
+
+
+class Found(NamedTuple):
+    """The stored documents that one document met, n of them, in ascending order of their numbers."""
+
+    #: Their numbers: int64[n].
+    documents: NDArray[np.int64]
+    #: How many keys they match of each lookup: int64[lookups, n].
+    shared: NDArray[np.int64]
+    #: Their records and URLs.
+    stored: Stored
+    #: The handle of each one that is pending, None for the others.
+    pending: list[Pending | None]
+
+    def take(self, rows: NDArray[np.int64]) -> Found:
+        """Return some of the rows, in the order of *rows* (int64[k])."""
+        pending = [self.pending[row] for row in rows.tolist()]
+        return Found(self.documents[rows], self.shared[:, rows], self.stored.take(rows), pending)
+
+
+class Filing(NamedTuple):
+    """What an index is to keep of a document that was looked up."""
+
+    #: The document: one row.
+    document: Documents
+    #: Numbers of the documents that go when it is confirmed.
+    replaces: Sequence[int] = ()
+    #: What is kept in its place if it is confirmed as weak: one row, or None for nothing.
+    weak: Documents | None = None
+
+
+class Pending(Protocol):
+    """A document whose page nobody knows yet to be stored. It may be held by another process or machine.
+
+    A back-end whose documents outlive the process that holds them gives each a lease, which the holder renews while it
+    lives. A document whose lease has run out counts as released.
+    """
+
+    @property
+    def url(self) -> str:
+        """The URL that it is filed under."""
+
+    @property
+    def confirmed(self) -> bool | None:
+        """True once it is confirmed, False once it is released, None while it is pending."""
+
+    def add_done_callback(self, callback: Callable[[Any], object]) -> None:
+        """Call *callback* with this handle once it is no longer pending, in any thread; at once if it is not."""
+
+
 class Index(Protocol):
     """Documents filed under their keys of each *family* of the header.
 
-    A document enters by `reserve` (visible at once, kept only once confirmed) or by `add` (in bulk, kept at
-    once). All methods may be called from any thread.
+    A document enters by `reserve_if` (found by others at once, kept only once confirmed) or by `add` (in bulk, kept at
+    once). All methods may be called from any thread. `conformance.IndexConformance` tests all that is said here.
     """
 
     header: Header
-    #: To be held by whoever needs several calls to be one. Never call `add`, nor ``compact`` or ``reading`` of an
-    #: index on disk, while holding it: they take other locks, in this order: merging, upkeep, lock, writing.
-    lock: threading.RLock
+
+    def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
+        """Find the stored and pending documents that *document* (one row) meets in any of *lookups*."""
+
+    def reserve_if(
+        self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
+    ) -> Reservation | None:
+        """Find what *document* meets, have *decide* say what is to be filed, and file it as pending: all as one step.
+
+        Nothing that *decide* would have to know is filed by others in between. An index that cannot keep others
+        out asks *decide* again when they were faster, so it must have no side effects. Returns the reservation, or
+        None if *decide* wants nothing filed.
+        """
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
         """Find every document that has a key within *distance* bits of one of *keys* (uint64[n]).
 
-        One that more than *most* documents match is passed over, unless that is 0: a stock phrase tells nothing. All
-        documents of the index count, pending ones too.
+        A key that more than *most* documents match is passed over, unless *most* is 0. All documents of the index
+        count, pending ones too.
         """
+
+    def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
+        """Find every document that has one of *keys* (uint64[n]), and return what is stored of each, row by row."""
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """Return what is stored of *documents*, in their order; they must come from a search just made."""
-
-    def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Any) -> int:
-        """File one document (keys uint64[keys], record of shape ()) as pending; returns its number."""
-
-    def holder(self, document: int) -> Any:
-        """Return what holds the reservation of a document, None if it is not pending in this process."""
-
-    def confirm(self, document: int, replaces: Sequence[int] = ()) -> None:
-        """Keep a reserved document, in the place of those that it *replaces*."""
-
-    def release(self, document: int) -> None:
-        """Drop a reserved document."""
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
         """File many documents at once; returns their numbers, int64[n]. They are on disk on return."""
 
     def discard(self, documents: Sequence[int]) -> None:
-        """Remove documents."""
+        """Remove documents; those that are not there are no error."""
 
     def flush(self) -> None:
         """Return once all that was confirmed is on disk. Raises `IndexUnavailable` if it cannot be written."""
 
     def gauges(self) -> dict[str, int]:
-        """Numbers on size and health."""
+        """Return numbers on size and health."""
 
     def close(self) -> None:
-        """Flush and close."""
+        """Write what is confirmed, drop what is pending, close."""

@@ -1,7 +1,8 @@
-"""A document's place in the index while nobody knows yet whether its page will be stored."""
+"""The handle of a pending document, for whoever decides whether it is kept."""
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,47 +10,49 @@ if TYPE_CHECKING:
 
 
 class Reservation:
-    """A pending document. Others match it at once; only ``confirm`` makes it last.
+    """A pending document that is held in this process. Others match it at once; only ``confirm`` makes it last.
 
-    The first of ``confirm`` and ``release`` settles it, later calls do nothing.
+    The first of ``confirm`` and ``release`` settles it, later calls do nothing. It is a `Pending` to those who wait
+    for it.
     """
 
-    __slots__ = ("_callbacks", "_on_settle", "confirmed", "url", "weak")
+    __slots__ = ("_callbacks", "_lock", "_on_settle", "confirmed", "url", "weak")
 
-    def __init__(self, url: str, on_settle: Callable[[bool], None]) -> None:
+    def __init__(self, url: str, on_settle: Callable[[Reservation], None]) -> None:
         self.url = url
         #: True once confirmed, False once released, None while pending.
         self.confirmed: bool | None = None
         #: Whether it is confirmed without items.
         self.weak = False
         self._on_settle = on_settle
-        self._callbacks: list[Callable[[Reservation], None]] = []
+        self._callbacks: list[Callable[[Reservation], object]] = []
+        self._lock = threading.Lock()
 
     def confirm(self, *, weak: bool = False) -> None:
         """Keep the document: its page was stored.
 
         A *weak* one has stored no item: its copies are told from it by `Verdict.weak`.
         """
-        if self.confirmed is None:
-            self.weak = weak
-            self._settle(True)
+        self._settle(confirmed=True, weak=weak)
 
     def release(self) -> None:
         """Forget the document: its page was not stored, so nothing may be judged by it."""
-        self._settle(False)
+        self._settle(confirmed=False)
 
-    def add_done_callback(self, callback: Callable[[Reservation], None]) -> None:
+    def add_done_callback(self, callback: Callable[[Reservation], object]) -> None:
         """Call *callback* with this reservation once it is settled; at once if it already is."""
-        if self.confirmed is None:
-            self._callbacks.append(callback)
-        else:
-            callback(self)
+        with self._lock:
+            if self.confirmed is None:
+                self._callbacks.append(callback)
+                return
+        callback(self)
 
-    def _settle(self, confirmed: bool) -> None:
-        if self.confirmed is not None:
-            return
-        self.confirmed = confirmed
-        self._on_settle(confirmed)
-        callbacks, self._callbacks = self._callbacks, []
+    def _settle(self, *, confirmed: bool, weak: bool = False) -> None:
+        with self._lock:
+            if self.confirmed is not None:
+                return
+            self.confirmed, self.weak = confirmed, weak
+            callbacks, self._callbacks = self._callbacks, []
+        self._on_settle(self)
         for callback in callbacks:
             callback(self)

@@ -7,13 +7,11 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.index import open_index
 from scrapy_neardup.index.lmdb.traversal import live_documents
 
-from .candidates import filed_url, find_urls
+from .records import filed_url, find_urls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,8 +60,7 @@ def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> No
 def forget_urls(path: Path, urls: Sequence[str]) -> tuple[int, list[str]]:
     """Remove the documents of *urls*; returns how many they were, and which of *urls* had none."""
     with contextlib.closing(open_index(path, None)) as index:
-        numbers = find_urls(index, urls)
-        known = set(index.fetch(np.array(numbers, np.int64)).urls)
+        numbers, known = find_urls(index, urls)
         index.discard(numbers)
         index.flush()
     return len(numbers), [url for url in map(filed_url, dict.fromkeys(urls)) if url not in known]

@@ -30,7 +30,7 @@ def page_name(url: str) -> str:
     return path.rstrip("/").rpartition("/")[2].partition(";")[0].partition(".")[0].lower()
 
 
-class Spread:
+class SiteCounter:
     """The sites on which the copies of a stored document were met, and their names there, in this process."""
 
     def __init__(self, followed: int = FOLLOWED) -> None:

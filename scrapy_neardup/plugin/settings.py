@@ -15,10 +15,11 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import data_path
 
-from scrapy_neardup.detector import MIN_TOKENS, SCHEME
+from scrapy_neardup.detector import SCHEME
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction.processors import processors
 from scrapy_neardup.fingerprint import SCHEMES, Features
+from scrapy_neardup.matching.matcher import MIN_TOKENS
 from scrapy_neardup.matching.sites import host_of
 
 from .values import boolean, choice, imported, integer, path, seconds, share, size

@@ -12,7 +12,7 @@ from scrapy_neardup.audit.evaluate.curves import find_all
 from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts
 from scrapy_neardup.audit.pairs.compare import SIBLINGS, Groups, compare_all
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
-from scrapy_neardup.matching.candidates import Rules
+from scrapy_neardup.matching.matcher import Matcher
 
 from .corpora import edited, template, text
 
@@ -31,8 +31,8 @@ def corpus() -> list[Text]:
 
 
 def judge_of(texts: list[Text], scheme: str, distance: int = 3) -> Judge:
-    rules = Rules(load_scheme(scheme, distance=distance))
-    return judge_texts(texts, rules, features=Features(), min_tokens=40)
+    matcher = Matcher(load_scheme(scheme, distance=distance), min_tokens=40)
+    return judge_texts(texts, matcher, features=Features())
 
 
 def each_with_each(judge: Judge) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:

@@ -32,7 +32,8 @@ from scrapy_neardup.fingerprint.sketch import SIZE, sketch
 from scrapy_neardup.fingerprint.terms import hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
 from scrapy_neardup.index import Header
-from scrapy_neardup.matching.candidates import Rules, entries, families, judge, record
+from scrapy_neardup.matching.matcher import Matcher
+from scrapy_neardup.matching.records import entries, families, record
 
 FINGERPRINTER = Fingerprinter()
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -186,12 +187,12 @@ def text_of(sentences: list[str]) -> str:
 
 def compare(a: Signature, b: Signature, urls: tuple[str, str] = ("", "")) -> tuple[int, float, str]:
     """Distance, estimated Jaccard, and what the rule says if they are candidates: near, template or other."""
-    rules = Rules(load_scheme("simhash+anchors"))
-    header = Header(families(rules.scheme), record(rules.scheme), {}, 0)
+    matcher = Matcher(load_scheme("simhash+anchors"))
+    header = Header(families(matcher.scheme), record(matcher.scheme), {}, 0)
     records = entries([a, b], urls, header).records
     same = np.array([True])
     records["fingerprint"][:] = 0  # candidates in any case
-    found = judge(rules, records[0], records[1:], ~same, same * 1)
+    found = matcher.judge(records[0], records[1:], ~same, same * 1)
     kind = "near" if found.near[0] else "template" if found.template[0] else "other"
     return hamming(a.fingerprint, b.fingerprint), float(found.similarity[0]), kind
 

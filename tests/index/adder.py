@@ -20,7 +20,7 @@ import pytest
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb import compaction as maintenance
-from tests.index.small import HEADER, documents, shrink
+from tests.index.small import HEADER, documents, reserve, shrink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,11 +65,11 @@ def add(path: Path, number: int, log: str, mode: str) -> int:
         act = dice.random()
         new = documents([dice.getrandbits(64)], [f"u{number}"])
         if act < 0.8:
-            document = index.reserve(new.keys[:, 0], new.records[0], new.urls[0], None)
+            reservation = reserve(index, new)
             if act < 0.1:
-                index.release(document)
+                reservation.release()
             else:
-                index.confirm(document)
+                reservation.confirm()
                 say("confirmed", number)
         elif act < 0.9:
             numbers = range(number, number + dice.choice((1, 5, 30)))

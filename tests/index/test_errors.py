@@ -24,7 +24,7 @@ from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR
 
 from .consistency import check
 from .flaky import Flaky
-from .small import HEADER, documents, shrink
+from .small import HEADER, documents, reserve, shrink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ def search(index: LmdbIndex) -> list[str]:
 
 def confirm(index: LmdbIndex) -> None:
     new = documents([7], ["u35"])
-    index.confirm(index.reserve(new.keys[:, 0], new.records[0], "u35", None))
+    reserve(index, new).confirm()
     index.flush()
 
 

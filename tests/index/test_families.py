@@ -15,7 +15,7 @@ from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
 
 from .consistency import check
-from .small import shrink
+from .small import reserve, shrink
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,9 +121,9 @@ def test_stock_phrases_in_memory(new: list[tuple[int, ...]], queries: list[int],
 def test_a_pending_document_is_found_by_each_of_its_keys() -> None:
     for index in (LmdbIndex(None, HEADER), MemoryIndex(HEADER)):
         with closing(index):
-            number = index.reserve(
-                np.array([1, NONE, 2, 0, 255, NONE], np.uint64), np.zeros((), HEADER.dtype), "", None
-            )
+            new = documents([(1, NONE, 2, 0, 255, NONE)])
+            reserve(index, new)
+            (number,) = index.search(1, np.array([0], np.uint64)).document.tolist()
             assert search(index, 0, [2, NONE, 1], 0) == [(0, number, 0), (2, number, 0)]
             assert search(index, 1, [1, 254], 3) == [(0, number, 1), (1, number, 1)]
             assert search(index, 0, [NONE], 0) == []
@@ -160,9 +160,9 @@ def test_how_many_share_a_key_does_not_depend_on_runs(
             assert rows(index, [7, 8]) == rows(memory, [7, 8])
         with closing(LmdbIndex(tmp_path, HEADER)) as index:
             assert rows(index, [7, 8]) == rows(memory, [7, 8])
-            pending = [index.reserve(new.keys[:, 0], new.records[0], "", None) for _ in range(5)]
+            pending = [reserve(index, new.take(slice(0, 1))) for _ in range(5)]
             assert rows(index, [7, 8]) == []
-            index.release(pending[0])
+            pending[0].release()
             assert len(rows(index, [7, 8])) == 2 * 64
 
 

@@ -23,7 +23,7 @@ from scrapy_neardup.index.lmdb import environment, writer
 from scrapy_neardup.index.lmdb import wal as log
 
 from .consistency import check
-from .small import HEADER, documents, shrink
+from .small import HEADER, documents, reserve, shrink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ def store(index: LmdbIndex, *numbers: int) -> None:
     """Reserve and confirm documents u1, u2 ..."""
     for number in numbers:
         new = documents([number], [f"u{number}"])
-        index.confirm(index.reserve(new.keys[:, 0], new.records[0], new.urls[0], None))
+        reserve(index, new).confirm()
 
 
 def has(index: LmdbIndex, number: int) -> bool:
@@ -300,7 +300,7 @@ def in_child(index: LmdbIndex, answers: Any) -> None:
         lambda: has(index, 1),
         index.flush,
         index.gauges,
-        lambda: index.reserve(new.keys[:, 0], new.records[0], "u5", None),
+        lambda: reserve(index, new),
         lambda: index.add(new),
         lambda: index.discard([1]),
         lambda: open_index(index.path, HEADER),
@@ -364,7 +364,7 @@ def test_growth_of_the_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
                 try:
                     assert has(index, 0)
                     store_one = documents([1], ["u999999"])
-                    index.release(index.reserve(store_one.keys[:, 0], store_one.records[0], "u999999", None))
+                    reserve(index, store_one).release()
                 except BaseException as error:  # noqa: PERF203
                     failures.append(error)
                     raise
@@ -607,7 +607,7 @@ def test_everything_is_refused_after_close(tmp_path: Path) -> None:
         index.compact,
         lambda: index.add(new),
         lambda: index.discard([1]),
-        lambda: index.reserve(new.keys[:, 0], new.records[0], "u1", None),
+        lambda: reserve(index, new),
     ):
         with pytest.raises(IndexUnavailable, match="closed"):
             action()

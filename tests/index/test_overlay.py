@@ -12,7 +12,7 @@ from scrapy_neardup.index.lmdb import memtable as overlay
 from scrapy_neardup.index.lmdb import snapshot
 from scrapy_neardup.index.lmdb.layout import State
 from scrapy_neardup.index.lmdb.memtable import ALIASES, Overlay
-from tests.index.small import HEADER, documents
+from tests.index.small import HEADER, documents, reserve
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def test_own_commits_are_not_read_again(tmp_path: Path, monkeypatch: pytest.Monk
     some = documents(range(8), [f"u{number}" for number in range(8)])
     index = open_index(tmp_path / "index", HEADER)
     for row in range(8):
-        index.confirm(index.reserve(some.keys[:, row], some.records[row], some.urls[row], None))
+        reserve(index, some.take(slice(row, row + 1))).confirm()
         index.flush()
     assert len(index.search(0, some.keys[0]).document) == 8
     assert not read

@@ -27,14 +27,17 @@ from hypothesis.stateful import (
 
 from scrapy_neardup.index import LmdbIndex, MemoryIndex
 from scrapy_neardup.index.lmdb import writer
+from scrapy_neardup.index.protocol import Lookup
 
 from .consistency import check
-from .small import HEADER, documents, shrink
+from .small import HEADER, documents, reserve, shrink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_neardup.index import Index
+    from scrapy_neardup.index.protocol import Pending
+    from scrapy_neardup.index.reservation import Reservation
 
 CENTERS = (0, 2**64 - 1, 0x0123_4567_89AB_CDEF)
 fingerprints = st.builds(
@@ -81,6 +84,9 @@ class Memory(RuleBasedStateMachine):
         self.waiting: dict[str, int] = {}
         #: As they were handed out.
         self.numbers: dict[str, int] = {}
+        self.reservations: dict[str, Reservation] = {}
+        #: In whose place each pending one is to be.
+        self.replaced: dict[str, set[str]] = {}
         self.start()
 
     def start(self) -> None:
@@ -90,35 +96,44 @@ class Memory(RuleBasedStateMachine):
         self.count += 1
         return f"u{self.count}"
 
-    @rule(target=pending, fingerprint=fingerprints)
-    def reserve(self, fingerprint: int) -> str:
+    @rule(target=pending, fingerprint=fingerprints, data=st.data())
+    def reserve(self, fingerprint: int, data: st.DataObject) -> str:
         url = self.url()
+        replaced = (
+            data.draw(st.sets(st.sampled_from(sorted(self.stored)), max_size=2)) if self.stored else set()
+        )
         new = documents([fingerprint], [url])
-        self.numbers[url] = self.index.reserve(new.keys[:, 0], new.records[0], url, url)
+        self.reservations[url] = reserve(self.index, new, [self.number(other) for other in sorted(replaced)])
+        self.replaced[url] = replaced
         self.waiting[url] = fingerprint
-        assert self.index.holder(self.numbers[url]) == url
+        self.numbers[url] = self.number(url)
+        assert self.holder(url) is self.reservations[url]
         return url
 
-    @rule(url=consumes(pending), data=st.data())
-    def confirm(self, url: str, data: st.DataObject) -> None:
+    @rule(url=consumes(pending))
+    def confirm(self, url: str) -> None:
         if url not in self.numbers:
             return  # of an index that has been closed since
-        replaced = data.draw(st.sets(st.sampled_from(sorted(self.stored)), max_size=2)) if self.stored else []
-        self.index.confirm(self.numbers[url], [self.number(other) for other in replaced])
+        self.reservations[url].confirm()
         if url in self.waiting:
             self.stored[url] = self.waiting.pop(url)
-            for other in replaced:
-                del self.stored[other]
-        self.index.confirm(self.numbers[url])
-        self.index.release(self.numbers[url])
+            for other in self.replaced[url]:
+                self.stored.pop(other, None)
+            assert self.holder(url) is None
+        self.reservations[url].confirm()
+        self.reservations[url].release()
 
     @rule(url=consumes(pending))
     def release(self, url: str) -> None:
         if url not in self.numbers:
             return
-        self.index.release(self.numbers[url])
+        self.reservations[url].release()
         self.waiting.pop(url, None)
-        assert self.index.holder(self.numbers[url]) is None
+
+    def holder(self, url: str) -> Pending | None:
+        """Return the handle of the document of *url*, which is stored or pending."""
+        (handle,) = self.index.find(documents([0], [url]), [Lookup(1)]).pending
+        return handle
 
     @rule(new=st.lists(fingerprints, max_size=60))
     def add(self, new: list[int]) -> None:

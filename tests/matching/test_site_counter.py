@@ -13,7 +13,7 @@ from scrapy_neardup.matching.site_counter import (
     NAMES,
     NAMES_OF_LONGER,
     SITES,
-    Spread,
+    SiteCounter,
 )
 
 FIRST = "https://first.example/"
@@ -24,14 +24,14 @@ def urls(count: int, start: int = 0) -> list[str]:
 
 
 def test_the_sixth_site_makes_it_a_wall_and_it_stays_one() -> None:
-    spread = Spread()
+    spread = SiteCounter()
     assert [spread.meets(FIRST, url, 50) for url in urls(SITES)] == [False] * (SITES - 1) + [True]
     assert spread.meets(FIRST, urls(1)[0], 50)
     assert not spread.meets("https://other.example/", urls(1)[0], 50)
 
 
 def test_sites_count_once_and_that_of_the_first_page_not_at_all() -> None:
-    spread = Spread()
+    spread = SiteCounter()
     met = [*urls(SITES - 1), FIRST] * 3
     assert not any(spread.meets(FIRST, url, 50) for url in met)
     assert spread.meets(FIRST, urls(1, SITES)[0], 50)
@@ -40,14 +40,14 @@ def test_sites_count_once_and_that_of_the_first_page_not_at_all() -> None:
 @pytest.mark.parametrize(("tokens", "names"), [(LONGEST, NAMES), (LONGEST_OF_A_SITE, NAMES_OF_LONGER)])
 @pytest.mark.parametrize("site", ["https://www.first.example", "https://second.example"])
 def test_many_names_on_one_site_make_it_a_wall(tokens: int, names: int, site: str) -> None:
-    spread = Spread()
+    spread = SiteCounter()
     kinds = [spread.meets(f"{FIRST}story", f"{site}/news/story-{n}", tokens) for n in range(names + 2)]
     own = "first" in site  # the first page's own name counts
     assert kinds == [False] * (names - own) + [True] * (2 + own)
 
 
 def test_a_page_under_many_urls_of_one_site_has_one_name() -> None:
-    spread = Spread()
+    spread = SiteCounter()
     story = "mayor-opens-bridge"
     among = [
         f"https://www.first.example/{section}/{story}"
@@ -62,15 +62,15 @@ def test_a_page_under_many_urls_of_one_site_has_one_name() -> None:
 
 
 def test_long_texts_may_be_anywhere() -> None:
-    spread = Spread()
+    spread = SiteCounter()
     assert not any(spread.meets(FIRST, url, LONGEST + 1) for url in urls(3 * SITES))
     assert [spread.meets(FIRST, url, LONGEST) for url in urls(SITES)][-1]
-    spread = Spread()
+    spread = SiteCounter()
     assert not any(spread.meets(FIRST, f"{FIRST}{n}", LONGEST_OF_A_SITE + 1) for n in range(50))
 
 
 def test_who_only_asks_leaves_no_trace() -> None:
-    spread = Spread()
+    spread = SiteCounter()
     for url in urls(20):
         assert not spread.meets(FIRST, url, 50, count=False)
         assert not spread.meets(FIRST, f"{FIRST}{url}", 50, count=False)
@@ -81,7 +81,7 @@ def test_who_only_asks_leaves_no_trace() -> None:
 
 
 def test_only_the_texts_met_last_are_followed() -> None:
-    spread = Spread(followed=3)
+    spread = SiteCounter(followed=3)
     for url in urls(SITES - 1):
         spread.meets(FIRST, url, 50)
     for number in range(2):
@@ -96,7 +96,7 @@ def test_only_the_texts_met_last_are_followed() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.sampled_from([50, 200]))))
 def test_it_is_a_wall_once_as_many_sites_or_names_were_met(met: list[tuple[int, int, int]]) -> None:
-    spread, names = Spread(), {0: {"0"}}
+    spread, names = SiteCounter(), {0: {"0"}}
     for site, name, tokens in met:
         names.setdefault(site, set()).add(str(name))
         short = tokens <= LONGEST

@@ -18,7 +18,7 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.index.lmdb.check import check
-from scrapy_neardup.matching.candidates import find_urls
+from scrapy_neardup.matching.records import find_urls
 
 from .site import Site
 
@@ -64,7 +64,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
                     before:
                 ]:  # of this crawl: a page forgotten in an earlier one may not come back
                     if item["time"] < killed - 1:
-                        found = find_urls(detector.index, [item["url"]])
+                        found, _ = find_urls(detector.index, [item["url"]])
                         assert len(found) == 1, f"kill {kill}: {item} was forgotten"
 
         process = start(site, tmp_path, KILLS)

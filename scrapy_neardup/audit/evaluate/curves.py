@@ -10,7 +10,7 @@ import numpy as np
 from scrapy_neardup.audit.pairs.compare import Groups, compare_all
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import load_scheme
-from scrapy_neardup.matching.candidates import Rules
+from scrapy_neardup.matching.matcher import Matcher
 
 from .labelled import Judge, LabelledPairs, Scores, judge_orders, judge_texts, rows_of, score
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.candidates import Judgement
+    from scrapy_neardup.matching.matcher import Judgement
     from scrapy_neardup.plugin.settings import Config
 
     from .corpus import Text
@@ -78,12 +78,12 @@ class Outcome(NamedTuple):
     scores: Scores
 
 
-def rules_of(config: Config) -> Rules:
+def matcher_of(config: Config) -> Matcher:
     """Return what the settings say of candidates and their verification."""
     scheme = load_scheme(
         config.scheme, tables=config.tables, distance=config.distance, threshold=config.threshold
     )
-    return Rules(scheme, config.verified)
+    return Matcher(scheme, config.verified, config.min_tokens)
 
 
 def judge_with(
@@ -99,9 +99,8 @@ def judge_with(
 
     return judge_texts(
         texts,
-        rules_of(config),
+        matcher_of(config),
         features=config.features,
-        min_tokens=config.min_tokens,
         seed=seed,
         advance=step,
     )
@@ -121,9 +120,9 @@ def compare(
     for step in variant.steps:
         setting = f"{variant.moves}={step:g}" if variant.moves else ""
         config = configure((*variant.settings, setting) if setting else variant.settings)
-        rules = rules_of(config)
-        if judge is not None and judge.rules.scheme.parameters == rules.scheme.parameters:
-            judge = Judge(judge.documents, judge.fit, rules)  # the signatures are the same
+        matcher = matcher_of(config)
+        if judge is not None and judge.matcher.scheme.parameters == matcher.scheme.parameters:
+            judge = Judge(judge.documents, judge.fit, matcher)  # the signatures are the same
         else:
             judge = judge_with(texts, config, seed)
         scores = score(pairs, judge_orders(judge.judge, judge.documents, a, b)).near

@@ -13,7 +13,8 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.index import Header
 from scrapy_neardup.index.tables import NO_KEY
-from scrapy_neardup.matching.candidates import DIGEST, Judgement, Rules, entries, families, judge, record
+from scrapy_neardup.matching.matcher import Judgement, Matcher
+from scrapy_neardup.matching.records import DIGEST, entries, families, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -77,11 +78,11 @@ def read_pairs(path: Path) -> LabelledPairs:
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges pairs of *documents*, as they are filed, by *rules*; *fit* are neither too short nor walls (bool[n])."""
+    """Judges pairs of *documents*, as they are filed, by *matcher*; *fit* are neither too short nor walls (bool[n])."""
 
     documents: Documents
     fit: NDArray[np.bool_]
-    rules: Rules
+    matcher: Matcher
 
     def judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
         """Judge each pair of rows (int64[m] each) as the detector would with only *b* stored."""
@@ -100,8 +101,8 @@ class Judge:
     def _judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
         keys, records = self.documents.keys, self.documents.records
         exact = (keys[DIGEST, a] == keys[DIGEST, b]) & (records["digest"][a] == records["digest"][b])
-        shared = shared_keys(keys[len(keys) - self.rules.scheme.keys :], a, b)
-        judgement = judge(self.rules, records[a], records[b], exact, shared)
+        shared = shared_keys(keys[len(keys) - self.matcher.scheme.keys :], a, b)
+        judgement = self.matcher.judge(records[a], records[b], exact, shared)
         fit = self.fit[a] & self.fit[b]
         return judgement._replace(
             exact=judgement.exact & fit,
@@ -113,23 +114,22 @@ class Judge:
 
 def judge_texts(
     texts: Sequence[Text],
-    rules: Rules,
+    matcher: Matcher,
     *,
     features: Features,
-    min_tokens: int,
     seed: int = 0,
     advance: Callable[[], None] = lambda: None,
 ) -> Judge:
     """Make ready to judge pairs of *texts*."""
-    scheme = rules.scheme
+    scheme = matcher.scheme
     header = Header(families(scheme), record(scheme), {**scheme.parameters}, seed)
     signatures = []
     with closing(sign((each.text for each in texts), Fingerprinter(features, seed, scheme))) as signed:
         for signature in signed:
             signatures.append(signature)
             advance()
-    fit = np.array([each.tokens >= min_tokens and not each.wall for each in signatures], bool)
-    return Judge(entries(signatures, [each.url for each in texts], header), fit, rules)
+    fit = np.array([matcher.unfit(each.tokens, each.wall) is None for each in signatures], bool)
+    return Judge(entries(signatures, [each.url for each in texts], header), fit, matcher)
 
 
 def shared_keys(keys: NDArray[np.uint64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:

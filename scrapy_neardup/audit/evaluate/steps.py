@@ -13,37 +13,35 @@ from scrapy_neardup.matching.rules import JACCARDS, LENGTHS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.candidates import Judgement
+    from scrapy_neardup.matching.matcher import Judgement
 
     from .labelled import Judge
 
 
-def steps(
-    judge: Judge, min_tokens: int, a: NDArray[np.int64], b: NDArray[np.int64], judgement: Judgement
-) -> list[str]:
+def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: Judgement) -> list[str]:
     """Say what decided each pair of rows *a* and *b* (int64[m] each), which *judge* judged as *judgement* says.
 
-    Texts of less than *min_tokens* are not judged. What is judged near but is not in *judgement* was never compared.
+    What is judged near but is not in *judgement* was never compared.
     """
     records = judge.documents.records
     tokens = np.minimum(records["tokens"][a], records["tokens"][b])
-    scheme = judge.rules.scheme
+    scheme = judge.matcher.scheme
     # Without verification, near-duplicates are what the scheme takes for candidates.
-    candidate = replace(judge, rules=replace(judge.rules, verified=False)).judge(a, b).near
+    candidate = replace(judge, matcher=replace(judge.matcher, verified=False)).judge(a, b).near
     alone = judge.judge(a, b).near
     missing, numbers = substituted(records["numbers"][a], records["numbers"][b])
     asked = np.interp(tokens, LENGTHS, JACCARDS)
     found = []
     for row in range(len(a)):
         if not (judge.fit[a[row]] and judge.fit[b[row]]):
-            short = tokens[row] < min_tokens
+            short = tokens[row] < judge.matcher.min_tokens
             found.append(
                 f"too short: {tokens[row]} tokens" if short else "a wall: captcha, log-in, error page"
             )
         elif judgement.exact[row]:
             found.append("equal texts")
         elif judgement.near[row]:
-            found.append("a candidate, and alike enough" if judge.rules.verified else "a candidate")
+            found.append("a candidate, and alike enough" if judge.matcher.verified else "a candidate")
         elif not candidate[row] or alone[row]:
             bits = f"fingerprints {judgement.distance[row]} bits apart" if scheme.simhash else ""
             keys = (

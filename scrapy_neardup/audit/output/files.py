@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.matching.candidates import filed_url
+from scrapy_neardup.matching.records import filed_url
 
 from .report.urls import split_url
 from .report_input import report_data

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.matching.candidates import DIGEST, Judgement
+from scrapy_neardup.matching.matcher import Judgement
+from scrapy_neardup.matching.records import DIGEST
 
 from .joins import equal_keys, near_pairs, ranges
 
@@ -113,7 +114,7 @@ def _judged(judge: Judge, a: Rows, b: Rows) -> Compared:
 
 def _candidates(judge: Judge, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
     """Yield the pairs of *rows* that the scheme may take for candidates, in chunks; some come twice."""
-    scheme, documents = judge.rules.scheme, judge.documents
+    scheme, documents = judge.matcher.scheme, judge.documents
     if scheme.simhash:
         fingerprints = documents.records["fingerprint"][rows]
         for pairs, _ in equal_keys(fingerprints, np.arange(len(rows)), SAME):

@@ -9,7 +9,7 @@ import numpy as np
 
 from scrapy_neardup.index import Documents, Stored
 from scrapy_neardup.index.tables import NO_KEY
-from scrapy_neardup.matching.candidates import DIGEST, URL, url_keys
+from scrapy_neardup.matching.records import DIGEST, URL, url_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

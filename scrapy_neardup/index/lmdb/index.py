@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import lmdb
 import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index.local import LocalIndex
 from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.search import search_all, search_runs
 
@@ -31,12 +32,13 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index.header import Header
     from scrapy_neardup.index.protocol import Matches
+    from scrapy_neardup.index.reservation import Reservation
 
 #: Documents of one transaction of a bulk load.
 LOAD = 1 << 20
 
 
-class LmdbIndex:
+class LmdbIndex(LocalIndex):
     """The `Index` in the directory *path*, or with None a scratch index on disk that vanishes with the process.
 
     *wanted* says how it must have been made, but for what to *ignore*, and how to make it if it is new; None takes
@@ -64,7 +66,7 @@ class LmdbIndex:
                 undo.enter_context(shared_use(path, reset=reset))
             self._environment = Environment(path)
             undo.callback(self._environment.close)
-            self.lock = self._environment.lock
+            super().__init__(self._environment.lock)
             self.header = open_header(self._environment, wanted, ignore)
             self._overlay = Overlay(self.header)
             self._snapshot = Snapshot(self._environment, self.header)
@@ -108,28 +110,21 @@ class LmdbIndex:
 
     # Adding and removing
 
-    def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Any) -> int:
-        """See `Index`."""
-        with self.lock:
-            self.require_open()
-            return self._overlay.reserve(keys, record, url, holder)
+    def _reserve(self, document: Documents, holder: Reservation | None) -> int:
+        self.require_open()
+        return self._overlay.reserve(document.keys[:, 0], document.records[0], document.urls[0], holder)
 
-    def holder(self, document: int) -> Any:
-        """See `Index`."""
+    def _holder(self, document: int) -> Reservation | None:
         return self._overlay.holder(document)
 
-    def confirm(self, document: int, replaces: Sequence[int] = ()) -> None:
-        """See `Index`."""
-        with self.lock:
-            if self._overlay.confirm(document):
-                if replaces:
-                    self.discard(replaces)
-                self._writer.notice()
+    def _confirm(self, document: int, replaces: Sequence[int]) -> None:
+        if self._overlay.confirm(document):
+            if replaces:
+                self.discard(replaces)
+            self._writer.notice()
 
-    def release(self, document: int) -> None:
-        """See `Index`."""
-        with self.lock:
-            self._overlay.release(document)
+    def _release(self, document: int) -> None:
+        self._overlay.release(document)
 
     def discard(self, documents: Sequence[int]) -> None:
         """See `Index`."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index.header import Header
     from scrapy_neardup.index.protocol import Documents
+    from scrapy_neardup.index.reservation import Reservation
 
     from .snapshot import Snapshot
 
@@ -49,7 +50,7 @@ class Overlay:
         self.queue: deque[int] = deque()
         #: Documents to be marked as removed; those of the group still under their temporary numbers.
         self.removals: list[int] = []
-        self._pending: dict[int, Any] = {}
+        self._pending: dict[int, Reservation | None] = {}
         self._group: set[int] = set()
         #: Numbers on disk of documents that were handed out under a temporary one.
         self._aliases: OrderedDict[int, int] = OrderedDict()
@@ -87,7 +88,9 @@ class Overlay:
 
     # One document
 
-    def reserve(self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Any) -> int:
+    def reserve(
+        self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Reservation | None
+    ) -> int:
         """Let a document in as pending; returns its temporary number."""
         number = self._serial
         self._serial -= 1
@@ -95,7 +98,7 @@ class Overlay:
         self._pending[number] = holder
         return number
 
-    def holder(self, document: int) -> Any:
+    def holder(self, document: int) -> Reservation | None:
         """Return what holds a pending document; None if it is not pending."""
         return self._pending.get(document)
 

@@ -23,15 +23,8 @@ from scrapy_neardup.fingerprint.hashing import distinct
 from scrapy_neardup.fingerprint.jaccard import jaccard, text_jaccard, word_shingles
 from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
-from scrapy_neardup.matching.candidates import (
-    Rules,
-    entries,
-    families,
-    filed_url,
-    find_urls,
-    record,
-    scheme_of,
-)
+from scrapy_neardup.matching.matcher import Matcher
+from scrapy_neardup.matching.records import entries, families, filed_url, find_urls, record, scheme_of
 from scrapy_neardup.matching.sites import site_key
 from tests.index.small import shrink
 
@@ -125,7 +118,7 @@ def test_an_index_made_with_one_scheme_refuses_all_others(tmp_path: Path) -> Non
         assert f"scheme: index {made}, now {wanted}" in str(caught.value)
         assert "use the same parameters, another directory, or reset the index" in str(caught.value)
     with Detector.open(tmp_path / "minhash", scheme="simhash", reset=True) as detector:
-        assert detector.rules.scheme == load_scheme("simhash")
+        assert detector.matcher.scheme == load_scheme("simhash")
 
 
 def test_a_threshold_that_cuts_other_bands_is_another_index(tmp_path: Path) -> None:
@@ -257,7 +250,7 @@ def test_super_shingles_need_two_of_six(agreeing: int) -> None:
 def test_a_stock_phrase_makes_no_candidates() -> None:
     """A key that more than 64 documents share is passed over; other keys are not."""
     with Detector.open(verified=False) as detector:
-        assert detector.rules.scheme.most == 64
+        assert detector.matcher.scheme.most == 64
         phrase = detector.signature(text(1)).keys[:8]
         for seed in range(100):
             each = detector.signature(text(seed))
@@ -330,11 +323,11 @@ def test_urls_are_found_as_they_are_filed() -> None:
         for seed in range(3):
             detector.add(text(seed), url=f"https://a.example/{seed}#x")
         assert filed_url("https://a.example/1#a#b") == "https://a.example/1"
-        found = find_urls(
+        found, _ = find_urls(
             detector.index, ["https://a.example/1#other", "https://a.example/2", "https://b.example/"]
         )
         assert len(found) == 2
-        assert find_urls(detector.index, []) == []
+        assert find_urls(detector.index, []) == ([], set())
 
 
 # Live as pair by pair
@@ -381,16 +374,14 @@ def changed(parts: list[str], edits: list[tuple[str, int]]) -> str:
 
 def live_and_pairwise(scheme: str, verified: bool, a: Text, b: Text) -> tuple[str, str]:
     """What a detector with only *b* stored says of *a*, and what the evaluation does."""
-    rules = Rules(load_scheme(scheme), verified)
+    matcher = Matcher(load_scheme(scheme), verified)
     header = Header(
-        families(rules.scheme), record(rules.scheme), {**rules.scheme.parameters, "features": {}}, 11
+        families(matcher.scheme), record(matcher.scheme), {**matcher.scheme.parameters, "features": {}}, 11
     )
     with closing(Detector(MemoryIndex(header), verified=verified)) as detector:
         stored = detector.add(b.text, url=b.url)
         verdict = detector.check(a.text, url=a.url)
-        judge: Judge = judge_texts(
-            [a, b], rules, features=Features(), min_tokens=detector.min_tokens, seed=11
-        )
+        judge: Judge = judge_texts([a, b], matcher, features=Features(), seed=11)
     found = judge.judge(np.array([0]), np.array([1]))
     pairwise = (
         "exact"
@@ -499,9 +490,9 @@ def one_by_one(judge: Judge, urls: list[str]) -> list[tuple[str, str | None]]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_verdicts_are_those_of_comparing_with_every_stored_page(scheme: str) -> None:
     """Although pages of a template, but for the first, are filed under digest and URL alone."""
-    rules = Rules(load_scheme(scheme))
+    matcher = Matcher(load_scheme(scheme))
     header = Header(
-        families(rules.scheme), record(rules.scheme), {**rules.scheme.parameters, "features": {}}, 11
+        families(matcher.scheme), record(matcher.scheme), {**matcher.scheme.parameters, "features": {}}, 11
     )
     seen: set[str] = set()
     for seed in range(3):
@@ -509,7 +500,7 @@ def test_verdicts_are_those_of_comparing_with_every_stored_page(scheme: str) -> 
         urls = [f"https://{dice.choice(('a', 'b'))}.example/{dice.randrange(50)}" for _ in range(70)]
         texts = [Text("", page(dice, dice.randrange(5)), url) for url in urls]
         texts[-7:] = [dice.choice(texts)._replace(url=url) for url in urls[-7:]]
-        judge = judge_texts(texts, rules, features=Features(), min_tokens=40, seed=11)
+        judge = judge_texts(texts, matcher, features=Features(), seed=11)
         expected = one_by_one(judge, urls)
         seen |= {kind for kind, _ in expected}
         with Detector(LmdbIndex(None, header) if seed else MemoryIndex(header)) as detector:
