@@ -390,6 +390,8 @@ def live_and_pairwise(scheme: str, verified: bool, a: Text, b: Text) -> tuple[st
         if found.near[0]
         else "template"
         if found.template[0]
+        else "fuller"
+        if found.fuller[0]
         else "unique"
     )
     assert (stored.kind == "unique") == bool(judge.fit[1])
@@ -481,7 +483,7 @@ def one_by_one(judge: Judge, urls: list[str]) -> list[tuple[str, str | None]]:
         if kind == "near" and found.exact[strongest[0]]:
             kind = "exact"
         verdicts.append((kind, urls[stored[strongest[0]]] if strongest else None))
-        if kind in ("unique", "revisit", "template") and not (own & found.exact).any():
+        if kind in ("unique", "fuller", "revisit", "template") and not (own & found.exact).any():
             records["template"][row] = (found.template & ~own).any()
             stored = [other for other in stored if urls[other] != url] + [row]
     return verdicts

@@ -1,0 +1,38 @@
+"""Both back-ends do what the protocol of an index says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_neardup.index import LmdbIndex, MemoryIndex
+from scrapy_neardup.index.conformance import HEADER, IndexConformance
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_neardup.index import Index
+
+
+class TestMemory(IndexConformance):
+    def open(self) -> Index:
+        return MemoryIndex(HEADER)
+
+
+class TestScratch(IndexConformance):
+    def open(self) -> Index:
+        return LmdbIndex(None, HEADER)
+
+
+class TestDisk(IndexConformance):
+    @pytest.fixture(autouse=True)
+    def directory(self, tmp_path: Path) -> None:
+        self.path = tmp_path
+
+    def open(self) -> Index:
+        return LmdbIndex(self.path, HEADER)
+
+    def reopen(self, index: Index) -> Index:
+        index.close()
+        return LmdbIndex(self.path, HEADER)
