@@ -1,0 +1,108 @@
+"""The house is as docs/architecture.md draws it: arrows point one way, without a cycle, and the tables there are true."""
+
+from __future__ import annotations
+
+import ast
+import re
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.extraction import EXTRACTORS
+from scrapy_neardup.fingerprint import SCHEMES
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = "scrapy_neardup"
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+#: What each part may import of the others; all may import what has no entry, such as errors.
+MAY_IMPORT = {
+    "fingerprint": {"index.tables"},
+    "index": set(),
+    "matching": {"fingerprint", "index"},
+    "extraction": {"fingerprint"},
+    "detector": {"fingerprint", "index", "matching", "verdict"},
+    "verdict": {"index"},
+    "audit": {"detector", "extraction", "fingerprint", "index", "matching"},
+    "cli": {"audit", "index", "matching"},
+    "plugin": {"cli", "detector", "extraction", "fingerprint", "index", "matching", "verdict"},
+}
+
+
+def modules() -> dict[str, Path]:
+    """Return the modules of the package by their names, without that of the package."""
+    found = {}
+    for path in sorted((ROOT / PACKAGE).rglob("*.py")):
+        parts = path.relative_to(ROOT / PACKAGE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(name: str, path: Path) -> set[str]:
+    """Return the modules of the package that a module imports, also within functions and for type checkers."""
+    found = set()
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        base = package[: len(package) - node.level + 1] if node.level else []
+        absolute = ".".join([*base, *([node.module] if node.module else [])])
+        if not node.level:
+            if absolute.split(".")[0] != PACKAGE:
+                continue
+            absolute = absolute.removeprefix(PACKAGE).removeprefix(".")
+        for alias in node.names:
+            below = f"{absolute}.{alias.name}".lstrip(".")
+            found.add(below if below in MODULES else absolute)
+    return found - {name}
+
+
+ARROWS = {name: imports(name, path) for name, path in MODULES.items()}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    try:
+        TopologicalSorter(ARROWS).prepare()
+    except CycleError as error:
+        pytest.fail(f"a cycle: {' -> '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize("part", sorted(MAY_IMPORT))
+def test_arrows_point_one_way(part: str) -> None:
+    for name, targets in ARROWS.items():
+        if name.split(".")[0] != part:
+            continue
+        for target in targets:
+            top = target.split(".")[0]
+            assert top == part or top not in MAY_IMPORT or {top, target} & MAY_IMPORT[part], (
+                f"{name} imports {target}"
+            )
+
+
+def test_only_the_plugin_imports_scrapy() -> None:
+    for name, path in MODULES.items():
+        if name.split(".")[0] in ("plugin", "addon"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            assert not {each.split(".")[0] for each in names} & {"scrapy", "twisted"}, name
+
+
+def test_files_named_in_the_documentation_are_there() -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        for place in re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`", page.read_text(encoding="utf-8")):
+            among = (ROOT / PACKAGE / place, ROOT / PACKAGE / "index" / place, ROOT / place)
+            within = (ROOT / PACKAGE / "audit" / place, ROOT / PACKAGE / "audit" / "sources" / place)
+            assert any(path.exists() for path in (*among, *within)), f"{page.name}: {place}"
+
+
+@pytest.mark.parametrize(
+    ("page", "names"), [("schemes.md", SCHEMES), ("scrapy.md", EXTRACTORS)], ids=["schemes", "extractors"]
+)
+def test_each_is_documented(page: str, names: dict[str, object]) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert [name for name in names if f"`{name}`" not in text and f'"{name}"' not in text] == []
