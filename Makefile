@@ -8,15 +8,31 @@ BIN := $(VENV)/bin
 # Folder with the labelled sets of docs/quality.md.
 NEARDUP_DATA ?= ../shared/data
 
-.PHONY: demo test browser quality bench lint types ci clean
+# The oldest Python that is supported, if it is here.
+OLDEST := $(shell for python in python3.10 $(HOME)/.pyenv/versions/3.10.*/bin/python $(PYTHON); do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$python && break; done)
+# What is run with the oldest release of every dependency.
+SMOKE := tests/plugin/test_settings.py tests/plugin/test_failures.py tests/plugin/test_items.py tests/index/test_check.py \
+	tests/index/test_exactness.py tests/index/test_conformance.py tests/test_detector.py tests/matching/test_sites.py \
+	tests/extraction/test_extractors.py
+
+.PHONY: demo test test-all test-oldest browser quality bench lint types ci clean
 
 demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
 
-# What measures times runs alone.
-test: $(VENV)/test browser
+# What a contributor runs all day.
+test: $(VENV)/test
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' $(ARGS)
+
+# With kills, bombs, many processes, the browser. What measures times runs alone, at the end.
+test-all: $(VENV)/test browser
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore tests/promises $(ARGS)
 	$(BIN)/python -m pytest tests/promises $(ARGS)
+
+# A smoke of plugin and index with the lowest release of every dependency that pyproject.toml allows: a floor that is too low shows here.
+test-oldest: $(VENV)-oldest/done
+	$(VENV)-oldest/bin/python -m pytest --numprocesses auto --dist loadfile $(SMOKE) $(ARGS)
 
 # The report of an audit is tested in a real one.
 browser: $(VENV)/test
@@ -42,7 +58,7 @@ ci:
 	.ci/run
 
 clean:
-	rm -rf $(VENV) example_project/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest example_project/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One stamp for each set of extras of pyproject.toml, and one for none.
 $(VENV)/base: pyproject.toml | $(VENV)/bin/python
@@ -53,6 +69,14 @@ $(VENV)/base: pyproject.toml | $(VENV)/bin/python
 $(VENV)/%: pyproject.toml | $(VENV)/bin/python
 	@echo 'Setting up $(VENV) for make $(MAKECMDGOALS): this takes a minute or two, once.'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+$(VENV)-oldest/done: pyproject.toml
+	@echo 'Setting up $(VENV)-oldest: this takes a minute or two, once.'
+	@$(OLDEST) -m venv $(VENV)-oldest
+	@$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(VENV)-oldest/bin/uv pip install --quiet --python $(VENV)-oldest/bin/python --resolution lowest-direct --editable '.[test]'
+	@$(VENV)-oldest/bin/python -c 'import platform; from importlib.metadata import version as v; print("oldest:", platform.python_version(), *(f"{name} {v(name)}" for name in ("scrapy", "numpy", "tldextract", "trafilatura", "lmdb", "mmh3")))'
 	@touch $@
 
 $(VENV)/bin/python:
