@@ -67,8 +67,8 @@ class Turns:
 
     - it has one place until its first page is done, and while pages over the limit are held against it;
     - it has half of them while its pages are slow, and other sites are around, that is, have asked lately;
-    - while its pages are slow, and others are around or pages are held against it, no more of them wait than take
-      *limit* seconds: the rest is refused, for what waits takes the place of what the crawl could download;
+    - while its pages are slow, and others are around or more than one page is held against it, no more of them wait
+      than take *limit* seconds: the rest is refused, for what waits takes the place of what the crawl could download;
     - after `STRIKES` pages over the limit all its pages are refused for a while, a longer one each time.
 
     Not thread-safe. *clock* gives seconds.
@@ -159,7 +159,7 @@ class Turns:
             most = len(site.waiting)
             if now < site.suspended_until:
                 most = 0
-            elif self._is_slow(site) and (site.strikes > 0 or self._others_than(site, now)):
+            elif self._is_slow(site) and (site.strikes > 1 or self._others_than(site, now)):
                 least = 0 if site.granted else 1
                 most = max(least, int(self._limit / site.mean) - site.granted)
             while len(site.waiting) > most:
