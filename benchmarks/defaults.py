@@ -22,7 +22,6 @@ from quality import SETS, load
 
 from scrapy_neardup.audit.evaluate.corpus import Text
 from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts, shared_keys
-from scrapy_neardup.detector import MIN_TOKENS
 from scrapy_neardup.fingerprint import Features, hamming, load_scheme
 from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.normalise import normalise
@@ -32,6 +31,7 @@ from scrapy_neardup.fingerprint.terms import Shingles, Terms, hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
 from scrapy_neardup.matching import rules as verify
 from scrapy_neardup.matching.candidates import Rules
+from scrapy_neardup.options import DetectionOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -163,7 +163,7 @@ def share(found: NDArray[np.bool_]) -> str:
 
 
 def judged(data: Data, features: Features = FEATURES, rules: Rules = RULES) -> Judge:
-    return judge_texts(data.texts, rules, features=features, min_tokens=MIN_TOKENS)
+    return judge_texts(data.texts, rules, features=features, min_tokens=DetectionOptions.min_tokens)
 
 
 def unrelated(data: Data, judge: Judge) -> NDArray[np.int64]:

@@ -30,6 +30,7 @@ from .matching.candidates import (
 )
 from .matching.site_counter import Spread
 from .matching.sites import load_suffixes
+from .options import DetectionOptions
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from .verdict import Kind
 
 SECONDS_PER_DAY = 86_400
-#: The scheme unless another is asked for, and the tokens of the shortest texts that are judged.
-SCHEME = "simhash+anchors"
-MIN_TOKENS = 40
 #: Of each kind of token.
 _SAMPLE = "Straße 17 東京 ข่าว"
 
@@ -70,10 +68,10 @@ class Detector:
         self,
         index: Index,
         *,
-        distance: int = 3,
-        threshold: float = 0.5,
-        verified: bool = True,
-        min_tokens: int = MIN_TOKENS,
+        distance: int = DetectionOptions.distance,
+        threshold: float = DetectionOptions.threshold,
+        verified: bool = DetectionOptions.verified,
+        min_tokens: int = DetectionOptions.min_tokens,
         window: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -97,12 +95,12 @@ class Detector:
         cls,
         path: str | os.PathLike[str] | None = None,
         *,
-        scheme: str = SCHEME,
-        distance: int = 3,
-        tables: int = 4,
-        threshold: float = 0.5,
-        verified: bool = True,
-        min_tokens: int = MIN_TOKENS,
+        scheme: str = DetectionOptions.scheme,
+        distance: int = DetectionOptions.distance,
+        tables: int = DetectionOptions.tables,
+        threshold: float = DetectionOptions.threshold,
+        verified: bool = DetectionOptions.verified,
+        min_tokens: int = DetectionOptions.min_tokens,
         window: float | None = None,
         features: Features | None = None,
         extractor: str = "",

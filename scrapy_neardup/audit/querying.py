@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.matching.candidates import Candidates, Judgement
 
     from .documents import Document
-    from .settings import Settings
+    from .settings import AuditOptions
 
 
 class Match(NamedTuple):
@@ -54,7 +54,7 @@ def extractor_of(path: Path, default: str) -> str:
 def query(
     path: Path,
     documents: Iterator[Document] | Sequence[Document],
-    settings: Settings,
+    settings: AuditOptions,
     *,
     scope: str | None = None,
 ) -> Iterator[Answer]:
@@ -81,7 +81,7 @@ def query(
                     found = find_candidates(
                         index, entry, Rules(scheme, settings.verified), 0, all_scopes=scope is None
                     )
-                matches = _matches(found, settings.similarity) if found is not None else []
+                matches = _matches(found, settings.min_similarity) if found is not None else []
                 yield Answer(document, matches[0].kind if matches else "unique", matches)
 
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import mmh3
 import numpy as np
 
-from scrapy_neardup.fingerprint import Features, Fingerprinter
+from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme
 from scrapy_neardup.fingerprint.numbers import SIZE as NUMBERS_SIZE
 from scrapy_neardup.fingerprint.numbers import substituted
 from scrapy_neardup.fingerprint.schemes import Pairs, load_scheme
 from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH_SIZE
 from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.index import Documents, Header
-from scrapy_neardup.index.tables import EQUAL, NO_KEY, Family
+from scrapy_neardup.index.tables import EQUAL, NO_KEY, TABLES, Family
+from scrapy_neardup.options import DetectionOptions
 
 from .rules import Evidence, varied, verify
 from .sites import UNKNOWN, site_key
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.fingerprint import Scheme, Signature
+    from scrapy_neardup.fingerprint import Signature
     from scrapy_neardup.index import Index
 
 #: The families of tables: lower half of the digest, hash of the URL; after them those of the scheme.
@@ -61,11 +62,16 @@ def record(scheme: Scheme) -> tuple[tuple[str, str], ...]:
     return (*RECORD, *scheme.record)
 
 
-def scheme_of(header: Header, *, distance: int = 3, threshold: float = 0.5) -> Scheme:
+def scheme_of(
+    header: Header, *, distance: int = Scheme.distance, threshold: float = Scheme.threshold
+) -> Scheme:
     """Return the scheme that an index was made with. Raises `ConfigurationError` for a *distance* beyond it."""
     tables = [len(family.tables) for family in header.families[OWN:] if family.tables != EQUAL]
     return load_scheme(
-        header.parameters["scheme"], tables=tables[0] if tables else 4, distance=distance, threshold=threshold
+        header.parameters["scheme"],
+        tables=tables[0] if tables else TABLES,
+        distance=distance,
+        threshold=threshold,
     )
 
 
@@ -149,7 +155,7 @@ class Rules:
     """What makes two documents near-duplicates: candidates of *scheme*, and unless *verified* is off, much alike."""
 
     scheme: Scheme
-    verified: bool = True
+    verified: bool = DetectionOptions.verified
 
 
 class Judgement(NamedTuple):
