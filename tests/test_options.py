@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from scrapy_neardup import Detector
 from scrapy_neardup.cli.settings import read_assignments, read_options
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Features
@@ -217,6 +219,16 @@ def test_defaults_are_as_documented() -> None:
     assert options.scope is read["scope"]
 
 
+def test_defaults_of_a_detector_are_as_documented() -> None:
+    page = (ROOT / "docs/api.md").read_text("utf-8")
+    table = page[page.index("### `Detector.open(") : page.index("### Methods")]
+    said = re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", table, re.MULTILINE)
+    parameters = inspect.signature(Detector.open).parameters
+    assert {name for name, _ in said} == set(parameters) - {"path"}
+    for name, default in said:
+        assert ast.literal_eval(default) == parameters[name].default, name
+
+
 def test_options_on_the_command_line_need_no_scrapy() -> None:
     """Nor do the audit and the commands that take them."""
     script = """
@@ -225,6 +237,7 @@ sys.modules["scrapy"] = None  # importing it fails
 from scrapy_neardup import audit, cli
 from scrapy_neardup.audit import evaluate, querying, run
 from scrapy_neardup.audit.evaluate import curves
+from scrapy_neardup import Detector
 from scrapy_neardup.cli.settings import read_options
 print(read_options(["DISTANCE=2"]).distance)
 """
