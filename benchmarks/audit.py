@@ -73,7 +73,7 @@ def main() -> None:
         for name, run in (
             ("audit", lambda watch: audit(feed, out, watch=watch, workers=arguments.workers)),
             ("again, nothing new", lambda watch: audit(feed, out, watch=watch, workers=arguments.workers)),
-            ("rethreshold", lambda watch: rethreshold(out, watch=watch, similarity=0.9)),
+            ("rethreshold", lambda watch: rethreshold(out, watch=watch, min_similarity=0.9)),
         ):
             steps: dict[str, float] = {}
 

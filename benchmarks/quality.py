@@ -22,7 +22,7 @@ import numpy as np
 from scrapy_neardup.audit.evaluate.corpus import Text, read_texts
 from scrapy_neardup.audit.evaluate.curves import find_all, judge_with
 from scrapy_neardup.audit.evaluate.labelled import LabelledPairs, judge_orders, rows_of
-from scrapy_neardup.cli.settings import configure
+from scrapy_neardup.cli.settings import read_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -110,13 +110,13 @@ def load(each: Set, folder: Path) -> Loaded:
     wanted = None if each.name == "minhash_tutorial" else {*pairs.id1, *pairs.id2}
     texts = {}
     for extractor in ("trafilatura", "resiliparse") if each.html else ("trafilatura",):
-        config = configure([f"EXTRACTOR={extractor}"])
+        options = read_options([f"EXTRACTOR={extractor}"])
         found = read_texts(
             folder / f"{each.documents}.jsonl.gz",
             wanted,
             extractor=extractor,
             timeout=60,
-            memory=config.extract_memory,
+            memory=options.extract_memory,
             cache=Path.home() / ".cache" / "scrapy-neardup" / "texts.sqlite",
         )
         texts[extractor] = [found[key] for key in sorted(found)]
@@ -125,8 +125,8 @@ def load(each: Set, folder: Path) -> Loaded:
 
 def shares(loaded: Loaded, column: Column, seeds: int) -> dict[str, list[np.ndarray]]:
     """What is judged duplicate, bool[pairs], for each seed; by the titles of columns."""
-    config = configure(column.settings)
-    texts = loaded.texts.get(config.extractor, [])
+    options = read_options(column.settings)
+    texts = loaded.texts.get(options.extractor, [])
     if not texts:
         return {}
     if not column.sites:
@@ -134,7 +134,7 @@ def shares(loaded: Loaded, column: Column, seeds: int) -> dict[str, list[np.ndar
     a, b = rows_of(loaded.pairs, texts)
     longer_first, shorter_first = [], []
     for seed in range(seeds if column.several else 1):
-        judge = judge_with(texts, config, seed)
+        judge = judge_with(texts, options, seed)
         orders = judge_orders(judge.judge, judge.documents, a, b)
         longer_first.append(orders.longer_first)
         shorter_first.append(orders.shorter_first)
@@ -179,7 +179,7 @@ def every_pair(loaded: Loaded) -> Iterator[str]:
     """Yield what the default settings find among all documents of a set whose truth is complete."""
     texts = loaded.texts["trafilatura"]
     a, b = rows_of(loaded.pairs, texts)
-    found = find_all(judge_with(texts, configure(()), 0))
+    found = find_all(judge_with(texts, read_options(()), 0))
     planted = {(min(x, y), max(x, y)) for x, y in zip(a.tolist(), b.tolist(), strict=True)}
     pairs = set(zip(found.a.tolist(), found.b.tolist(), strict=True))
     yield (

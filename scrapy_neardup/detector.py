@@ -15,7 +15,7 @@ from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, Signature, load_scheme
 from .index import Header, open_index
 from .index.protocol import Filing
-from .matching.matcher import MIN_TOKENS, Candidates, Decision, Matcher
+from .matching.matcher import Candidates, Decision, Matcher
 from .matching.records import (
     WEAK,
     as_template,
@@ -30,6 +30,7 @@ from .matching.records import (
 )
 from .matching.site_counter import SiteCounter
 from .matching.sites import load_suffixes
+from .options import DetectionOptions
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from .index.reservation import Reservation
 
 SECONDS_PER_DAY = 86_400
-#: The scheme unless another is asked for.
-SCHEME = "simhash+anchors"
 #: Of each kind of token.
 _SAMPLE = "Straße 17 東京 ข่าว"
 
@@ -68,10 +67,10 @@ class Detector:
         self,
         index: Index,
         *,
-        distance: int = 3,
-        threshold: float = 0.5,
-        verified: bool = True,
-        min_tokens: int = MIN_TOKENS,
+        distance: int = DetectionOptions.distance,
+        threshold: float = DetectionOptions.threshold,
+        verified: bool = DetectionOptions.verified,
+        min_tokens: int = DetectionOptions.min_tokens,
         window: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -96,12 +95,12 @@ class Detector:
         cls,
         path: str | os.PathLike[str] | None = None,
         *,
-        scheme: str = SCHEME,
-        distance: int = 3,
-        tables: int = 4,
-        threshold: float = 0.5,
-        verified: bool = True,
-        min_tokens: int = MIN_TOKENS,
+        scheme: str = DetectionOptions.scheme,
+        distance: int = DetectionOptions.distance,
+        tables: int = DetectionOptions.tables,
+        threshold: float = DetectionOptions.threshold,
+        verified: bool = DetectionOptions.verified,
+        min_tokens: int = DetectionOptions.min_tokens,
         window: float | None = None,
         features: Features | None = None,
         extractor: str = "",

@@ -13,7 +13,7 @@ import pytest
 from scrapy_neardup import Detector
 from scrapy_neardup.audit.documents import Document
 from scrapy_neardup.audit.querying import query
-from scrapy_neardup.audit.settings import Settings
+from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
 from scrapy_neardup.fingerprint import SCHEMES, Features
 from scrapy_neardup.index import MemoryIndex, open_index
@@ -653,9 +653,9 @@ def test_another_release_of_a_segmenter_is_another_index(
         ):
             Detector.open(tmp_path, features=known)
     with pytest.raises(IndexMismatch, match="now rjieba 99"):
-        next(query(tmp_path, [Document("", "", text(1))], Settings()))
+        next(query(tmp_path, [Document("", "", text(1))], AuditOptions()))
     with pytest.raises(IndexMismatch, match="now rjieba 99"), closing(open_index(tmp_path, None)) as index:
-        _ = Settings(index=index.header).fingerprinter
+        _ = AuditOptions(index=index.header).fingerprinter
 
 
 @pytest.mark.parametrize("url", ["", "\udcff", "https://пример.example/ä?q=1", "x" * 100_000])

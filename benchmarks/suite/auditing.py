@@ -10,8 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.audit import audit
-from scrapy_neardup.extraction.processors import processors
 from scrapy_neardup.fingerprint.tokens import tokenise
+from scrapy_neardup.options import processors
 
 from . import inputs
 from .measuring import REPEATS, Finding, Goal, interleave

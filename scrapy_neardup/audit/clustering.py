@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .crawl import Crawl
     from .pairs.compare import Compared
-    from .settings import Settings
+    from .settings import AuditOptions
 
     Rows = NDArray[np.int64]
 
@@ -84,7 +84,7 @@ class _Judge(Judge):
         return judgement._replace(near=near & ~siblings, template=judgement.template | siblings)
 
 
-def cluster(crawl: Crawl, settings: Settings, advance: Callable[[int], None]) -> Clustered:
+def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]) -> Clustered:
     """Compare all pages and group the duplicates around their canonical pages.
 
     A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no cluster
@@ -92,7 +92,9 @@ def cluster(crawl: Crawl, settings: Settings, advance: Callable[[int], None]) ->
     A cluster of short texts on many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
     """
     nothing = np.zeros(len(crawl), bool)
-    judge = _Judge(crawl.documents, crawl.long & ~crawl.wall, settings.matcher, nothing, settings.similarity)
+    judge = _Judge(
+        crawl.documents, crawl.long & ~crawl.wall, settings.matcher, nothing, settings.min_similarity
+    )
     compared = compare_all(judge, Groups.of(judge), least=settings.least_similarity - MARGIN, advance=advance)
     judge = replace(judge, template=_of_templates(len(crawl), compared))
     compared = compared._replace(judgement=judge.either(compared.a, compared.b))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .settings import Settings
+    from .settings import AuditOptions
     from .store import Columns, Store
 
 
@@ -52,7 +52,7 @@ class Crawl:
         return len(self.urls)
 
 
-def load_crawl(store: Store, settings: Settings) -> Crawl:
+def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
     """Read what is stored; a revisit becomes a copy of the page that it refers to, under its own URL."""
     columns = store.load(settings.header)
     targets = _resolve(columns)

@@ -20,7 +20,7 @@ from .sources.kinds import kind_of_file
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .settings import Settings
+    from .settings import AuditOptions
 
 #: Endings of files that are texts, whatever is in them.
 _TEXT = (".txt", ".md")
@@ -37,7 +37,7 @@ class Document(NamedTuple):
     reason: str | None = None
 
 
-def read_documents(paths: Sequence[str], settings: Settings) -> Iterator[Document]:
+def read_documents(paths: Sequence[str], settings: AuditOptions) -> Iterator[Document]:
     """Yield the documents in files: one of a text or of an HTML file, all of a feed or archive.
 
     Raises `ConfigurationError` for a file that is not there, and `SourceUnavailable`.
@@ -56,7 +56,7 @@ def read_documents(paths: Sequence[str], settings: Settings) -> Iterator[Documen
                 yield document if isinstance(document, Document) else _extracted(document, workers)
 
 
-def _read(path: Path, settings: Settings) -> Iterator[Document | Page]:
+def _read(path: Path, settings: AuditOptions) -> Iterator[Document | Page]:
     if not path.is_file():
         raise ConfigurationError(f"{path} is no file: name a text, an HTML file or a feed.")
     with path.open("rb") as file:

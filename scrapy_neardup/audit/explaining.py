@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .documents import Document
-    from .settings import Settings
+    from .settings import AuditOptions
 
 _WORD = re.compile(r"\w+")
 #: Words of both texts up to which frequent ones are matched, too, and words of each that are compared at all: the time
@@ -46,7 +46,7 @@ class Explanation(NamedTuple):
     tokens: tuple[int, int]
 
 
-def explain(one: Document, other: Document, settings: Settings) -> Explanation:
+def explain(one: Document, other: Document, settings: AuditOptions) -> Explanation:
     """Compare two documents as a crawl would, with *other* stored."""
     signatures = [settings.fingerprinter.signature(each.text or "") for each in (one, other)]
     documents = entries(signatures, [one.url, other.url], settings.header)
@@ -93,7 +93,7 @@ def explain(one: Document, other: Document, settings: Settings) -> Explanation:
     return facts._replace(why=why)
 
 
-def _candidates(facts: Explanation, shared: int, settings: Settings) -> Iterator[str]:
+def _candidates(facts: Explanation, shared: int, settings: AuditOptions) -> Iterator[str]:
     scheme = settings.loaded_scheme
     if scheme.simhash:
         within = "within" if facts.distance <= scheme.distance else "beyond"
@@ -103,7 +103,7 @@ def _candidates(facts: Explanation, shared: int, settings: Settings) -> Iterator
         yield f"They share {shared} of {scheme.keys} {kind}."
 
 
-def _evidence(facts: Explanation, records: Any, settings: Settings) -> Iterator[str]:
+def _evidence(facts: Explanation, records: Any, settings: AuditOptions) -> Iterator[str]:
     if not settings.verified:
         return
     tokens = min(facts.tokens)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.matching.matcher import Candidates, Judgement
 
     from .documents import Document
-    from .settings import Settings
+    from .settings import AuditOptions
 
 
 class Match(NamedTuple):
@@ -55,7 +55,7 @@ def extractor_of(path: Path, default: str) -> str:
 def query(
     path: Path,
     documents: Iterator[Document] | Sequence[Document],
-    settings: Settings,
+    settings: AuditOptions,
     *,
     scope: str | None = None,
 ) -> Iterator[Answer]:
@@ -80,7 +80,7 @@ def query(
             entry = entries([signature], [document.url], index.header, scope=scope or "")
             found = index.find(entry, matcher.lookups)
             candidates = matcher.candidates(entry, found, all_scopes=scope is None)
-            matches = _matches(candidates, settings.similarity)
+            matches = _matches(candidates, settings.min_similarity)
             yield Answer(document, matches[0].kind if matches else "unique", matches)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index import Header
 
-    from .settings import Settings
+    from .settings import AuditOptions
     from .sources import Record
     from .store import Store
 
@@ -42,7 +42,7 @@ class Input(NamedTuple):
     kind: str
 
 
-def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: Settings) -> list[Input]:
+def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: AuditOptions) -> list[Input]:
     """Return what *paths* name, in the order of their names. Raises `SourceUnavailable`."""
     indexes = [path for path in paths if is_index(Path(path))]
     others = [path for path in paths if not is_index(Path(path))]
@@ -65,7 +65,7 @@ def header_of(inputs: Sequence[Input]) -> Header | None:
 
 
 def fill(
-    store: Store, inputs: Sequence[Input], settings: Settings, advance: Callable[[Origin, int], None]
+    store: Store, inputs: Sequence[Input], settings: AuditOptions, advance: Callable[[Origin, int], None]
 ) -> None:
     """Store all pages of *inputs* that are not stored yet; *advance* is told how many have been met and where."""
     reader = _Reader(store, settings, advance)
@@ -76,7 +76,7 @@ def fill(
 
 
 class _Reader:
-    def __init__(self, store: Store, settings: Settings, advance: Callable[[Origin, int], None]) -> None:
+    def __init__(self, store: Store, settings: AuditOptions, advance: Callable[[Origin, int], None]) -> None:
         self._store = store
         self._settings = settings
         self._advance = advance

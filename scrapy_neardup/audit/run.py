@@ -17,7 +17,7 @@ from .crawl import load_crawl
 from .output import files as results
 from .reading import Input, fill, find_inputs, header_of
 from .refusals import differing, kept_seed, no_pages, require_same
-from .settings import VERSION, Settings
+from .settings import VERSION, AuditOptions
 from .store import FILE, Store
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Audit:
     #: m pairs that were compared: ``first`` and ``second`` (rows), ``kind`` (rejected, template, near, exact),
     #: ``distance``, ``similarity``, ``containment``.
     pairs: NDArray[Any]
-    settings: Settings
+    settings: AuditOptions
     #: What was read, with the number of pages of each.
     inputs: tuple[tuple[Input, int], ...]
     #: File, place and reason of all that could not be read.
@@ -100,13 +100,13 @@ def audit(
 
     In the directory *out* the results are written, in *formats* too, and what was read is kept: the next audit there
     signs only pages that are new. Without *overwrite* it has at least the same sources, and the same settings as far
-    as signatures depend on them, so that nothing that was kept is lost. *settings* are those of `Settings`; if no
+    as signatures depend on them, so that nothing that was kept is lost. *settings* are those of `AuditOptions`; if no
     seed is given, it is that of the audit before in *out*. Raises `ConfigurationError`,
     `SourceUnavailable` (also if there is no page), `IndexUnavailable`,
     `OSError`; but what is broken in a source ends up in `Audit.problems`.
     """
     paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
-    options = Settings(**settings)
+    options = AuditOptions(**settings)
     results.require(formats)
     inputs = find_inputs(paths, options)
     options = replace(options, index=header_of(inputs))
@@ -137,7 +137,7 @@ def rethreshold(
 ) -> Audit:
     """Judge once more what an audit has kept in *out*; nothing is read or extracted again.
 
-    *settings* are those of `Settings` that are to differ from the audit's. Tables in *formats*, or in those that are
+    *settings* are those of `AuditOptions` that are to differ from the audit's. Tables in *formats*, or in those that are
     there, are written anew.
     Raises `ConfigurationError` if there is nothing, or if with these settings pages have other signatures.
     """
@@ -160,12 +160,14 @@ def rethreshold(
         raise
 
 
-def _kept(store: Store, out: Path) -> tuple[Settings, list[Input]]:
+def _kept(store: Store, out: Path) -> tuple[AuditOptions, list[Input]]:
     """Return the settings and the sources of an audit that is complete. Raises `ConfigurationError`."""
     with store.trusting():
         version, complete = store.meta("identity")["version"], store.meta("complete")
         if version == VERSION and complete:
-            return Settings.from_json(store.meta("settings")), [Input(*each) for each in store.meta("inputs")]
+            return AuditOptions.from_json(store.meta("settings")), [
+                Input(*each) for each in store.meta("inputs")
+            ]
     if not complete:
         raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
     raise ConfigurationError(
@@ -185,7 +187,7 @@ def _open_store(out: str | os.PathLike[str] | None) -> Store:
 
 def _judge(
     store: Store,
-    settings: Settings,
+    settings: AuditOptions,
     inputs: Sequence[Input],
     started: str,
     out: str | os.PathLike[str] | None,

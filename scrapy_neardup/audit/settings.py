@@ -1,4 +1,4 @@
-"""What an audit can be told: how pages are signed, what makes them duplicates, which one is kept."""
+"""The options of an audit: how pages are signed, what makes them duplicates, which one of a cluster is kept."""
 
 from __future__ import annotations
 
@@ -7,68 +7,48 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.detector import SCHEME
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import load_extractor
-from scrapy_neardup.extraction.processors import processors
 from scrapy_neardup.fingerprint import Features, load_scheme
 from scrapy_neardup.index import Header
-from scrapy_neardup.matching.matcher import MIN_TOKENS, Matcher
+from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import families, fingerprinter_of, record, scheme_of
 from scrapy_neardup.matching.rules import JACCARDS
+from scrapy_neardup.options import DetectionOptions
 
 from .canonical import check_rules
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Scheme
-    from scrapy_neardup.plugin.settings import Config
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
 VERSION = 2
 
 
-#: Fields that have another name among the settings of a crawl.
-CONFIGURED = {"verify": "verified"}
-_FEATURES = Features()
-
-
 @dataclass(frozen=True)
-class Settings:
-    """How to audit; the defaults are those of a crawl. Raises `ConfigurationError`.
+class AuditOptions(DetectionOptions):
+    """The options of an audit: those that it shares with a crawl, and its own. Raises `ConfigurationError`.
 
-    *similarity* is asked of near-duplicates beside what the rules ask, 0 for nothing. *rules* and *hosts* choose
-    canonical pages, see `canonical.canonical_ranks`. *text_field*, *url_field* and *trust_pickle* say how sources
-    are read. *workers* is 0 for one a core. The hashes depend on *seed* (0 to 2³² - 1; None: drawn by chance), so that
-    nobody can craft a page that looks like another's. An *index* among the sources decides *scheme*, *features* and
-    *seed*.
+    An *index* among the sources decides *scheme*, *tables*, *features* and *seed*.
     """
 
-    scheme: str = SCHEME
-    distance: int = 3
-    tables: int = 4
-    threshold: float = 0.5
-    verified: bool = True
-    similarity: float = 0.0
-    features: Features = _FEATURES
-    extractor: str = "trafilatura"
-    extract_timeout: float = 10
-    extract_memory: int = 1 << 30
-    max_body_size: int = 5 << 20
-    min_tokens: int = MIN_TOKENS
-    workers: int = 0
+    #: Least estimated similarity of near-duplicates, 0 to 1, beside what the rules ask; 0 asks for nothing more.
+    min_similarity: float = 0.0
+    #: Seed of the hashes, 0 to 2³² - 1. None draws one, so that nobody can craft a page that looks like another's.
     seed: int | None = None
+    #: Which page of a cluster is canonical: names of rules in their order, and preferred hosts; see `canonical_ranks`.
     rules: tuple[str, ...] | None = None
     hosts: tuple[str, ...] = ()
+    #: Fields of feeds and tables with the text and the URL; None guesses.
     text_field: str | None = None
     url_field: str | None = None
+    #: Whether to unpickle what Scrapy's HTTP cache has pickled, which can run any code.
     trust_pickle: bool = False
     index: Header | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.similarity <= 1:
-            raise ConfigurationError(
-                f"A similarity of {self.similarity} is none: use a number between 0 and 1."
-            )
+        if not 0 <= self.min_similarity <= 1:
+            raise ConfigurationError(f"min_similarity is {self.min_similarity}: use a number from 0 to 1.")
         if self.rules is not None:
             check_rules(self.rules)
         if self.seed is None:
@@ -103,17 +83,12 @@ class Settings:
         return Matcher(self.loaded_scheme, self.verified, self.min_tokens)
 
     @property
-    def processes(self) -> int:
-        """How many processes to use."""
-        return self.workers or processors()
-
-    @property
     def least_similarity(self) -> float:
         """The similarity that is asked of long texts, as a rule."""
         asked = JACCARDS[1] if self.verified else 0.0
         if self.loaded_scheme.name in ("minhash", "bottomk"):
             asked = max(asked, self.threshold)
-        return max(self.similarity, asked)
+        return max(self.min_similarity, asked)
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as values that JSON can write."""
@@ -122,7 +97,7 @@ class Settings:
         return values | {"features": asdict(self.features), "index": index}
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Settings:
+    def from_json(cls, values: dict[str, Any]) -> AuditOptions:
         """Return the settings that `to_json` wrote."""
         index = values["index"]
         restored = {
@@ -148,9 +123,3 @@ class Settings:
             "record": record,
             **{name: value for name, value in self.header.parameters.items() if name != "extractor"},
         }
-
-
-def settings_of(config: Config, **others: Any) -> dict[str, Any]:
-    """Return the settings of a crawl, as far as an audit has them, and *others*."""
-    shared = {field.name for field in fields(Settings)} & {field.name for field in fields(config)}
-    return {name: getattr(config, name) for name in shared} | others

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.extraction.processors import processors
+from scrapy_neardup.options import processors
 
 from .signing_worker import Signers
 

@@ -10,7 +10,7 @@ import click
 
 from .errors import Interrupted
 from .output import print_json, print_line, print_pairs, print_table
-from .settings import configure, set_option
+from .settings import read_assignments, set_option
 from .watching import watching
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
                 help="Bits in which fingerprints of candidates may differ.",
             ),
             click.option(
-                "--threshold",
+                "--min-similarity",
                 type=click.FloatRange(0, 1),
                 help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: it can only be stricter.",
             ),
@@ -122,7 +122,7 @@ def audit(
     """
     from scrapy_neardup.audit import audit as run
 
-    settings = _settings(**options) | {
+    settings = _given(**options) | {
         "text_field": text_field, "url_field": url_field, "trust_pickle": trust_pickle, "seed": seed,
     }  # fmt: skip
     started = time.monotonic()
@@ -151,48 +151,33 @@ def rethreshold(
     from scrapy_neardup.audit import rethreshold as run
 
     started = time.monotonic()
-    settings = _given(options["assignments"], _settings(**options), options["distance"])
     with watching(()) as watch:
-        found = run(report, formats=formats, watch=watch, **settings)
+        found = run(report, formats=formats, watch=watch, **_given(**options))
     with found:
         _print(found, report, time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
 
 
-def _settings(
+def _given(
     assignments: tuple[str, ...],
     distance: int | None,
-    threshold: float | None,
+    min_similarity: float | None,
     rules: str | None,
     hosts: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Return the settings of an audit, and which of them were given."""
+    """Return the options of an audit that the command line names."""
     from scrapy_neardup.audit.canonical import parse_rules
-    from scrapy_neardup.audit.settings import settings_of
 
-    given: dict[str, Any] = {}
+    given = read_assignments(assignments)
     if distance is not None:
-        assignments = (*assignments, f"NEARDUP_DISTANCE={distance}")
-    if threshold is not None:
-        given["similarity"] = threshold
+        given["distance"] = distance
+    if min_similarity is not None:
+        given["min_similarity"] = min_similarity
     if rules is not None:
         given["rules"] = parse_rules(rules)
     if hosts:
         given["hosts"] = hosts
-    return settings_of(configure(assignments)) | given
-
-
-def _given(assignments: tuple[str, ...], settings: dict[str, Any], distance: int | None) -> dict[str, Any]:
-    """Return those *settings* that the command line names: the others stay what they were in the audit."""
-    from scrapy_neardup.audit.settings import CONFIGURED
-
-    named = {each.partition("=")[0].strip().upper().removeprefix("NEARDUP_").lower() for each in assignments}
-    named |= {"distance"} if distance is not None else set()
-    fields = {CONFIGURED.get(name, name) for name in named}
-    return {
-        name: value for name, value in settings.items()
-        if name in fields or name in ("similarity", "rules", "hosts")
-    }  # fmt: skip
+    return given
 
 
 def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:

@@ -10,7 +10,7 @@ import click
 from .audit import seed_option
 from .files import RegularFile
 from .output import print_json, print_line, print_pairs
-from .settings import configure, set_option
+from .settings import read_assignments, set_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,10 +32,10 @@ def compare(one: Path, other: Path, assignments: tuple[str, ...], seed: int | No
     """
     from scrapy_neardup.audit.documents import read_documents
     from scrapy_neardup.audit.explaining import differences, explain
-    from scrapy_neardup.audit.settings import Settings, settings_of
+    from scrapy_neardup.audit.settings import AuditOptions
     from scrapy_neardup.errors import ConfigurationError
 
-    settings = Settings(**settings_of(configure(assignments), seed=seed))
+    settings = AuditOptions(**read_assignments(assignments), seed=seed)
     documents = list(islice(read_documents([str(one), str(other)], settings), 3))
     for document in documents:
         if document.text is None:

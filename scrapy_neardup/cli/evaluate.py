@@ -12,14 +12,14 @@ import click
 
 from .files import RegularFile
 from .output import print_json, print_line, print_table, progress
-from .settings import configure, set_option
+from .settings import read_options, set_option
 from .worst import find_worst, print_wrong
 
 if TYPE_CHECKING:
     from scrapy_neardup.audit.evaluate.corpus import Text
     from scrapy_neardup.audit.evaluate.curves import Outcome
     from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs, Result
-    from scrapy_neardup.plugin.settings import Config
+    from scrapy_neardup.options import DetectionOptions
 
 _file = RegularFile()
 
@@ -85,13 +85,13 @@ def evaluate(
         option = "--worst" if worst else "--all-pairs"
         raise click.UsageError(f"{option} looks at one scheme, --compare at all: leave out one of them.")
     started = time.monotonic()
-    config = configure(assignments)
+    options = read_options(assignments)
     labelled = read_pairs(pairs)
-    texts = _texts(docs, None if all_pairs else {*labelled.id1, *labelled.id2}, config, cache or _cache())
+    texts = _texts(docs, None if all_pairs else {*labelled.id1, *labelled.id2}, options, cache or _cache())
     if compare:
         _compare(texts, labelled, assignments, seed, plot, as_json)
         return
-    result, extra, judge = _judge(texts, labelled, config, seed, all_pairs=all_pairs)
+    result, extra, judge = _judge(texts, labelled, options, seed, all_pairs=all_pairs)
     facts = _facts(assignments, labelled, result, time.monotonic() - started) | extra
     wrong = find_worst(labelled, texts, result, judge, worst) if worst else ()
     if as_json:
@@ -122,7 +122,7 @@ def evaluate(
         print_wrong(pair)
 
 
-def _texts(docs: Path, wanted: set[str] | None, config: Config, cache: Path) -> list[Text]:
+def _texts(docs: Path, wanted: set[str] | None, options: DetectionOptions, cache: Path) -> list[Text]:
     from scrapy_neardup.audit.evaluate.corpus import read_texts
 
     with progress("Extracting the texts") as bar:
@@ -136,9 +136,9 @@ def _texts(docs: Path, wanted: set[str] | None, config: Config, cache: Path) -> 
         texts = read_texts(
             docs,
             wanted,
-            extractor=config.extractor,
-            timeout=config.extract_timeout,
-            memory=config.extract_memory,
+            extractor=options.extractor,
+            timeout=options.extract_timeout,
+            memory=options.extract_memory,
             cache=cache / "texts.sqlite",
             advance=advance,
         )
@@ -151,14 +151,14 @@ def _cache() -> Path:
 
 
 def _judge(
-    texts: list[Text], labelled: LabelledPairs, config: Config, seed: int, *, all_pairs: bool
+    texts: list[Text], labelled: LabelledPairs, options: DetectionOptions, seed: int, *, all_pairs: bool
 ) -> tuple[Result, dict[str, Any], Judge]:
     from scrapy_neardup.audit.evaluate.curves import judge_with
     from scrapy_neardup.audit.evaluate.labelled import judge_orders, rows_of, score
 
     a, b = rows_of(labelled, texts)
     with progress("Fingerprinting") as bar:
-        judge = judge_with(texts, config, seed, lambda done: bar(done, len(texts)))
+        judge = judge_with(texts, options, seed, lambda done: bar(done, len(texts)))
     if not all_pairs:
         return score(labelled, judge_orders(judge.judge, judge.documents, a, b)), {}, judge
     from scrapy_neardup.audit.evaluate.curves import find_all
@@ -198,7 +198,7 @@ def _compare(
         for done, variant in enumerate(VARIANTS):
             bar(done, len(VARIANTS))
             outcomes += compare(
-                texts, labelled, variant, lambda extra: configure((*assignments, *extra)), seed
+                texts, labelled, variant, lambda extra: read_options((*assignments, *extra)), seed
             )
     draw(outcomes, plot)
     rows = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .output import print_json, print_line, print_table
-from .settings import configure, set_option
+from .settings import read_assignments, set_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,11 +50,11 @@ def query(
     from scrapy_neardup.audit.documents import read_documents
     from scrapy_neardup.audit.querying import extractor_of
     from scrapy_neardup.audit.querying import query as look_up
-    from scrapy_neardup.audit.settings import Settings, settings_of
+    from scrapy_neardup.audit.settings import AuditOptions
     from scrapy_neardup.index.lmdb.offline import require_index
 
     require_index(index)
-    settings = Settings(**settings_of(configure(assignments)))
+    settings = AuditOptions(**read_assignments(assignments))
     settings = replace(settings, extractor=extractor_of(index, settings.extractor))
     answers = list(look_up(index, read_documents(files, settings), settings, scope=scope))
     if as_json:

@@ -1,8 +1,8 @@
-"""Settings of Scrapy on the command line: ``--set NAME=VALUE``."""
+"""The settings of a crawl on the command line: ``--set NAME=VALUE``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,7 @@ from .index import Project
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_neardup.plugin.settings import Config
+    from scrapy_neardup.options import DetectionOptions
 
 
 def _with_scrapys(
@@ -34,20 +34,31 @@ set_option = click.option(
 )
 
 
-def configure(assignments: Sequence[str]) -> Config:
-    """Read settings as a crawl does; the prefix NEARDUP_ may be left out. Raises `ConfigurationError`."""
-    from scrapy.settings import Settings
+def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
+    """Return the options that ``NAME=VALUE`` each set, by their names; of several values of one the last counts.
 
-    from scrapy_neardup.plugin.settings import SETTINGS, Config, unknown
+    The prefix NEARDUP_ may be left out, and case does not matter. Raises `ConfigurationError` for a value that cannot
+    work and for a setting that is not among `DetectionOptions`, such as one that only a crawl has.
+    """
+    from scrapy_neardup.options import PREFIX, DetectionOptions, similar_name
 
+    known = DetectionOptions.settings()
     values = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
-        name = name.strip().upper()
-        name = name if name.startswith("NEARDUP_") else f"NEARDUP_{name}"
+        name = PREFIX + name.strip().upper().removeprefix(PREFIX)
         if not equals:
             raise ConfigurationError(f"{assignment!r} sets nothing: write NAME=VALUE.")
-        if name not in SETTINGS:
-            raise ConfigurationError(unknown(name))
+        if name not in known:
+            near = similar_name(name, known)
+            hint = f"did you mean {near}?" if near else f"it has {', '.join(known)}."
+            raise ConfigurationError(f"This command has no setting {name}: {hint}")
         values[name] = value
-    return Config.from_settings(Settings(values))
+    return DetectionOptions.read(values.get)
+
+
+def read_options(assignments: Sequence[str]) -> DetectionOptions:
+    """Return all options, those that *assignments* do not set with their defaults; raises as `read_assignments`."""
+    from scrapy_neardup.options import DetectionOptions
+
+    return DetectionOptions(**read_assignments(assignments))

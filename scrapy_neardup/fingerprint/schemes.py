@@ -16,7 +16,7 @@ import numpy as np
 
 from scrapy_neardup.arguments import require_number, require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
+from scrapy_neardup.index.tables import DISTANCE, EQUAL, LAYOUTS, TABLES, Family
 
 from .anchors import anchors
 from .bands import SUPER_SHINGLES, Bands, choose_bands
@@ -57,8 +57,8 @@ class Scheme(ABC):
     *distance* in how many bits fingerprints of candidates may differ; *threshold* how similar candidates are at least.
     """
 
-    tables: int = 4
-    distance: int = 3
+    tables: int = TABLES
+    distance: int = DISTANCE
     threshold: float = 0.5
 
     name: ClassVar[str]
@@ -225,7 +225,13 @@ SCHEMES: dict[str, type[Scheme]] = {
 }
 
 
-def load_scheme(name: str, *, tables: int = 4, distance: int = 3, threshold: float = 0.5) -> Scheme:
+def load_scheme(
+    name: str,
+    *,
+    tables: int = Scheme.tables,
+    distance: int = Scheme.distance,
+    threshold: float = Scheme.threshold,
+) -> Scheme:
     """Return the scheme called *name*. Raises `ConfigurationError` for an unknown one and for impossible options."""
     require_type("A scheme", name, str, "a name, a str")
     if name not in SCHEMES:

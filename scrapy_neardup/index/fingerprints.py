@@ -13,7 +13,7 @@ from .header import Header
 from .lmdb.registry import open_index
 from .memory import MemoryIndex
 from .protocol import Documents, Index, Matches
-from .tables import LAYOUTS, Family, PermutedTables
+from .tables import DISTANCE, LAYOUTS, TABLES, Family, PermutedTables
 
 if TYPE_CHECKING:
     import os
@@ -41,7 +41,7 @@ class FingerprintIndex:
         cls,
         path: str | os.PathLike[str] | None,
         *,
-        tables: int | PermutedTables = 4,
+        tables: int | PermutedTables = TABLES,
         memory: bool = False,
         reset: bool = False,
     ) -> Self:
@@ -71,7 +71,7 @@ class FingerprintIndex:
         records = keys.astype(self._index.header.dtype)
         return self._index.add(Documents(keys[np.newaxis, :], records, [""] * len(keys)))
 
-    def search(self, fingerprints: ArrayLike, distance: int = 3) -> Matches:
+    def search(self, fingerprints: ArrayLike, distance: int = DISTANCE) -> Matches:
         """Find what is stored within *distance* bits of each of *fingerprints* (uint64[n]).
 
         Raises `ConfigurationError` for a distance that the tables do not find in full, and as `add` does.

@@ -181,3 +181,6 @@ EQUAL = PermutedTables(blocks=1, distance=0)
 
 #: The layouts for Hamming distance 3, by their number of tables: 4 blocks of 16 bits; 5 choose 2; 6 choose 3.
 LAYOUTS = {4: PermutedTables(4, 3), 10: PermutedTables(5, 3), 20: PermutedTables(6, 3)}
+
+#: The layout, and the bits within which it is searched, unless others are asked for.
+TABLES, DISTANCE = 4, 3

@@ -16,6 +16,7 @@ from scrapy_neardup.fingerprint.numbers import substituted
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.index.protocol import Lookup
+from scrapy_neardup.options import DetectionOptions
 
 from .records import DIGEST, OWN, TEMPLATE, URL, WEAK, flags
 from .rules import Evidence, varied, verify
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 #: What a document that can be judged is to those that are stored, see `Verdict`.
 Kind = Literal["unique", "exact", "near", "revisit", "template", "fuller"]
-#: Tokens of the shortest texts that are judged.
-MIN_TOKENS = 40
 
 
 class Judgement(NamedTuple):
@@ -116,8 +115,8 @@ class Matcher:
     """
 
     scheme: Scheme
-    verified: bool = True
-    min_tokens: int = MIN_TOKENS
+    verified: bool = DetectionOptions.verified
+    min_tokens: int = DetectionOptions.min_tokens
 
     def unfit(self, tokens: int, wall: bool) -> Literal["too_short", "wall"] | None:
         """Return why a text of so many *tokens*, perhaps a *wall*, cannot be judged; None if it can."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import mmh3
 import numpy as np
 
-from scrapy_neardup.fingerprint import Features, Fingerprinter
+from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme
 from scrapy_neardup.fingerprint.numbers import SIZE as NUMBERS_SIZE
 from scrapy_neardup.fingerprint.schemes import load_scheme
 from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH_SIZE
 from scrapy_neardup.index import Documents, Header
-from scrapy_neardup.index.tables import EQUAL, NO_KEY, Family
+from scrapy_neardup.index.tables import EQUAL, NO_KEY, TABLES, Family
 
 from .sites import site_key
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.fingerprint import Scheme, Signature
+    from scrapy_neardup.fingerprint import Signature
     from scrapy_neardup.index import Index
 
 #: The families of tables: lower half of the digest, hash of the URL; after them those of the scheme.
@@ -58,11 +58,16 @@ def record(scheme: Scheme) -> tuple[tuple[str, str], ...]:
     return (*RECORD, *scheme.record)
 
 
-def scheme_of(header: Header, *, distance: int = 3, threshold: float = 0.5) -> Scheme:
+def scheme_of(
+    header: Header, *, distance: int = Scheme.distance, threshold: float = Scheme.threshold
+) -> Scheme:
     """Return the scheme that an index was made with. Raises `ConfigurationError` for a *distance* beyond it."""
     tables = [len(family.tables) for family in header.families[OWN:] if family.tables != EQUAL]
     return load_scheme(
-        header.parameters["scheme"], tables=tables[0] if tables else 4, distance=distance, threshold=threshold
+        header.parameters["scheme"],
+        tables=tables[0] if tables else TABLES,
+        distance=distance,
+        threshold=threshold,
     )
 
 

@@ -58,7 +58,7 @@ class Command(ScrapyCommand):
             self.exitcode = int(end.code or 0)
 
     def _index(self) -> Path | None:
-        from .settings import Config
+        from .settings import CrawlOptions
 
         assert self.settings is not None
-        return Config.from_settings(self.settings).dir
+        return CrawlOptions.from_settings(self.settings).dir

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.verdict import Verdict
 
     from .report_file import Action
-    from .settings import Config, Policy
+    from .settings import CrawlOptions, Policy
 
 logger = logging.getLogger("scrapy_neardup")
 
@@ -50,7 +50,7 @@ _SUMMED = {
 class Journal:
     """One for each crawler. None of its methods raises, whatever the user's stats collector, log and handlers do."""
 
-    def __init__(self, crawler: Crawler, config: Config) -> None:
+    def __init__(self, crawler: Crawler, config: CrawlOptions) -> None:
         self.crawler = crawler
         self.policy = config.policy
         self.debug = config.debug

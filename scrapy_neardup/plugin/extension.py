@@ -19,7 +19,7 @@ from scrapy_neardup.matching.sites import site_key
 from .eventloop import Pace, run_bounded, wait_done
 from .events import Journal
 from .filters import is_crawl, is_scrapy_command
-from .settings import POLICIES, Config, is_enabled
+from .settings import POLICIES, CrawlOptions, is_enabled
 from .settlement import Settler
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class NearDup:
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
-        self.config = Config.from_settings(crawler.settings)
+        self.config = CrawlOptions.from_settings(crawler.settings)
         self.journal = Journal(crawler, self.config)
         self.settler = Settler(crawler, self.journal)
         #: What the downloader middleware found out: an extraction, or the stat that counts why there is none
@@ -78,11 +78,11 @@ class NearDup:
         self.workers = Workers(
             self.detector.fingerprinter,
             self.config.extractor,
-            processes=self.config.workers,
+            processes=self.config.processes,
             timeout=self.config.extract_timeout,
             memory=self.config.extract_memory,
         )
-        self._pace = Pace(Turns(self.config.workers + _SPARE, self.config.extract_timeout))
+        self._pace = Pace(Turns(self.config.processes + _SPARE, self.config.extract_timeout))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from .settings import Config
+    from .settings import CrawlOptions
 
 #: Keys of ``response.meta`` with the kind of the verdict and, for a duplicate, its match; its flag in
 #: ``response.flags``.
@@ -43,7 +43,7 @@ def is_for_spider(request: Request) -> bool:
     return request.callback is not NO_CALLBACK
 
 
-def skip_reason(request: Request, response: Response, config: Config) -> str | None:
+def skip_reason(request: Request, response: Response, config: CrawlOptions) -> str | None:
     """Why this page is not examined, as in the stats ``neardup/skipped/…``; None if it is."""
     if request.meta.get("neardup") is False:
         return "meta"

@@ -18,7 +18,7 @@ from scrapy_neardup.audit import audit, rethreshold
 from scrapy_neardup.audit.crawl import load_crawl
 from scrapy_neardup.audit.evaluate.labelled import Judge
 from scrapy_neardup.audit.output.files import FILES
-from scrapy_neardup.audit.settings import Settings
+from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.audit.store import FILE, Store
 
@@ -42,7 +42,7 @@ def test_finds_what_comparing_each_with_each_finds(tmp_path: Path, scheme: str) 
     with audit(feed(tmp_path / "a.jl", crawl()), tmp_path / "out", scheme=scheme, seed=0) as found:
         pass
     store = Store(tmp_path / "out" / FILE)
-    settings = Settings(scheme=scheme, seed=0)
+    settings = AuditOptions(scheme=scheme, seed=0)
     pages = load_crawl(store, settings)
     store.close()
     judge = Judge(pages.documents, pages.long & ~pages.wall, settings.judging)
@@ -214,7 +214,7 @@ def test_only_what_is_new_is_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with audit([path, tmp_path / "b.jl"], tmp_path / "out") as found:
         assert verdicts(found)["https://z.example/"] == "unique"
     assert len(signed) == count + 1
-    other: dict[str, Any] = {"features": Settings(scheme="simhash").features, "scheme": "simhash"}
+    other: dict[str, Any] = {"features": AuditOptions(scheme="simhash").features, "scheme": "simhash"}
     with audit(path, tmp_path / "out", overwrite=True, **other) as found:
         assert found.started == "anew"
     assert len(signed) == 2 * count + 1
@@ -272,7 +272,7 @@ def test_another_threshold_needs_no_sources(tmp_path: Path) -> None:
         loose = verdicts(found)
     before = contents(tmp_path / "out")
     path.unlink()
-    with rethreshold(tmp_path / "out", similarity=0.97) as found:
+    with rethreshold(tmp_path / "out", min_similarity=0.97) as found:
         strict = verdicts(found)
     changed = {url for url in loose if loose[url] != strict[url]}
     assert changed
@@ -339,7 +339,7 @@ def test_results_of_others_are_kept(tmp_path: Path) -> None:
     with rethreshold(out):
         assert contents(out) == before
     # More sources are no others, and neither is another threshold.
-    with audit([one, two], out, similarity=0.9) as found:
+    with audit([one, two], out, min_similarity=0.9) as found:
         assert (found.started, len(found.pages)) == ("resumed", 2)
     with audit([two], out, overwrite=True) as found:
         assert verdicts(found) == {"https://two.example/": "unique"}

@@ -101,10 +101,10 @@ def test_rethreshold(feed: Path, tmp_path: Path) -> None:
         file.write(json.dumps(row) + "\n")
     assert json.loads(run("audit", feed, "--out", tmp_path / "out", "--json").output)["verdicts"]["near"] == 1
     feed.unlink()
-    result = run("rethreshold", tmp_path / "out", "--threshold", "0.99", "--distance", 2, "--json")
+    result = run("rethreshold", tmp_path / "out", "--min-similarity", "0.99", "--distance", 2, "--json")
     facts = json.loads(result.output)
     assert (facts["verdicts"]["near"], facts["verdicts"]["exact"]) == (0, 6)
-    assert (facts["settings"]["distance"], facts["settings"]["threshold"]) == (2, 0.99)
+    assert (facts["settings"]["distance"], facts["settings"]["min_similarity"]) == (2, 0.99)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_urls_of_matches_are_in_one_piece(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("command", ["audit", "rethreshold"])
-def test_help_says_what_the_threshold_does(command: str) -> None:
+def test_help_says_what_the_least_similarity_does(command: str) -> None:
     assert "it can only be stricter" in " ".join(run(command, "--help").output.split())
 
 

@@ -16,7 +16,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_neardup.plugin import signals
 from scrapy_neardup.plugin.events import Journal
-from scrapy_neardup.plugin.settings import Config
+from scrapy_neardup.plugin.settings import CrawlOptions
 from scrapy_neardup.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def journal(**settings):
     names = {f"NEARDUP_{name.upper()}": value for name, value in settings.items()}
     crawler = SimpleNamespace(stats=None, signals=SignalManager(), spider=SimpleNamespace(name="some"))
     crawler.stats = MemoryStatsCollector(SimpleNamespace(settings=Settings()))
-    return Journal(crawler, Config.from_settings(Settings(names)))
+    return Journal(crawler, CrawlOptions.from_settings(Settings(names)))
 
 
 def tell_all(told, url=ODD):

@@ -16,7 +16,7 @@ from scrapy_neardup.audit.sources.limits import Unreadable
 from scrapy_neardup.audit.sources.streams import Stream
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import Page, Workers, load_extractor
-from scrapy_neardup.extraction.processors import processors
+from scrapy_neardup.options import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

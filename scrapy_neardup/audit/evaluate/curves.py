@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.matching.matcher import Judgement
-    from scrapy_neardup.plugin.settings import Config
+    from scrapy_neardup.options import DetectionOptions
 
     from .corpus import Text
 
@@ -78,16 +78,19 @@ class Outcome(NamedTuple):
     scores: Scores
 
 
-def matcher_of(config: Config) -> Matcher:
+def matcher_of(options: DetectionOptions) -> Matcher:
     """Return what the settings say of candidates and their verification."""
     scheme = load_scheme(
-        config.scheme, tables=config.tables, distance=config.distance, threshold=config.threshold
+        options.scheme, tables=options.tables, distance=options.distance, threshold=options.threshold
     )
-    return Matcher(scheme, config.verified, config.min_tokens)
+    return Matcher(scheme, options.verified, options.min_tokens)
 
 
 def judge_with(
-    texts: Sequence[Text], config: Config, seed: int, advance: Callable[[int], None] = lambda done: None
+    texts: Sequence[Text],
+    options: DetectionOptions,
+    seed: int,
+    advance: Callable[[int], None] = lambda done: None,
 ) -> Judge:
     """Make ready to judge pairs of *texts* by the settings; *advance* is told how many texts are done."""
     done = 0
@@ -99,8 +102,8 @@ def judge_with(
 
     return judge_texts(
         texts,
-        matcher_of(config),
-        features=config.features,
+        matcher_of(options),
+        features=options.features,
         seed=seed,
         advance=step,
     )
@@ -110,7 +113,7 @@ def compare(
     texts: Sequence[Text],
     pairs: LabelledPairs,
     variant: Variant,
-    configure: Callable[[Sequence[str]], Config],
+    read_options: Callable[[Sequence[str]], DetectionOptions],
     seed: int,
 ) -> list[Outcome]:
     """Score the pairs at each step of the curve."""
@@ -119,12 +122,12 @@ def compare(
     judge: Judge | None = None
     for step in variant.steps:
         setting = f"{variant.moves}={step:g}" if variant.moves else ""
-        config = configure((*variant.settings, setting) if setting else variant.settings)
-        matcher = matcher_of(config)
+        options = read_options((*variant.settings, setting) if setting else variant.settings)
+        matcher = matcher_of(options)
         if judge is not None and judge.matcher.scheme.parameters == matcher.scheme.parameters:
             judge = Judge(judge.documents, judge.fit, matcher)  # the signatures are the same
         else:
-            judge = judge_with(texts, config, seed)
+            judge = judge_with(texts, options, seed)
         scores = score(pairs, judge_orders(judge.judge, judge.documents, a, b)).near
         outcomes.append(Outcome(variant.name, setting.removeprefix("NEARDUP_").lower(), scores))
     return outcomes

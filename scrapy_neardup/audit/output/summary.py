@@ -28,7 +28,7 @@ def summarise(audit: Audit) -> dict[str, Any]:
         "settings": {
             "scheme": settings.loaded_scheme.name,
             "distance": settings.distance,
-            "threshold": settings.similarity,
+            "min_similarity": settings.min_similarity,
             "verified": settings.verified,
             "extractor": settings.extractor,
             "min_tokens": settings.min_tokens,

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.index.tables import BITS, NO_KEY, PermutedTables
+from scrapy_neardup.index.tables import BITS, DISTANCE, NO_KEY, PermutedTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ _SLICE, _CHUNK = 1 << 15, 1 << 20
 
 
 def near_pairs(
-    fingerprints: Keys, distance: int = 3, *, layout: PermutedTables | None = None, workers: int = 2
+    fingerprints: Keys, distance: int = DISTANCE, *, layout: PermutedTables | None = None, workers: int = 2
 ) -> Iterator[Numbers]:
     """Yield all pairs of *fingerprints* (uint64[n]) that differ in at most *distance* bits, as chunks of int64[m, 2].
 

@@ -1,0 +1,215 @@
+"""The options that a crawl, an audit, an evaluation and a query share: default, check and parsing of each, once.
+
+An option is set by keyword (`distance`) or as a setting under its public name (``NEARDUP_DISTANCE``), whose value comes
+from Scrapy's settings or as text from a command line. Nothing here imports Scrapy.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .errors import ConfigurationError
+from .fingerprint import SCHEMES, Features, Scheme
+from .index.tables import LAYOUTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+#: What the names of all settings begin with.
+PREFIX = "NEARDUP_"
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_FEATURES = Features()
+
+
+def choice(name: str, value: object, choices: Iterable[str]) -> str:
+    """Return *value* if it is one of *choices*. Raises `ConfigurationError`."""
+    if not isinstance(value, str) or value not in choices:
+        raise ConfigurationError(f"{name} is {value!r}: set it to {' or '.join(map(repr, choices))}.")
+    return value
+
+
+def boolean(name: str, value: object) -> bool:
+    """Read True or False. Raises `ConfigurationError`."""
+    text = str(value).strip().lower()
+    if text in ("true", "1"):
+        return True
+    if text in ("false", "0"):
+        return False
+    raise ConfigurationError(f"{name} is {value!r}: set it to True or False.")
+
+
+def whole_number(name: str, value: object, low: int, high: int) -> int:
+    """Read a whole number from *low* to *high*. Raises `ConfigurationError`."""
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = low - 1
+    if not low <= number <= high:
+        raise ConfigurationError(f"{name} is {value!r}: set it to a whole number from {low} to {high}.")
+    return number
+
+
+def similarity(name: str, value: object) -> float:
+    """Read a number above 0 and below 1. Raises `ConfigurationError`."""
+    number = _float(value)
+    if not 0 < number < 1:
+        raise ConfigurationError(f"{name} is {value!r}: set it to a similarity between 0 and 1.")
+    return number
+
+
+def duration(name: str, value: object, unit: str) -> float:
+    """Read a length of time above 0, in any *unit*. Raises `ConfigurationError`."""
+    number = _float(value)
+    if not 0 < number < math.inf:
+        raise ConfigurationError(f"{name} is {value!r}: set it to a number of {unit} above 0.")
+    return number
+
+
+def byte_count(name: str, value: object, least: int = 1) -> int:
+    """Read a number of bytes, such as 5000000 or "5M", that is not below *least*. Raises `ConfigurationError`."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
+    count = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+    if count < 1:
+        raise ConfigurationError(f"{name} is {value!r}: set it to a number of bytes such as 5000000 or '5M'.")
+    if count < least:
+        raise ConfigurationError(f"{name} is {value!r}: nothing works with less than {least} bytes.")
+    return count
+
+
+def _float(value: object) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        return math.nan
+
+
+def _tables(name: str, value: object) -> int:
+    return int(choice(name, str(value), tuple(map(str, LAYOUTS))))
+
+
+def _extractor(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise ConfigurationError(
+            f"{name} is {value!r}: set it to 'trafilatura', 'resiliparse', 'plain' or the import path of an"
+            " extractor, as text."
+        )
+    return value
+
+
+def _features(name: str, value: object) -> Features:
+    """Read a dict, or JSON with one, of some of the fields of `Features`."""
+    known = {each.name: each.type for each in fields(Features) if each.name != "version"}
+    remedy = f"set it to a dict with some of {', '.join(known)}."
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise ConfigurationError(f"{name} is {value!r}: {remedy}") from None
+    if value is None:
+        return _FEATURES
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"{name} is {value!r}: {remedy}")
+    for key, part in value.items():
+        if key not in known or type(part) is not (int if known[key] == "int" else str):
+            raise ConfigurationError(f"{name} has {key!r}: {part!r}: {remedy}")
+    try:
+        return Features(**value)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{name}: {error}") from None
+
+
+class Parser(NamedTuple):
+    """How the value of a setting is read."""
+
+    #: From the setting's name, its value and *arguments* to the value of the option.
+    read: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    #: Name of the setting without prefix, in lower case; empty: that of the option.
+    setting: str
+
+    def __call__(self, name: str, value: object) -> Any:
+        return self.read(name, value, *self.arguments)
+
+
+def parsed(read: Callable[..., Any], *arguments: Any, setting: str = "") -> dict[str, Parser]:
+    """Return the metadata of a dataclass field that is a setting, too: *read* turns a value into that of the field."""
+    return {"parser": Parser(read, arguments, setting)}
+
+
+@dataclass(frozen=True)
+class DetectionOptions:
+    """How pages are read, signed and compared. docs/scrapy.md says what each option does."""
+
+    #: How candidates are found: the name of one of `SCHEMES`.
+    scheme: str = field(default="simhash+anchors", metadata=parsed(choice, tuple(SCHEMES)))
+    #: Bits in which the fingerprints of candidates may differ.
+    distance: int = field(default=Scheme.distance, metadata=parsed(whole_number, 0, 7))
+    #: Permuted tables of the fingerprint.
+    tables: int = field(default=Scheme.tables, metadata=parsed(_tables))
+    #: Least Jaccard similarity of candidates of the schemes minhash and bottomk.
+    threshold: float = field(default=Scheme.threshold, metadata=parsed(similarity))
+    #: Whether candidates have to be much alike, too.
+    verified: bool = field(default=True, metadata=parsed(boolean, setting="verify"))
+    features: Features = field(default=_FEATURES, metadata=parsed(_features))
+    #: Tokens of the shortest text that is judged.
+    min_tokens: int = field(default=40, metadata=parsed(whole_number, 0, 1_000_000))
+    #: What finds the main text of a page: its name, or an import path.
+    extractor: str = field(default="trafilatura", metadata=parsed(_extractor))
+    #: Worker processes; 0: one for each usable processor.
+    workers: int = field(default=0, metadata=parsed(whole_number, 1, 1024))
+    #: Seconds that a page may take to extract.
+    extract_timeout: float = field(default=10.0, metadata=parsed(duration, "seconds"))
+    #: Bytes that a page may take to extract.
+    extract_memory: int = field(default=1 << 30, metadata=parsed(byte_count, 1 << 24))
+    #: Bytes of the largest page that is read.
+    max_body_size: int = field(default=5 << 20, metadata=parsed(byte_count))
+
+    @property
+    def processes(self) -> int:
+        """How many worker processes to use."""
+        return self.workers or processors()
+
+    @classmethod
+    def settings(cls) -> dict[str, tuple[str, Parser]]:
+        """Return the option and the parser of each setting, by the setting's public name."""
+        found = {}
+        for each in fields(cls):
+            parser: Parser | None = each.metadata.get("parser")
+            if parser is not None:
+                found[PREFIX + (parser.setting or each.name).upper()] = (each.name, parser)
+        return found
+
+    @classmethod
+    def read(cls, get: Callable[[str], object]) -> dict[str, Any]:
+        """Return the options that are set, by their names: *get* returns the value of a setting.
+
+        None and the empty string set nothing. Raises `ConfigurationError` for a value that cannot work, in one
+        sentence that names the setting and what to set it to.
+        """
+        values = {}
+        for name, (option, parser) in cls.settings().items():
+            value = get(name)
+            if value is not None and value != "":
+                values[option] = parser(name, value)
+        return values
+
+
+def similar_name(name: str, names: Iterable[str]) -> str | None:
+    """Return that of the *names* of settings which *name* may be a misspelling of, or None."""
+    bare = [each.removeprefix(PREFIX) for each in names]
+    near = difflib.get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.7)
+    return PREFIX + near[0] if near else None
+
+
+def processors() -> int:
+    """Return on how many processors this process may run."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,247 @@
+"""Options that all parts share: each default stands once, and each value is read and checked in one place."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_neardup import Detector
+from scrapy_neardup.cli.settings import read_assignments, read_options
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.fingerprint import Features
+from scrapy_neardup.options import DetectionOptions, similar_name
+from scrapy_neardup.plugin.settings import SETTINGS, CrawlOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[1]
+DEFAULTS = {each.name: each.default for each in fields(DetectionOptions)}
+
+
+def read(name: str, value: object) -> Any:
+    """Return what the setting *name* is for all that share it."""
+    (found,) = DetectionOptions.read({f"NEARDUP_{name.upper()}": value}.get).values()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "option"),
+    [
+        ("scheme", "simhash", "simhash"),
+        ("scheme", "minhash", "minhash"),
+        ("scheme", "bottomk", "bottomk"),
+        ("scheme", "supershingles", "supershingles"),
+        ("distance", "5", 5),
+        ("tables", "10", 10),
+        ("tables", 20, 20),
+        ("threshold", "0.8", 0.8),
+        ("threshold", 0.25, 0.25),
+        ("verify", True, True),
+        ("verify", "True", True),
+        ("verify", "0", False),
+        ("verify", False, False),
+        ("features", {}, Features()),
+        ("features", {"shingle": 3, "weight": "set"}, Features(shingle=3, weight="set")),
+        ("features", '{"units": "characters", "shingle": 5}', Features(units="characters", shingle=5)),
+        ("features", {"stop_words": "en,de"}, Features(stop_words="en,de")),
+        (
+            "features",
+            {"segmenter": "rjieba", "min_paragraph": 0},
+            Features(segmenter="rjieba", min_paragraph=0),
+        ),
+        ("min_tokens", "0", 0),
+        ("workers", "3", 3),
+        ("extract_timeout", 2, 2.0),
+        ("extract_memory", "512M", 512 << 20),
+        ("extract_memory", "1.5 GiB", 3 << 29),
+        ("extract_memory", 20_000_000, 20_000_000),
+        ("max_body_size", "10k", 10240),
+    ],
+)
+def test_values(name: str, value: object, option: object) -> None:
+    assert read(name, value) == option
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        (
+            "scheme",
+            "simhsh",
+            "set it to 'simhash+anchors' or 'simhash' or 'minhash' or 'bottomk' or 'supershingles'",
+        ),
+        ("scheme", 7, "'simhash+anchors'"),
+        ("distance", 8, "from 0 to 7"),
+        ("distance", -1, "from 0 to 7"),
+        ("distance", "x", "from 0 to 7"),
+        ("tables", 5, "'4' or '10' or '20'"),
+        ("threshold", 0, "similarity between 0 and 1"),
+        ("threshold", 1, "similarity between 0 and 1"),
+        ("threshold", "much", "similarity between 0 and 1"),
+        ("threshold", "nan", "similarity between 0 and 1"),
+        ("verify", "perhaps", "True or False"),
+        ("min_tokens", 2.5, "whole number"),
+        ("extractor", 7, "'plain'"),
+        ("workers", 0, "from 1"),
+        ("extract_timeout", "soon", "seconds above 0"),
+        ("extract_timeout", float("inf"), "seconds above 0"),
+        ("extract_memory", "lots", "bytes"),
+        ("extract_memory", "10", "nothing works with less"),
+        ("max_body_size", 0, "bytes"),
+    ],
+)
+def test_bad_values(name: str, value: object, remedy: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read(name, value)
+    message = str(caught.value)
+    assert message.startswith(f"NEARDUP_{name.upper()} ")
+    assert remedy in message
+    assert "\n" not in message
+
+
+KNOWN_FEATURES = "shingle, units, weight, min_paragraph, sketch_shingle, stop_words, segmenter"
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (7, f"NEARDUP_FEATURES is 7: set it to a dict with some of {KNOWN_FEATURES}."),
+        ("{broken", f"NEARDUP_FEATURES is '{{broken': set it to a dict with some of {KNOWN_FEATURES}."),
+        ("[1]", f"NEARDUP_FEATURES is [1]: set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"shingles": 3}, f"NEARDUP_FEATURES has 'shingles': 3: set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"version": 2}, f"NEARDUP_FEATURES has 'version': 2: set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"shingle": "3"}, f"NEARDUP_FEATURES has 'shingle': '3': set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"shingle": True}, f"NEARDUP_FEATURES has 'shingle': True: set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"stop_words": ["en"]}, f"NEARDUP_FEATURES has 'stop_words': ['en']: set it to a dict with some of {KNOWN_FEATURES}."),
+        ({"shingle": 0}, "NEARDUP_FEATURES: A shingle has at least 1 token."),
+        ({"sketch_shingle": -1}, "NEARDUP_FEATURES: A shingle has at least 1 token."),
+        ({"weight": "idf"}, "NEARDUP_FEATURES: weight is one of set, sqrt, log, tf, not 'idf'."),
+        ({"units": "words"}, "NEARDUP_FEATURES: units is one of tokens, characters, not 'words'."),
+        ({"min_paragraph": -1}, "NEARDUP_FEATURES: min_paragraph is 0 (keep all paragraphs) or a number of letters."),
+    ],
+)  # fmt: skip
+def test_bad_features(value: object, sentence: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read("features", value)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_nothing_is_set_by_no_value(empty: object) -> None:
+    assert DetectionOptions.read(lambda name: empty) == {}
+
+
+def test_a_command_reads_what_a_crawl_reads() -> None:
+    assert read_assignments(["verify=0", "NEARDUP_DISTANCE=2", " distance =4", "extract_memory=1G", "TABLES="]) == {
+        "verified": False, "distance": 4, "extract_memory": 1 << 30,
+    }  # fmt: skip
+    assert read_options([]) == DetectionOptions()
+
+
+@pytest.mark.parametrize("name", [each for each in SETTINGS if each not in DetectionOptions.settings()])
+def test_a_command_refuses_what_only_a_crawl_has(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^This command has no setting {name}: it has .*[.]$"):
+        read_assignments([f"{name}=1"])
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("NEARDUP_POLCIY", "NEARDUP_POLICY"),
+        ("NEARDUP_MIN_TOKEN", "NEARDUP_MIN_TOKENS"),
+        ("NEARDUP_XYZ", None),
+    ],
+)
+def test_similar_names(name: str, meant: str | None) -> None:
+    assert similar_name(name, SETTINGS) == meant
+
+
+def literals() -> Iterator[tuple[str, object, str]]:
+    """Yield the name, the value and the place of each default in the package, and of each constant, that is a literal."""
+    for path in sorted((ROOT / "scrapy_neardup").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            given: list[tuple[str, ast.expr | None]] = []
+            if isinstance(node, ast.FunctionDef):
+                given += zip([each.arg for each in node.args.kwonlyargs], node.args.kw_defaults, strict=True)
+                plain = [*node.args.posonlyargs, *node.args.args]
+                defaults = node.args.defaults
+                given += zip(
+                    [each.arg for each in plain[len(plain) - len(defaults) :]], defaults, strict=True
+                )
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                given.append((node.target.id, node.value))
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Tuple)):
+                names = getattr(node.targets[0], "elts", node.targets)
+                values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                given += [
+                    (getattr(each, "id", ""), value) for each, value in zip(names, values, strict=False)
+                ]
+            for name, value in given:
+                if isinstance(value, ast.Call):  # field(default=…)
+                    value = next((each.value for each in value.keywords if each.arg == "default"), None)
+                try:
+                    found = eval(compile(ast.Expression(value), "", "eval"), {}) if value else None  # 1 << 30
+                except (NameError, SyntaxError, TypeError):
+                    continue
+                yield name.lower(), found, f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_a_default_stands_once_in_the_package() -> None:
+    places: dict[str, list[str]] = {name: [] for name in DEFAULTS if name != "features"}
+    for name, value, place in literals():
+        if name in places and type(value) is type(DEFAULTS[name]) and value == DEFAULTS[name]:
+            places[name].append(place)
+    assert {name: found for name, found in places.items() if len(found) != 1} == {}
+
+
+def test_defaults_are_as_documented() -> None:
+    rows = re.findall(
+        r"^\| `(NEARDUP_\w+)` \|[^|]+\| ([^|]+) \|",
+        (ROOT / "docs/scrapy.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    said = {name: ast.literal_eval(default.strip("`")) for name, default in rows if default.startswith("`")}
+    read = CrawlOptions.read(said.get)
+    assert len(read) > 12
+    options = CrawlOptions()
+    for option, value in read.items():
+        if option != "scope":
+            assert value == getattr(options, option), option
+    assert options.scope is read["scope"]
+
+
+def test_defaults_of_a_detector_are_as_documented() -> None:
+    page = (ROOT / "docs/api.md").read_text("utf-8")
+    table = page[page.index("### `Detector.open(") : page.index("### Methods")]
+    said = re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", table, re.MULTILINE)
+    parameters = inspect.signature(Detector.open).parameters
+    assert {name for name, _ in said} == set(parameters) - {"path"}
+    for name, default in said:
+        assert ast.literal_eval(default) == parameters[name].default, name
+
+
+def test_options_on_the_command_line_need_no_scrapy() -> None:
+    """Nor do the audit and the commands that take them."""
+    script = """
+import sys
+sys.modules["scrapy"] = None  # importing it fails
+from scrapy_neardup import audit, cli
+from scrapy_neardup.audit import evaluate, querying, run
+from scrapy_neardup.audit.evaluate import curves
+from scrapy_neardup import Detector
+from scrapy_neardup.cli.settings import read_options
+print(read_options(["DISTANCE=2"]).distance)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == "2\n", done.stderr
