@@ -1,7 +1,9 @@
-"""The sentences of a page: of what an extractor found, or of all that is visible if it found too little.
+"""The main text of a page: the sentences of what an extractor found, or all of it.
 
 Two copies of an article differ most in what an extractor leaves in or out around it: captions, teasers, menus, the
-odd block that it took for the article. Paragraphs that end like a sentence are what both have.
+odd block that it took for the article. Paragraphs that end like a sentence are what both have. Lists, lyrics and
+scripts without full stops have few such paragraphs, though they are what their pages are about: where sentences
+are not most of what was found, nothing of it is left out.
 """
 
 from __future__ import annotations
@@ -13,18 +15,19 @@ from scrapy_neardup.fingerprint.paragraphs import length
 from .plain import Plain
 
 #: Name and version.
-IDENTITY = "sentences 2"
+IDENTITY = "sentences 3"
 
 # All in letters, see `length`. A paragraph of an article is at least so long; of all visible text, which has all of
 # the page's boilerplate, only longer ones count.
 _PARAGRAPH = 60
 _VISIBLE_PARAGRAPH = 100
-# With so many letters an article was hardly missed by the extractor; with fewer it was if the visible sentences are
-# this many times as many.
-_ENOUGH = 2000
-_FACTOR = 3
-# With fewer in sentences everything extracted is taken: lists, short notes, texts without punctuation.
+# What is so long is a paragraph however it ends.
+_LONG = 200
+# With fewer in all the extractor may have missed the article.
+_MISSED = 300
+# With fewer in sentences everything extracted is taken, and so if they are a smaller share of it.
 _LEAST = 600
+_SHARE = 0.5
 
 _END = regex.compile(r"[\p{Sentence_Terminal}:…][\p{Pe}\p{Pf}\p{Pi}\"'\)\]]*\s*$")
 _TAIL = 20  # characters that the end of a sentence is looked for in
@@ -34,21 +37,27 @@ _plain = Plain()
 
 def main_text(extracted: str, html: str) -> str:
     """Return the main text of the page *html* of which an extractor found *extracted*."""
-    text, size = _sentences(extracted, _PARAGRAPH)
-    if size >= _ENOUGH:
-        return text
-    other, other_size = _sentences(_plain(html, None), _VISIBLE_PARAGRAPH)
-    if other_size >= _FACTOR * size:
-        text, size = other, other_size
-    return text if size >= _LEAST else extracted
+    total = sum(length(line.strip()) for line in extracted.split("\n"))
+    if total < _MISSED:
+        visible, size = _sentences(_plain(html, None), _VISIBLE_PARAGRAPH)
+        if size < _LEAST:
+            return extracted
+        # Sentences that all pages of a site have never stand in for what was found on this one.
+        own = " ".join(line for line in extracted.split("\n") if line not in visible)
+        return "\n".join([own, *visible] if own else visible)
+    kept, size = _sentences(extracted, _PARAGRAPH)
+    if size >= max(_LEAST, _SHARE * total):
+        return "\n".join(kept)
+    # One paragraph, as above, because the fingerprint leaves out short ones beside longer ones.
+    return " ".join(extracted.split("\n"))
 
 
-def _sentences(text: str, minimum: int) -> tuple[str, int]:
-    """Return the lines of at least *minimum* letters that end like a sentence, and their letters."""
+def _sentences(text: str, minimum: int) -> tuple[list[str], int]:
+    """Return the lines of at least *minimum* letters that end like a sentence or are long, and their letters."""
     kept, total = [], 0
     for line in text.split("\n"):
         size = length(line.strip())
-        if size >= minimum and _END.search(line[-_TAIL:]):
+        if size >= minimum and (size >= _LONG or _END.search(line[-_TAIL:])):
             kept.append(line)
             total += size
-    return "\n".join(kept), total
+    return kept, total

@@ -87,10 +87,11 @@ def text_of(html: str, extractor: str) -> str:
 )
 def test_no_extractor_takes_a_hidden_article(extractor: str, tag: str) -> None:
     other = "".join(f"<p>{RUSSIAN} ({number}).</p>" for number in range(9))
-    html = article(ENGLISH, times=6).replace("</body>", f"{tag}<article>{other}</article></div></body>")
+    note = ENGLISH[:230]  # so little that all that is visible is looked at
+    html = article(note, times=1).replace("</body>", f"{tag}<article>{other}</article></div></body>")
     text = text_of(html, extractor)
     assert (RUSSIAN in text) == (tag == "<div>")
-    assert tag == "<div>" or ENGLISH in text
+    assert tag == "<div>" or note in text
 
 
 # Resiliparse itself leaves out what is hidden.

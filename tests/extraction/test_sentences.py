@@ -1,13 +1,21 @@
-"""The main text is the sentences of what was extracted, of all that is visible if that is far more, or all of it."""
+"""The main text is the sentences of what was extracted, or all of it; never only what other pages have as well."""
 
 from __future__ import annotations
 
+import random
+from typing import TYPE_CHECKING, NamedTuple
+
 import pytest
 
+from scrapy_neardup import Detector
+from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.extraction.sentences import main_text
 from scrapy_neardup.fingerprint.paragraphs import length
 
 from .hostile import CHINESE, ENGLISH, FRENCH, RUSSIAN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ARABIC = (
     "وافق المجلس يوم الثلاثاء على خطة لتجديد الميناء القديم، تبلغ كلفتها اثني عشر مليونا وتستغرق ثلاث سنوات."
@@ -48,22 +56,38 @@ def test_ends_of_sentences(end: str) -> None:
 @pytest.mark.parametrize("end", ["", ",", " –", "›", " 12"])
 def test_what_is_no_end(end: str) -> None:
     extracted = "\n".join([ENGLISH] * 8)
-    assert main_text(f"{extracted}\n{ENGLISH.rstrip('.')}{end}", "") == extracted
+    assert main_text(f"{extracted}\n{ENGLISH[:150]}{end}", "") == extracted
 
 
-def test_all_visible_sentences_if_they_are_three_times_as_many() -> None:
+def test_a_line_of_200_letters_is_a_paragraph_however_it_ends() -> None:
+    extracted = "\n".join([ENGLISH] * 8)
+    assert main_text(f"{extracted}\n{ENGLISH[:199]}", "") == extracted
+    assert main_text(f"{extracted}\n{ENGLISH[:199]}x", "") == f"{extracted}\n{ENGLISH[:199]}x"
+    assert main_text(f"{extracted}\n{CHINESE[:75]}", "") == f"{extracted}\n{CHINESE[:75]}"
+
+
+def test_all_is_kept_if_sentences_are_less_than_half_of_it() -> None:
+    item = "a fish market, a northern quay"  # 30 letters
+    sentences = [ENGLISH[:119] + "."] * 6  # 720 letters
+    most, less = ("\n".join([*sentences, *[item] * count]) for count in (24, 25))
+    assert main_text(most, "") == "\n".join(sentences)
+    assert main_text(less, "") == less.replace("\n", " ")
+
+
+def test_visible_sentences_join_what_has_few_letters() -> None:
     others = [f"{ENGLISH} {number}." for number in range(12)]
-    teaser = f"{ENGLISH}\n{ENGLISH}"
     visible = page("Menu", *others, SHORT)
     # Of all that is visible only paragraphs of 100 letters count, because the boilerplate is visible, too.
-    assert main_text(teaser, visible) == "\n".join(others)
-    half = "\n".join(others[:5])
-    assert main_text(half, visible) == half
+    assert main_text("", visible) == "\n".join(others)
+    assert main_text(f"{SHORT}\n{others[0][:120]}", visible) == "\n".join(
+        [f"{SHORT} {others[0][:120]}", *others]
+    )
+    # Lines too short for the fingerprint are a paragraph of it when they are joined.
+    assert main_text("one\ntwo\nthree", visible) == "\n".join(["one two three", *others])
 
 
-def test_what_has_2000_letters_was_not_missed() -> None:
-    extracted = "\n".join([ENGLISH] * 7)
-    assert len(extracted) >= 2000
+def test_what_is_visible_never_takes_the_place_of_an_extraction() -> None:
+    extracted = "\n".join([ENGLISH] * 2)
     assert main_text(extracted, page(*[FRENCH] * 40)) == extracted
 
 
@@ -71,7 +95,8 @@ def test_what_has_2000_letters_was_not_missed() -> None:
     "extracted", ["", "Short note", "- one\n- two\n- three\n" * 100, f"Title\n{ENGLISH}\nBy the editors"]
 )
 def test_lists_and_short_notes_are_taken_whole(extracted: str) -> None:
-    assert main_text(extracted, page(*extracted.split("\n"))) == extracted
+    # As one paragraph: beside longer ones the fingerprint would leave its short lines out.
+    assert main_text(extracted, page(*extracted.split("\n"))) == " ".join(extracted.split("\n"))
 
 
 def test_a_page_that_the_extractor_lost_is_read_as_a_whole() -> None:
@@ -79,7 +104,87 @@ def test_a_page_that_the_extractor_lost_is_read_as_a_whole() -> None:
     assert main_text("", page("Меню", *paragraphs, "Контакты")) == "\n".join(paragraphs)
 
 
-def test_a_script_without_full_stops_is_taken_whole() -> None:
-    thai = "สภาเมืองเห็นชอบแผนปรับปรุงท่าเรือเก่าเมื่อวันอังคาร ซึ่งจะใช้เงินสิบสองล้านและใช้เวลาสามปี ชาวบ้านยินดีกับการตัดสินใจนี้"
-    extracted = "\n".join([thai] * 12)
-    assert main_text(extracted, page(*extracted.split("\n"))) == extracted
+LATIN = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+CYRILLIC = [a + b for a in "бвгдклмнпрст" for b in "аеиоу"]
+THAI = [a + b for a in "กขคงจชดตถทนบปผฟมยรลวสห" for b in "าะ"]
+
+
+class Parts(NamedTuple):
+    """Of a page: what others have as well before the article, its own lines, and what others have after it."""
+
+    before: list[str]
+    own: list[str]
+    after: list[str]
+
+
+def words(dice: random.Random, syllables: list[str], count: int) -> str:
+    return " ".join("".join(dice.choices(syllables, k=3)) for _ in range(count))
+
+
+def sentences(syllables: list[str], count: int) -> list[str]:
+    """The same for every page of a site: *count* paragraphs of some 300 letters that end like a sentence."""
+    dice = random.Random(1)
+    return [words(dice, syllables, 45) + "." for _ in range(count)]
+
+
+def thai(dice: random.Random) -> Parts:
+    """An article of some 350 letters, less than the footer below it."""
+    return Parts(
+        [],
+        [" ".join(words(dice, THAI, 4).replace(" ", "") for _ in range(3)) for _ in range(5)],
+        sentences(LATIN, 3),
+    )
+
+
+def long_thai(dice: random.Random) -> Parts:
+    return Parts([], [words(dice, THAI, 60).replace(" ", "") for _ in range(5)], sentences(LATIN, 6))
+
+
+def lyrics(dice: random.Random) -> Parts:
+    return Parts([], [words(dice, LATIN, 7) for _ in range(40)], sentences(LATIN, 6))
+
+
+def grants(dice: random.Random) -> Parts:
+    return Parts(sentences(LATIN, 3), [words(dice, LATIN, 9) for _ in range(60)], [])
+
+
+def short_items(dice: random.Random) -> Parts:
+    """Lines so short that the fingerprint leaves them out beside paragraphs, and hardly more than those in all."""
+    return Parts(sentences(CYRILLIC, 6), [words(dice, CYRILLIC, 3) for _ in range(110)], [])
+
+
+def unended(dice: random.Random) -> Parts:
+    return Parts(
+        sentences(CYRILLIC, 3), [words(dice, CYRILLIC, 400) for _ in range(3)], sentences(CYRILLIC, 3)
+    )
+
+
+def unended_minority(dice: random.Random) -> Parts:
+    return Parts(sentences(LATIN, 9), [words(dice, LATIN, 60) for _ in range(6)], [])
+
+
+KINDS = [thai, long_thai, lyrics, grants, short_items, unended, unended_minority]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_of_what_is_not_shared_is_kept(kind: Callable[[random.Random], Parts]) -> None:
+    before, own, after = kind(random.Random(2))
+    text = main_text("\n".join(before + own), page(*before, *own, *after))
+    assert all(line in text for line in own)
+
+
+@pytest.mark.parametrize("extractor", ["trafilatura", "resiliparse"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_that_share_only_what_surrounds_their_main_text_are_unique(
+    kind: Callable[[random.Random], Parts], extractor: str
+) -> None:
+    extract = load_extractor(extractor)
+    with Detector.open() as detector:
+        for number in range(2):
+            before, own, after = kind(random.Random(number))
+            article = "".join(f"<p>{line}</p>" for line in before + own)
+            footer = "".join(f"<p>{line}</p>" for line in after)
+            text = extract(
+                f"<html><body><article>{article}</article><footer>{footer}</footer></body></html>", None
+            )
+            assert detector.add(text or "", f"https://a.example/{number}").kind == "unique"

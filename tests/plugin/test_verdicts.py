@@ -93,3 +93,37 @@ async def test_templates_and_walls_of_a_kept_index(site, crawl, pages, text, pag
     again = await crawl(pages, settings, urls=[*urls, f"{site.url}/3"])
     assert (again["revisit"], again["template"], again["wall"], again["duplicate"]) == (3, 1, 1, 0)
     assert len(again.items) == 5
+
+
+async def test_pages_with_one_intro_or_footer_and_main_texts_of_their_own_are_all_kept(
+    site, crawl, pages, text
+):
+    """Lists, lyrics and Thai have no full stops; what their pages have in common has."""
+    shared = "".join(f"<p>{text(number, 60)}.</p>" for number in range(4))
+    thai = [chr(letter) + "\u0e32" for letter in range(0x0E01, 0x0E2F)]
+
+    def article(kind: str, number: int) -> str:
+        dice = random.Random(f"{kind} {number}")
+        if kind == "thai":
+            own = "".join(
+                f"<p>{' '.join(''.join(dice.choices(thai, k=9)) for _ in range(4))}</p>" for _ in range(6)
+            )
+            return f"<article>{own}</article><footer>{shared}</footer>"
+        lines = [text(dice.random(), 7) for _ in range(60)]
+        if kind == "lyrics":
+            return f"<article><p>{'<br>'.join(lines)}</p></article><footer>{shared}</footer>"
+        if kind == "list":
+            return f"<article>{shared}<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul></article>"
+        return f"<article>{shared}<p>{' '.join(lines)}</p></article>"
+
+    for kind in ("thai", "lyrics", "list", "unended"):
+        for number in range(3):
+            site.pages[f"/{kind}/{number}"] = f"<html><body>{article(kind, number)}</body></html>".encode()
+    site.pages["/list/copy"] = site.pages["/list/0"]
+    settings = {**ONE_AT_A_TIME, "NEARDUP_EXTRACTOR": "trafilatura"}
+    result = await crawl(pages, settings, urls=[site.url + path for path in site.pages])
+    names = ("checked", "unique", "duplicate/exact", "duplicate")
+    assert {name: result[name] for name in names} == dict(zip(names, (13, 12, 1, 1), strict=True))
+    kept = {item["url"].removeprefix(site.url) for item in result.items}
+    assert kept == {*site.pages} - {"/list/copy"}
+    assert not result.errors
