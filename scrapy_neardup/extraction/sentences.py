@@ -42,13 +42,13 @@ def main_text(extracted: str, html: str) -> str:
         visible, size = _sentences(_plain(html, None), _VISIBLE_PARAGRAPH)
         if size < _LEAST:
             return extracted
-        # Sentences that all pages of a site have never stand in for what was found on this one.
+        # Sentences that all pages of a site have never stand in for what was found on this one. That is joined,
+        # because the fingerprint leaves out short lines beside longer ones.
         own = " ".join(line for line in extracted.split("\n") if line not in visible)
         return "\n".join([own, *visible] if own else visible)
     kept, size = _sentences(extracted, _PARAGRAPH)
     if size >= max(_LEAST, _SHARE * total):
         return "\n".join(kept)
-    # One paragraph, as above, because the fingerprint leaves out short ones beside longer ones.
     return " ".join(extracted.split("\n"))
 
 
