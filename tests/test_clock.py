@@ -73,7 +73,7 @@ from scrapy.crawler import CrawlerProcess
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
-        words = " ".join(f"word{n}" for n in range(100))
+        words = " ".join(f"word{n}" for n in range(300))
         body = f"<html><body><p>{words}</p></body></html>".encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")

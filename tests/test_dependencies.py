@@ -21,7 +21,7 @@ class ExtractResult:
     subdomain, domain, suffix, registered_domain = "", "example", "com", "example.com"
 
 class TLDExtract:
-    def __init__(self, suffix_list_urls, cache_dir):
+    def __init__(self, suffix_list_urls, cache_dir, include_psl_private_domains):
         pass
 
     def __call__(self, host):
