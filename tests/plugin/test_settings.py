@@ -18,9 +18,8 @@ from scrapy_neardup.addon import Addon
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, ExtractorUnavailable, IndexMismatch, NearDupError
 from scrapy_neardup.fingerprint import SCHEMES, Features
+from scrapy_neardup.plugin import NearDupDownloaderMiddleware, NearDupExtension
 from scrapy_neardup.plugin import settings as settings_module
-from scrapy_neardup.plugin.downloader import NearDupDownloaderMiddleware
-from scrapy_neardup.plugin.extension import NearDup
 from scrapy_neardup.plugin.settings import Config, is_enabled
 
 DOCS = Path(__file__).parents[2] / "docs" / "scrapy.md"
@@ -242,7 +241,7 @@ def test_every_stat_is_documented():
     """Each literal name that the code counts under has its row."""
     text = DOCS.read_text()
     names = set()
-    for module in DOCS.parents[1].joinpath("scrapy_neardup").glob("*.py"):
+    for module in DOCS.parents[1].joinpath("scrapy_neardup", "plugin").glob("*.py"):
         code = module.read_text()
         names.update(re.findall(r'\.count\(\s*"([\w/]+)"', code))
         names.update(f"error/{stage}" for stage in re.findall(r'(?:failed|fails_open)\(\s*"([\w/]+)"', code))
@@ -346,18 +345,18 @@ def test_fields_of_the_nearest_base_class():
 
 def test_addon_puts_components_and_leaves_those_of_the_user():
     settings = Settings(
-        {"DOWNLOADER_MIDDLEWARES": {NearDupDownloaderMiddleware: 800}, "EXTENSIONS": {NearDup: None}}
+        {"DOWNLOADER_MIDDLEWARES": {NearDupDownloaderMiddleware: 800}, "EXTENSIONS": {NearDupExtension: None}}
     )
     Addon().update_settings(settings)
     assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {NearDupDownloaderMiddleware: 800}
-    assert dict(settings["EXTENSIONS"]) == {NearDup: None}
+    assert dict(settings["EXTENSIONS"]) == {NearDupExtension: None}
     assert list(settings["SPIDER_MIDDLEWARES"].values()) == [60]
     assert list(settings["ITEM_PIPELINES"].values()) == [750]
 
 
 async def test_extension_that_the_user_disabled(site, crawl, pages):
     urls = [site.article("/a"), site.article("/b")]
-    assert len((await crawl(pages, {"EXTENSIONS": {NearDup: None}}, urls=urls)).items) == 2
+    assert len((await crawl(pages, {"EXTENSIONS": {NearDupExtension: None}}, urls=urls)).items) == 2
 
 
 @pytest.mark.parametrize(
