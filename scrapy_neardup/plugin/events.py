@@ -33,7 +33,7 @@ _SHOWN_FAILURES = 3
 _NO_MORE = (
     " - no more failures will be shown (NEARDUP_DEBUG shows all); the stats count them as neardup/error/…"
 )
-#: Words of the last line of the log, each with the stat that it gives the value of.
+#: The words of the line that sums up the crawl, each with the stat whose value stands before it.
 _SUMMARY_STATS = {
     "judged": "checked",
     "unique": "unique",
@@ -173,9 +173,8 @@ class EventReporter:
         )
 
     def _log(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
-        with suppress(
-            Exception
-        ):  # a logging handler or filter of the user's failed: there is nowhere to report it
+        # If a logging handler or filter of the user's raises, there is nowhere to report it.
+        with suppress(Exception):
             logger.log(
                 level,
                 message,

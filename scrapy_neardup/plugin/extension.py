@@ -49,10 +49,9 @@ class NearDupExtension:
 
     #: How long the last fingerprints may take to reach the disk when the crawl ends.
     close_timeout_seconds = 60.0
-    #: How long a page or an item waits for others, that it repeats, to be stored, before it passes unjudged.
+    #: How long a page or an item waits until those that it repeats are stored; then it passes unjudged.
     pending_timeout_seconds = 60.0
-    #: A page gets its answer from the workers within three time limits and this; it may queue behind other
-    #: pages.
+    #: A page has to be extracted within three time limits and this time: it may queue behind other pages.
     worker_grace_seconds = 5.0
     #: How long a page of a browser may take to close.
     browser_page_timeout_seconds = 10.0
@@ -198,9 +197,8 @@ class NearDupExtension:
 
 def _is_crawl(crawler: Crawler) -> bool:
     """Whether this is a crawl, and no ``scrapy check``, ``shell``, ``fetch``, ``view`` or ``parse``."""
-    if (
-        os.environ.get("SCRAPY_CHECK") or crawler.spider is None
-    ):  # the shell reads settings before it has a spider
+    # ``scrapy shell`` makes the extensions before it has a spider.
+    if os.environ.get("SCRAPY_CHECK") or crawler.spider is None:
         return False
     start = getattr(type(crawler.spider), "start", None)
     return not getattr(start, "__module__", "").startswith("scrapy.commands.")

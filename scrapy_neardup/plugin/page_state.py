@@ -27,8 +27,7 @@ class PageState:
     policy: Policy
     #: The part of the index that the page is compared with.
     scope: str
-    #: What the index is asked about; None if the page was not examined, and is here for the sake of its
-    #: items.
+    #: What the index is asked about; None if the page was not examined and only its items are compared.
     document: Document | None = None
     #: The page's place in the index until it is confirmed or released; None if it has none.
     reservation: Reservation | None = None
@@ -45,11 +44,11 @@ class PageState:
     callback_items: int = 0
     #: Whether the output of the callback came to its end.
     callback_ended: bool = False
-    #: How often our spider middleware was given output of this page to iterate, and how many of these
-    #: iterations run.
+    #: How often the spider middleware has begun to iterate output of this page, and how many such iterations
+    #: run now. More than one means that another middleware has handled an exception.
     outputs_begun: int = 0
     outputs_running: int = 0
-    #: Items that our spider middleware has passed on, and how many of them Scrapy has stored or dropped.
+    #: Items that the spider middleware has passed on, and how many of them Scrapy has stored or dropped.
     passed_items: int = 0
     stored_items: int = 0
     dropped_items: int = 0

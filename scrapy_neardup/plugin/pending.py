@@ -27,8 +27,7 @@ class Document:
     scope: str
     #: Whether this is an item and no page.
     is_item: bool = False
-    #: Whether this is a page that yields an item. Such a page takes the place of an equal one that has stored
-    #: none.
+    #: Whether the page yields an item. Then it takes the place of an equal page that has stored none.
     has_items: bool = False
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-#: ``handler(response, verdict, policy, spider)``: a page repeats a stored one. Sent before its callback is
-#: called.
+#: ``handler(response, verdict, policy, spider)``: a page repeats a stored one.
+#: Sent before the page's callback is called.
 page_duplicate = object()
 
-#: ``handler(item, verdict, policy, spider)``: the text of an item repeats that of a stored item. Sent before
-#: the item is dropped or tagged.
+#: ``handler(item, verdict, policy, spider)``: the text of an item repeats that of a stored item.
+#: Sent before the item is dropped or tagged.
 item_duplicate = object()

@@ -27,8 +27,7 @@ class NearDupSpiderMiddleware:
 
     - ``tag`` sets ``response.meta["neardup_match"]`` and the flag ``neardup`` in ``response.flags``.
     - ``drop_items`` does the same, and drops the items of the page. Its requests are followed. The items are
-      kept if the
-      page that is repeated has stored none.
+      kept if the page that is repeated has stored none.
     - ``drop_page`` does not call the callback. The request's errback is called with `NearDuplicatePage`.
 
     A page that repeats a page in progress waits, before its callback, until the other page is stored or lost.
