@@ -1,6 +1,7 @@
-"""Searching runs: a few keys by bisection, many by NumPy. Both compare whatever shares a prefix with a probe.
+"""Searching the sorted tables of runs: a few keys by bisection, many keys by NumPy.
 
-What is found in runs and in memory comes together in `search_all`, a slice of the keys at a time.
+Both ways compare a key with every entry that shares a prefix with one of its probes. `search_all` puts together what
+is found in runs and in memory.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .protocol import Matches
-from .sorted_arrays import CANDIDATES, Entries, is_member, look_up
+from .sorted_arrays import Entries, is_member, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,33 +23,32 @@ if TYPE_CHECKING:
     from .lmdb.snapshot import Snapshot
     from .tables import PermutedTables
 
-    #: Yields what one part of an index has of some keys; see `search_all`.
+    #: Yields what one part of an index finds of some keys; see `search_all`.
     Search = Callable[[NDArray[np.uint64]], Iterator[Matches]]
 
-#: Rows of matches that are put in order at a time (4 M of them take some 400 MB).
-ROWS = 1 << 22
-#: Slices into which keys are cut that have more.
-SLICES = 8
-#: Probes that are looked up one by one, and compared at once.
-FEW = 256
-#: Documents of one key that are looked at together.
-PIECE = 1 << 10
-#: Probes of one table for each of its partitions from which NumPy looks them up faster, partition by partition.
-DENSE = 8
-
-#: Position of a key, the key permuted for a table, and the entries from a place to before another that share a prefix.
+#: The entries of a partition that share a prefix with a probe of a key: position of the key in the query, the key as
+#: the table permutes it, the partition, where these entries start, and where they stop.
 Range = tuple[int, int, Entries, int, int]
+
+#: At most so many rows of matches are put in order at a time (4 M of them take some 400 MB).
+ROWS = 1 << 22
+#: Keys that have more matches than that are cut into so many slices.
+SLICES = 8
+#: So many documents of one key are looked at together.
+PIECE = 1 << 10
 
 
 def search_all(
     searches: Sequence[Search], keys: NDArray[np.uint64], most: int = 0, rows: int = ROWS
 ) -> Matches:
-    """Put together what all *searches* find of *keys* (uint64[n]); see `Index.search` for *most*.
+    """Return what all *searches* find of *keys* (uint64[n]), each pair of key and document once.
 
-    The searches are of parts of an index that have no document in common. They may yield a pair repeatedly; of a key
-    that more than *most* documents match they need not yield more than one document beyond that. Memory: what is
-    returned, twice, and some *rows* besides, unless a single key has more. Keys that turn out to have more are cut into
-    slices, which are searched one by one.
+    A key that more than *most* documents match is passed over, unless *most* is 0. The searches are of parts of an
+    index that have no document in common. A search may yield a pair several times. Of a key that more than *most*
+    documents match, it need not yield more than one document beyond *most*.
+
+    Keys that have more than so many *rows* of matches are cut into slices, which are searched one by one. So the
+    memory needed is twice that of the result, and some *rows* besides, unless a single key has more.
     """
     parts: list[Matches] = []
     waiting = [(0, len(keys))]
@@ -66,7 +66,7 @@ def search_all(
 
 
 def _gather(searches: Sequence[Search], keys: NDArray[np.uint64], most: int, rows: int) -> Matches | None:
-    """Put together what all *searches* find of *keys*; None if several keys have more than so many *rows*."""
+    """Return what all *searches* find of *keys*; None if several keys have more than so many *rows* together."""
     found: list[Matches] = []
     size = 0
     for search in searches:
@@ -84,14 +84,15 @@ def _gather(searches: Sequence[Search], keys: NDArray[np.uint64], most: int, row
 def search_runs(
     reader: Snapshot, family: int, keys: NDArray[np.uint64], distance: int, most: int
 ) -> Iterator[Matches]:
-    """Find the documents of all runs within *distance* bits of *keys*; the same pair perhaps repeatedly.
+    """Yield the documents of all runs within *distance* bits of one of *keys* (uint64[n]), but for removed ones.
 
-    See `search_all` for *most*.
+    *family* is the number of the family whose tables are searched. A pair may come several times. For *most* see
+    `search_all`.
     """
-    tables = reader.header.families[family].tables
-    equal = reader.header.families[family].equal
-    many = len(keys) > 1 and _is_dense(reader, family, len(keys) * len(tables.flips(distance)[0]))
-    if equal and (most or not many):
+    kind = reader.header.families[family]
+    probes = len(keys) * len(kind.tables.flips(distance)[0])
+    many = len(keys) > 1 and _is_dense(reader, family, probes)
+    if kind.equal and (most or not many):
         found = _search_equal(reader, family, keys.tolist(), most)
     elif many:
         found = _search_many(reader, family, keys, distance)
@@ -103,24 +104,20 @@ def search_runs(
 
 def _is_dense(reader: Snapshot, family: int, probes: int) -> bool:
     """Whether so many *probes* of a table are many for each of its partitions."""
-    return probes > DENSE * max((1 << cut for _, cut in reader.cuts[family]), default=1)
+    partitions = max((1 << cut for _, cut in reader.cuts[family]), default=1)
+    return probes > reader.tuning.dense_probes * partitions
+
+
+# Equal keys
 
 
 def _search_equal(reader: Snapshot, family: int, keys: list[int], most: int) -> Iterator[Matches]:
-    """Bisect for each key."""
-    table, cuts = reader.header.first_table[family], reader.cuts[family]
+    """Yield the documents that have one of *keys*, found by bisection key by key."""
     query: list[int] = []
     found: list[NDArray[np.uint32]] = []
     size = 0
     for position, key in enumerate(keys):
-        of_key: list[NDArray[np.uint32]] = []
-        for run, cut in cuts:
-            entries, values, starts, shift, mask = reader.partition(run, cut, table, key >> (64 - cut))
-            place = (key >> shift) & mask
-            end = starts[place + 1]
-            start = bisect_left(values, key, starts[place], end)
-            if start < end and values[start] == key:
-                of_key.append(entries.documents[start : bisect_right(values, key, start, end)])
+        of_key = _documents_with(reader, family, key)
         if not of_key:
             continue
         if most and sum(map(len, of_key)) > most:
@@ -129,15 +126,29 @@ def _search_equal(reader: Snapshot, family: int, keys: list[int], most: int) -> 
             query.append(position)
             found.append(documents)
             size += len(documents)
-        if size > CANDIDATES:
-            yield _equal(query, found)
+        if size > reader.tuning.candidates_at_once:
+            yield _equal_matches(query, found)
             query, found, size = [], [], 0
     if found:
-        yield _equal(query, found)
+        yield _equal_matches(query, found)
 
 
-def _equal(query: list[int], documents: list[NDArray[np.uint32]]) -> Matches:
-    """Return as matches the *documents* that have a key, for each *query*."""
+def _documents_with(reader: Snapshot, family: int, key: int) -> list[NDArray[np.uint32]]:
+    """Return the documents of each run that have *key* in a family of equal keys; runs without any are left out."""
+    table = reader.header.first_table[family]
+    parts: list[NDArray[np.uint32]] = []
+    for run, cut in reader.cuts[family]:
+        entries, values, starts, shift, mask = reader.partition(run, cut, table, key >> (64 - cut))
+        place = (key >> shift) & mask
+        end = starts[place + 1]
+        start = bisect_left(values, key, starts[place], end)
+        if start < end and values[start] == key:
+            parts.append(entries.documents[start : bisect_right(values, key, start, end)])
+    return parts
+
+
+def _equal_matches(query: list[int], documents: list[NDArray[np.uint32]]) -> Matches:
+    """Return matches of distance 0: each position of *query* with each of its *documents*."""
     sizes = [len(each) for each in documents]
     found = np.concatenate(documents).astype(np.int64)
     return Matches(np.array(query).repeat(sizes), found, np.zeros(len(found), np.uint8))
@@ -155,39 +166,53 @@ def _alive(parts: list[NDArray[np.uint32]], dead: NDArray[np.int64], count: int)
     return np.array(sorted(found), np.uint32)
 
 
+# A few fingerprints
+
+
 def _search_few(reader: Snapshot, family: int, keys: list[int], distance: int) -> Iterator[Matches]:
-    """Bisect for the range of each probe, then compare what is in some hundreds of them at once."""
-    tables = reader.header.families[family].tables
-    first, cuts = reader.header.first_table[family], reader.cuts[family]
-    flips, prefix_bits = tables.flips(distance), tables.prefix_bits
-    probes = sum(map(len, flips))
+    """Find the range of each probe by bisection, and compare the entries of some hundreds of ranges at once."""
+    tuning = reader.tuning
+    probes_of_key = sum(map(len, reader.header.families[family].tables.flips(distance)))
     ranges: list[Range] = []
-    waiting = size = 0
+    probes = size = 0
     for position, key in enumerate(keys):
-        for table, permuted in enumerate(tables.permute(key)):
-            suffix = (1 << (64 - prefix_bits[table])) - 1
-            for flip in flips[table]:
-                high = (permuted ^ flip) | suffix
-                low = high ^ suffix
-                for run, cut in cuts:
-                    entries, values, starts, shift, mask = reader.partition(
-                        run, cut, first + table, low >> (64 - cut)
-                    )
-                    place = (low >> shift) & mask
-                    start = bisect_left(values, low, starts[place], starts[place + 1])
-                    stop = bisect_right(values, high, start, starts[((high >> shift) & mask) + 1])
-                    if start < stop:
-                        ranges.append((position, permuted, entries, start, stop))
-                        size += stop - start
-        waiting += probes
-        if waiting >= FEW or size > CANDIDATES:
+        size += _find_ranges(reader, family, position, key, distance, ranges)
+        probes += probes_of_key
+        if probes >= tuning.probes_at_once or size > tuning.candidates_at_once:
             yield from _compare(ranges, distance)
-            ranges, waiting, size = [], 0, 0
+            ranges, probes, size = [], 0, 0
     yield from _compare(ranges, distance)
 
 
+def _find_ranges(
+    reader: Snapshot, family: int, position: int, key: int, distance: int, ranges: list[Range]
+) -> int:
+    """Append the range of each probe of *key* in each table of each run to *ranges*; returns their entries in all."""
+    tables, first = reader.header.families[family].tables, reader.header.first_table[family]
+    cuts = reader.cuts[family]
+    size = 0
+    for table, (permuted, flips, bits) in enumerate(
+        zip(tables.permute(key), tables.flips(distance), tables.prefix_bits, strict=True)
+    ):
+        suffix = (1 << (64 - bits)) - 1
+        for flip in flips:
+            high = (permuted ^ flip) | suffix
+            low = high ^ suffix
+            for run, cut in cuts:
+                entries, values, starts, shift, mask = reader.partition(
+                    run, cut, first + table, low >> (64 - cut)
+                )
+                place = (low >> shift) & mask
+                start = bisect_left(values, low, starts[place], starts[place + 1])
+                stop = bisect_right(values, high, start, starts[((high >> shift) & mask) + 1])
+                if start < stop:
+                    ranges.append((position, permuted, entries, start, stop))
+                    size += stop - start
+    return size
+
+
 def _compare(ranges: list[Range], distance: int) -> Iterator[Matches]:
-    """Compare a permuted key with a range of entries, for each of *ranges*."""
+    """Compare the key of each of *ranges* with its entries, all at once; yields those within *distance* bits."""
     if not ranges:
         return
     sizes = [stop - start for _, _, _, start, stop in ranges]
@@ -201,20 +226,23 @@ def _compare(ranges: list[Range], distance: int) -> Iterator[Matches]:
         yield Matches(query[near], documents[near].astype(np.int64), bits[near])
 
 
+# Many keys
+
+
 def _search_many(reader: Snapshot, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
-    """Look up all probes of one table in one run at a time."""
-    first = reader.header.first_table[family]
+    """Look up all probes of one table in one run at a time, partition by partition."""
+    first, at_once = reader.header.first_table[family], reader.tuning.candidates_at_once
     for table, (query, permuted, probes, bits) in enumerate(
         make_probes(reader.header.families[family].tables, keys, distance)
     ):
-        # Neighbouring probes lie in one partition, and walk through memory in one direction.
+        # In order of the probes, those of one partition are neighbours, and memory is read in one direction.
         order = np.argsort(probes)
         query, permuted, probes = query[order], permuted[order], probes[order]
         for run, cut in reader.cuts[family]:
             for partition, rows in _by_partition(probes, cut):
                 entries = reader.partition(run, cut, first + table, partition).entries
                 for position, document, distances in look_up(
-                    entries, permuted[rows], probes[rows], bits, distance
+                    entries, permuted[rows], probes[rows], bits, distance, at_once
                 ):
                     yield Matches(query[rows][position], document.astype(np.int64), distances)
 
@@ -222,7 +250,10 @@ def _search_many(reader: Snapshot, family: int, keys: NDArray[np.uint64], distan
 def make_probes(
     tables: PermutedTables, keys: NDArray[np.uint64], distance: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64], int]]:
-    """Yield for each table: position in *keys*, permuted key and probe, row by row; and the bits of the prefix."""
+    """Yield the probes of *keys* (uint64[n]) in each table, one a row, and the bits of the prefix of the table.
+
+    A row has the position of its key in *keys* (int64), the key as the table permutes it, and the probe (uint64 both).
+    """
     query = np.arange(len(keys))
     for permuted, flips, bits in zip(
         tables.keys(keys), tables.flips(distance), tables.prefix_bits, strict=True
@@ -232,7 +263,7 @@ def make_probes(
 
 
 def _by_partition(probes: NDArray[np.uint64], cut: int) -> Iterator[tuple[int, slice]]:
-    """Yield the partitions of a table cut by *cut* bits, and the rows of the sorted *probes* that lie in each."""
+    """Yield the partitions of a table cut by *cut* bits, each with the rows of the sorted *probes* that lie in it."""
     if not len(probes):
         return
     partitions = probes >> np.uint64(64 - cut) if cut else np.zeros(len(probes), np.uint64)

@@ -1,4 +1,4 @@
-"""The directory of an index, looked at before LMDB is let into it."""
+"""The directory of an index: what is verified before LMDB opens it, its locks, and the note beside the data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DATA, LOCK = "data.mdb", "lock.mdb"
 SIDECAR, USERS, MERGE = "index.json", "users.lock", "merge.lock"
 
-#: LMDB needs file locks and memory maps that these do not give.
+#: LMDB needs file locks and memory maps, which these file systems do not provide reliably.
 NETWORK_FILE_SYSTEMS = frozenset(
     {
         "nfs",
@@ -45,7 +45,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 
 def check_directory(path: Path) -> None:
-    """Raise `IndexUnavailable` unless *path* is, or can be made, a directory that LMDB can live in."""
+    """Make the directory *path*, unless it is there. Raises `IndexUnavailable` if LMDB cannot use it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -64,7 +64,7 @@ def check_directory(path: Path) -> None:
 
 
 def file_system(path: Path) -> str:
-    """Return the type of the file system of *path*; "" where the system does not tell."""
+    """Return the type of the file system of *path*, such as "ext4"; "" where the system does not tell."""
     best, kind = "", ""
     with (
         contextlib.suppress(OSError),
@@ -82,7 +82,7 @@ def file_system(path: Path) -> str:
 def check_data_file(data: Path) -> None:
     """Raise `IndexCorrupted` for a file that is no LMDB file, or shorter than it says.
 
-    LMDB maps the file into memory: reading past the end of a truncated one kills the interpreter. The two meta
+    LMDB maps the file into memory: reading past the end of a truncated one kills the interpreter. Two meta
     pages begin the file; each is a page header of 16 bytes, then magic, version, address, map size, two database
     records of 48 bytes (the first begins with the page size), last page and transaction number (lmdb 0.9, mdb.c).
     """

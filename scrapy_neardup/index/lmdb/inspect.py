@@ -36,7 +36,7 @@ def describe(path: Path, progress: Callable[[int, int], None]) -> dict[str, Any]
             "newest": times[1],
             "added": reader.state.next,
             "removed": len(reader.dead),
-            "backlog": reader.state.next - reader.state.folded,
+            "backlog": reader.state.next - reader.state.flushed,
             "runs": [
                 {"id": run.id, "start": run.start, "stop": run.stop, "documents": run.documents}
                 for run in reader.state.runs
