@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .lmdb.layout import Run
     from .lmdb.snapshot import Snapshot
     from .tables import PermutedTables
 
@@ -113,11 +114,12 @@ def _is_dense(reader: Snapshot, family: int, probes: int) -> bool:
 
 def _search_equal(reader: Snapshot, family: int, keys: list[int], most: int) -> Iterator[Matches]:
     """Yield the documents that have one of *keys*, found by bisection key by key."""
+    table, cuts = reader.header.first_table[family], reader.cuts[family]
     query: list[int] = []
     found: list[NDArray[np.uint32]] = []
     size = 0
     for position, key in enumerate(keys):
-        of_key = _documents_with(reader, family, key)
+        of_key = _documents_with(reader, table, cuts, key)
         if not of_key:
             continue
         if most and sum(map(len, of_key)) > most:
@@ -133,11 +135,15 @@ def _search_equal(reader: Snapshot, family: int, keys: list[int], most: int) -> 
         yield _equal_matches(query, found)
 
 
-def _documents_with(reader: Snapshot, family: int, key: int) -> list[NDArray[np.uint32]]:
-    """Return the documents of each run that have *key* in a family of equal keys; runs without any are left out."""
-    table = reader.header.first_table[family]
+def _documents_with(
+    reader: Snapshot, table: int, cuts: list[tuple[Run, int]], key: int
+) -> list[NDArray[np.uint32]]:
+    """Return the documents that have *key* in a *table*, one array for each run that has any.
+
+    *cuts* are the runs, each with the bits by which it cuts the table.
+    """
     parts: list[NDArray[np.uint32]] = []
-    for run, cut in reader.cuts[family]:
+    for run, cut in cuts:
         entries, values, starts, shift, mask = reader.partition(run, cut, table, key >> (64 - cut))
         place = (key >> shift) & mask
         end = starts[place + 1]
