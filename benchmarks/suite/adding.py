@@ -147,7 +147,7 @@ def finish(index: Index, longest: list[float], start: float, cpu: float, written
 
 
 def tidy(index: Index) -> None:
-    """Fold and merge what is due, and wait if the index's own thread does."""
+    """Flush and merge what is due, and wait if the index's own thread does."""
     while is_due(index):
         for _ in index._writer.maintenance():  # type: ignore[attr-defined]
             pass

@@ -33,7 +33,7 @@ def check(index: LmdbIndex) -> None:
         assert dead <= known, "removed documents are remembered as long as a run holds them, no longer"
         first = state.flushed
         for number, documents in reader.log(0, check=True):
-            assert number == first, "gap in the log, or folded documents in it"
+            assert number == first, "gap in the log, or flushed documents in it"
             first += len(documents.urls)
             expected = [_xor(reader.header.families, keys) for keys in documents.keys.T.tolist()]
             assert documents.records["tag"].tolist() == expected, "keys and record of different documents"

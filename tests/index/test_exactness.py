@@ -17,7 +17,8 @@ from scrapy_neardup.index import Documents, FingerprintIndex, Header, LmdbIndex,
 from scrapy_neardup.index.lmdb.check import check
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import State, write_state
-from scrapy_neardup.index.search import search_all, search_runs
+from scrapy_neardup.index.lmdb.search import search_runs
+from scrapy_neardup.index.search import search_all
 from scrapy_neardup.index.tables import LAYOUTS, Family, PermutedTables
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from .directory import MERGE, file_lock
 from .faults import unavailable
 from .layout import read_state, write_state
 from .ledger import count_removed, write_ledger
-from .runs import blocks, merge_partitions, new_run, partitions, put, replace_runs, sweep, write
+from .runs import blocks, merge_partitions, new_run, partitions, put, replace_runs, write
 from .snapshot import Snapshot
+from .sweeping import sweep
 from .tombstones import drop_removed, read_removed
 from .wal import require_room
 

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import lmdb
 
@@ -29,6 +29,7 @@ from .tuning import DEFAULT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .map_reader import MapReader
     from .tuning import Tuning
 
 Result = TypeVar("Result")
@@ -38,19 +39,6 @@ Result = TypeVar("Result")
 READER_CHECK_COMMITS = 64
 #: A transaction is begun at most so often, if what has kept it from beginning could be mended each time.
 TRIES = 8
-
-
-class MapReader(Protocol):
-    """Something that holds views of the memory map and has to let go of them before the map moves."""
-
-    def drop(self) -> None:
-        """Let go of the map until the next `refresh`."""
-
-    def refresh(self, *, wait: bool = True) -> bool:
-        """Read the newest commit; returns whether it is another one than before. *wait*: see `Environment.read`."""
-
-    def leave(self) -> object:
-        """Return the open transaction without ending it, and let go of the map: this is for a forked child."""
 
 
 class Environment:

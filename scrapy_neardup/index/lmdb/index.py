@@ -12,7 +12,7 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.protocol import Documents, Stored
-from scrapy_neardup.index.search import search_all, search_runs
+from scrapy_neardup.index.search import search_all
 
 from .compaction import load, merge_all, reading
 from .creation import open_header
@@ -20,6 +20,7 @@ from .directory import shared_use, write_sidecar
 from .environment import Environment
 from .faults import decoding, translated
 from .memtable import Memtable
+from .search import search_runs
 from .snapshot import Snapshot
 from .tuning import DEFAULT
 from .wal import append

@@ -1,4 +1,4 @@
-"""The description of an index in numbers, for the command `index info`."""
+"""The description of an index in numbers, for `scrapy-neardup index info`."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class State:
     def from_json(cls, data: bytes) -> State:
         """Parse what `to_json` has made. Raises `IndexCorrupted`."""
         with decoding("The state of the index"):
-            stored = json.loads(data)
+            stored = {**json.loads(data)}  # raises TypeError for anything but an object
             state = cls(**{_ATTRIBUTES.get(name, name): value for name, value in stored.items()})
             return replace(state, runs=tuple(Run(**run) for run in state.runs))  # type: ignore[arg-type]
 
