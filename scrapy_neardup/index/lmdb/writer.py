@@ -127,9 +127,9 @@ class Writer:
         """Flush, expire and merge what is due, yielding after every short transaction."""
         expires = int(clock.now() - self._window) if self._window else 0
         yield from maintain(self._environment, self._header, expires)
-        with self._environment.lock:
+        with self._environment.lock:  # without it, another thread might just reopen the environment
             self._refresh()
-        self._environment.reader_check()
+            self._environment.reader_check()
 
     # The thread
 
