@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 
@@ -18,6 +19,7 @@ from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import FingerprintIndex, LmdbIndex, open_index
 from scrapy_neardup.index.lmdb.check import check as problems
 from scrapy_neardup.index.lmdb.tuning import Tuning
+from scrapy_neardup.index.lmdb.wal import append
 
 from .consistency import check
 from .small import HEADER, SMALL, documents
@@ -303,3 +305,16 @@ def written() -> int:
     """Bytes that this process has written."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
+
+
+def test_a_commit_whose_number_shows_before_it_can_be_seen_is_not_missed(tmp_path: Path) -> None:
+    """LMDB writes the page with the number of a commit first, and lets readers see the commit a moment later."""
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        index.add(documents([1], ["u1"]))
+        environment = index._environment
+        number = environment.last_transaction()
+        with mock.patch.object(environment, "last_transaction", lambda: number + 1):
+            assert index.gauges()["documents"] == 1  # looks while another process is between the two steps
+        append(environment, documents([], []), [0])  # as that process does
+        assert environment.last_transaction() == number + 1
+        assert index.gauges()["documents"] == 0

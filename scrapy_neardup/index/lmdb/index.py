@@ -60,8 +60,7 @@ class LmdbIndex(LocalIndex):
     ) -> None:
         self.path = path
         self._closed = False
-        #: The number of the last commit seen, and the error that keeps later ones from being seen.
-        self._seen = -1
+        #: The error that keeps later commits from being seen.
         self._behind: lmdb.Error | None = None
         where = Path(tempfile.gettempdir()) if path is None else path
         with translated(where, "opened"), contextlib.ExitStack() as undo:
@@ -240,8 +239,7 @@ class LmdbIndex(LocalIndex):
 
     def _look(self) -> None:
         """Move on to the newest commit, unless one of this process is under way. Needs the lock."""
-        last = self._environment.last_transaction()
-        if self._memtable.committing or (last == self._seen and self._snapshot.attached):
+        if self._memtable.committing or self._environment.last_transaction() == self._snapshot.commit:
             return
         try:
             self._snapshot.refresh(wait=False)
@@ -251,4 +249,4 @@ class LmdbIndex(LocalIndex):
             self._behind = error  # the older view has to do until the map can be moved
             return
         self._memtable.follow(self._snapshot)
-        self._seen, self._behind = self._snapshot.transaction, None
+        self._behind = None

@@ -65,6 +65,14 @@ class Snapshot:
         """Whether a transaction is open, and with it a view of the memory map."""
         return self._transaction is not None
 
+    @property
+    def commit(self) -> int | None:
+        """The number of the last commit that is seen; None while no transaction is open.
+
+        It is asked of the transaction itself: LMDB shows the number of a commit a moment before others can see it.
+        """
+        return None if self._transaction is None else int(self._transaction.id())
+
     def refresh(self, *, wait: bool = True) -> bool:
         """Move on to the newest commit; returns whether anything changed. See `Environment.read` for *wait*."""
         transaction = self._environment.read(wait=wait)
