@@ -13,8 +13,7 @@ from scrapy_neardup.matching.sites import UNKNOWN
 
 from .canonical import Pages, canonical_ranks
 from .evaluate.labelled import Judge
-from .output.report import PAIR_KINDS
-from .output.report.data import NO_DISTANCE
+from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIR_KINDS, PAIRS
 from .pairs.clusters import components, leader_clusters
 from .pairs.compare import Groups, compare_all
 
@@ -31,31 +30,6 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-PAGES = np.dtype(
-    [
-        ("url", "O"),
-        ("title", "O"),
-        ("verdict", "U9"),
-        ("cluster", "i4"),
-        ("canonical", "i8"),
-        ("distance", "u1"),
-        ("similarity", "f4"),
-        ("rank", "i8"),
-        ("tokens", "u4"),
-        ("fetched", "f8"),
-    ]
-)
-CLUSTERS = np.dtype([("canonical", "i8"), ("size", "i8"), ("exact", "i8"), ("near", "i8"), ("revisit", "i8")])
-PAIRS = np.dtype(
-    [
-        ("first", "i8"),
-        ("second", "i8"),
-        ("kind", "U8"),
-        ("distance", "u1"),
-        ("similarity", "f4"),
-        ("containment", "f4"),
-    ]
-)
 #: So many pages that a page resembles but for their numbers make it one of a template.
 SIBLINGS = 3
 #: How much less similar than is asked the pairs may be that are kept to be looked at.

@@ -7,11 +7,12 @@ import os
 from collections import Counter, deque
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_neardup import extraction
 from scrapy_neardup.index.lmdb.recognition import is_index
 
+from .model import Input
 from .signing import sign
 from .sources import Options, Page, Problem, find_sources, open_sources, read_source
 from .sources.head import first_words, read_head
@@ -31,15 +32,6 @@ if TYPE_CHECKING:
 
 #: Pages that wait for each extracting process.
 _WAITING = 8
-
-
-class Input(NamedTuple):
-    """A source of an audit."""
-
-    #: As it was given, or as the pattern that was given has found it.
-    name: str
-    #: Such as "json lines", "warc", "folder", "index".
-    kind: str
 
 
 def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: Settings) -> list[Input]:

@@ -13,7 +13,7 @@ from .sources import SourceUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .reading import Input
+    from .model import Input
     from .store import Store
 
 #: Sources that a message names.

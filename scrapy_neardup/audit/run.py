@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
 
 from .clustering import cluster
 from .crawl import load_crawl
+from .model import Audit, Input
 from .output import files as results
-from .reading import Input, fill, find_inputs, header_of
+from .reading import fill, find_inputs, header_of
 from .refusals import differing, kept_seed, no_pages, require_same
 from .settings import VERSION, Settings
 from .store import FILE, Store
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from numpy.typing import NDArray
-    from typing_extensions import Self
-
     from .sources import Origin
 
 #: Told what is going on, how much of it is done, where; and how much there is, if that is known.
@@ -34,57 +28,6 @@ Watch = Callable[["str", "int", "Origin | None"], None]
 
 def _nobody(what: str, done: int, where: Origin | None) -> None:
     """Watch nothing."""
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What an audit has found. The arrays are structured: ``audit.pages["verdict"]`` is a column.
-
-    Close it when the texts are no longer wanted, or use it in a ``with`` statement.
-    """
-
-    #: n pages in the order of their URLs: ``url`` and ``title`` (str), ``verdict`` (one of `results.VERDICTS`),
-    #: ``cluster`` (-1: in none), ``canonical`` (row of the canonical page; its own if it is in no cluster),
-    #: ``distance`` (bits between it and its canonical page; 255: none), ``similarity`` to it (NaN: none), ``rank``
-    #: (the lower, the rather canonical), ``tokens``, ``fetched`` (seconds since 1970; NaN: not known).
-    pages: NDArray[Any]
-    #: k clusters, the largest first: ``canonical`` (row of the page), ``size``, ``exact``, ``near``, ``revisit``.
-    clusters: NDArray[Any]
-    #: m pairs that were compared: ``first`` and ``second`` (rows), ``kind`` (rejected, template, near, exact),
-    #: ``distance``, ``similarity``, ``containment``.
-    pairs: NDArray[Any]
-    settings: Settings
-    #: What was read, with the number of pages of each.
-    inputs: tuple[tuple[Input, int], ...]
-    #: File, place and reason of all that could not be read.
-    problems: tuple[tuple[str, str, str], ...]
-    #: Records that are no pages, by reason.
-    skipped: dict[str, int]
-    #: Whether pages of an earlier run were used ("resumed"), or could not be ("anew").
-    started: str
-    _store: Store = field(repr=False)
-    _ids: NDArray[np.int64] = field(repr=False)
-
-    def text(self, page: int) -> str | None:
-        """Return the main text of a row of `pages`; None if there is none or it is not kept."""
-        return self._store.text(int(self._ids[page]))
-
-    def members(self, number: int) -> NDArray[np.int64]:
-        """Return the rows of a cluster's pages, the canonical one first; int64[size]."""
-        rows = np.flatnonzero(self.pages["cluster"] == number)
-        return rows[np.argsort(self.pages["rank"][rows], kind="stable")]
-
-    def close(self) -> None:
-        """Let go of the stored texts."""
-        self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def audit(

@@ -18,7 +18,6 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.candidates import filed_url
 
 from .report.urls import split_url
-from .report_input import report_data
 from .summary import summarise
 from .tables import write_csv, write_parquet
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_neardup.audit.run import Audit
+    from scrapy_neardup.audit.model import Audit
 
 Format = Literal["csv", "parquet"]
 TABLES = ("pages", "clusters", "pairs")
@@ -57,7 +56,7 @@ def formats_in(out: Path) -> list[Format]:
 
 def write(out: Path, audit: Audit, formats: Sequence[Format]) -> None:
     """Write all files of the results; those of formats that are not asked for are removed. Raises OSError."""
-    from .report import write_report
+    from .report import ReportData, write_report
 
     rows = {"pages": pages_of, "clusters": clusters_of, "pairs": pairs_of, "problems": problems_of}
     for name, function in rows.items():
@@ -80,7 +79,7 @@ def write(out: Path, audit: Audit, formats: Sequence[Format]) -> None:
     with _replacing(out / "summary.json") as file:
         json.dump(summarise(audit), file, indent=2, ensure_ascii=False)
         file.write("\n")
-    write_report(out / "report.html", report_data(audit))
+    write_report(out / "report.html", ReportData.of(audit))
 
 
 def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
