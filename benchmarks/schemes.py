@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.audit.pairs.clusters import UnionFind, components, leader_clusters
+from scrapy_neardup.audit.pairs.components import components
+from scrapy_neardup.audit.pairs.leaders import leader_clusters
 from scrapy_neardup.fingerprint import SCHEMES, Fingerprinter, bottomk, hamming, load_scheme
 from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.bands import SUPER_SHINGLES, Bands, choose_bands
@@ -300,12 +301,8 @@ def clusters(count: int = 10**6) -> None:
         "3 M random pairs": dice.integers(0, count, (3 * count, 2)),
         "one chain of all, shuffled": np.stack((order[:-1], order[1:]), axis=1),
     }
-    rows = []
-    for name, pairs in graphs.items():
-        sets = UnionFind(count)
-        one_by_one = best_time(lambda p=pairs, s=sets: [s.union(a, b) for a, b in p.tolist()], 1)
-        rows.append([name, best_time(lambda p=pairs: components(count, p), 3), one_by_one])
-    table("1 M pages; s", ["pairs", "components", "UnionFind"], rows)
+    rows = [[name, best_time(lambda p=pairs: components(count, p), 1)] for name, pairs in graphs.items()]
+    table("1 M pages; s", ["pairs", "components"], rows)
     sizes = dice.integers(2, 6, count // 4)
     group = np.repeat(np.arange(len(sizes)), sizes)
     star = np.stack((np.repeat(np.cumsum(sizes) - sizes, sizes), np.arange(len(group))), axis=1)

@@ -14,8 +14,9 @@ from scrapy_neardup.matching.sites import UNKNOWN
 from .canonical import Pages, canonical_ranks
 from .evaluate.labelled import Judge
 from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIR_KINDS, PAIRS
-from .pairs.clusters import components, leader_clusters
 from .pairs.compare import Groups, compare_all
+from .pairs.components import components
+from .pairs.leaders import leader_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
