@@ -219,44 +219,69 @@ def equal_keys(keys: Keys, documents: Numbers, most: int = 64) -> Iterator[tuple
     them with each other one: it costs as many pairs as it has documents, not their square, yet a thousand copies
     stay connected. Memory: pairs of about a million, though all those of one document come together.
     """
-    keys, documents = np.asarray(keys, np.uint64), np.asarray(documents, np.int64)
-    filed = keys != NO_KEY
-    keys, documents = keys[filed], documents[filed]
-    order = np.lexsort((documents, keys))
-    keys, documents = keys[order], documents[order]
-    new = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
-    once = new | np.append(True, documents[1:] != documents[:-1])[: len(keys)]
-    new, documents = new[once], documents[once]
-    starts = np.flatnonzero(new)
-    sizes = np.diff(starts, append=len(documents))
-    group = np.repeat(np.arange(len(starts)), sizes)
-    large = (sizes > most)[group]
-    behind = np.where(
-        large & ~new, 0, np.repeat(starts + sizes, sizes) - np.arange(len(documents)) - 1
-    ).astype(np.int64)
-    span = int(documents.max(initial=0)) + 1
-    codes = group[large] * span + documents[large]  # ascending
-    by_document = np.argsort(documents, kind="stable")
-    for part in _chunks(documents[by_document], behind[by_document]):
-        places = by_document[part]
-        a = np.repeat(documents[places], behind[places])
-        b = documents[ranges(places + 1, behind[places])]
-        counted = np.repeat(~large[places], behind[places])
-        pairs, which = np.unique(a * span + b, return_inverse=True)
-        shared = np.bincount(which, counted, len(pairs)).astype(np.int64)
-        a, b = np.divmod(pairs, span)
-        # What a pair shares in large groups does not show in the stars: look for the one's groups at the other.
-        places = places[large[places]]
-        owners, since = np.unique(documents[places], return_index=True)
-        held = np.diff(since, append=len(places))
-        if len(owners):
-            at = np.minimum(np.searchsorted(owners, a), len(owners) - 1)
-            held_by_a = np.where(owners[at] == a, held[at], 0)
-            wanted = group[places[ranges(since[at], held_by_a)]] * span + np.repeat(b, held_by_a)
-            found = codes[np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)] == wanted
-            shared += np.bincount(np.repeat(np.arange(len(a)), held_by_a), found, len(a)).astype(np.int64)
+    table = _Groups(np.asarray(keys, np.uint64), np.asarray(documents, np.int64), most)
+    by_document = np.argsort(table.documents, kind="stable")
+    partners = table.partners
+    for part in _chunks(table.documents[by_document], partners[by_document]):
+        entries = by_document[part]
+        a = np.repeat(table.documents[entries], partners[entries])
+        b = table.documents[ranges(entries + 1, partners[entries])]
+        counted = np.repeat(~table.large[entries], partners[entries])
+        codes, which = np.unique(a * table.span + b, return_inverse=True)
+        shared = np.bincount(which, counted, len(codes)).astype(np.int64)
+        a, b = np.divmod(codes, table.span)
         if len(a):
-            yield np.stack((a, b), axis=1), shared
+            yield np.stack((a, b), axis=1), shared + table.shared_in_large(a, b, entries)
+
+
+class _Groups:
+    """Documents by their keys: one entry for each key of each document, sorted by key, then by document.
+
+    The entries of one key are a group. It is large if more than *most* documents have the key.
+    """
+
+    def __init__(self, keys: Keys, documents: Numbers, most: int) -> None:
+        filed = keys != NO_KEY
+        keys, documents = keys[filed], documents[filed]
+        order = np.lexsort((documents, keys))
+        keys, documents = keys[order], documents[order]
+        first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+        once = first | np.append(True, documents[1:] != documents[:-1])[: len(keys)]
+        first = first[once]
+        #: The document of each of e entries; int64[e].
+        self.documents = documents[once]
+        starts = np.flatnonzero(first)
+        sizes = np.diff(starts, append=len(first))
+        #: The number of each entry's group; int64[e].
+        self._group = np.repeat(np.arange(len(starts)), sizes)
+        #: Whether that group is large; bool[e].
+        self.large = (sizes > most)[self._group]
+        behind = np.repeat(starts + sizes, sizes) - np.arange(len(first)) - 1
+        #: With how many of the entries behind it each is paired: all of its group, but in a large one only by the
+        #: first; int64[e].
+        self.partners = np.where(self.large & ~first, 0, behind).astype(np.int64)
+        #: More than any document's number: ``a * span + b`` stands for a and b.
+        self.span = int(self.documents.max(initial=0)) + 1
+        # The documents of large groups, as ``group * span + document``; ascending.
+        self._in_large = self._group[self.large] * self.span + self.documents[self.large]
+
+    def shared_in_large(self, a: Numbers, b: Numbers, entries: Numbers) -> Numbers:
+        """Count the large groups that have both documents of each pair of *a* and *b* (int64[m] each); int64[m].
+
+        The pairs of a large group do not show them, for there only the first document is paired. So every large group
+        of *a* is looked for among those of *b*. *entries* are all entries of the documents in *a*, document by document.
+        """
+        entries = entries[self.large[entries]]
+        owners, starts = np.unique(self.documents[entries], return_index=True)
+        if not len(owners):
+            return np.zeros(len(a), np.int64)
+        sizes = np.diff(starts, append=len(entries))
+        owner = np.minimum(np.searchsorted(owners, a), len(owners) - 1)
+        groups = np.where(owners[owner] == a, sizes[owner], 0)  # large ones of each a
+        wanted = self._group[entries[ranges(starts[owner], groups)]] * self.span + np.repeat(b, groups)
+        place = np.minimum(np.searchsorted(self._in_large, wanted), len(self._in_large) - 1)
+        found = self._in_large[place] == wanted
+        return np.bincount(np.repeat(np.arange(len(a)), groups), found, len(a)).astype(np.int64)
 
 
 def _chunks(documents: Numbers, pairs: Numbers) -> Iterator[slice]:

@@ -57,10 +57,12 @@ class _Splitter:
     def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes | str]]:
         """Yield the objects that end in *chunk*, which follows the chunks before, and the faults in it."""
         self._chunk, self._at, self._start = chunk, 0, 0
+        found: bytes | str | None
         while self._at < len(chunk):
             if self._in_bad_line:
-                found = self._skip_bad_line()
-            elif not self._depth:
+                self._skip_bad_line()
+                continue
+            if not self._depth:
                 found = self._enter_object()
             elif self._in_string:
                 found = self._skip_string()

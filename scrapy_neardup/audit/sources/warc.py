@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 20  # bytes
 _PIECE = 1 << 14
-#: Places to look for a sound record after a broken one.
+#: Places behind a broken record that are tried in turn, until one is a sound record.
 _TRIES = 1000
 _CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\n]*)?\r\n")
 
@@ -53,29 +53,37 @@ def _member(archive: zipfile.ZipFile, name: str, label: str) -> Iterator[Record]
 
 
 def _pages(file: IO[bytes], label: str, where: str = "") -> Iterator[Record]:
-    """Yield the pages of an open WARC file, going on behind whatever is broken."""
+    """Yield the pages of an open WARC file. Behind a broken record reading goes on where the next one seems to begin.
+
+    That may be no record either. Then the place after it is tried, and after `_TRIES` of them the rest of the file is
+    left out. *where* precedes the positions of records in messages.
+    """
     from fastwarc import ArchiveIterator
+
+    def problem(reason: str) -> Problem:
+        return Problem(Origin(label, f"{where}byte {position}"), reason)
 
     compressed = file.read(2) == b"\x1f\x8b"
     start: int | None = 0
-    tries = 0
-    while start is not None and tries < _TRIES:
+    attempts = 0  # to find a record, since the last sound one
+    while start is not None and attempts < _TRIES:
         file.seek(start)
-        last, tries = start, tries + 1
+        position = start  # of the record that is read
+        attempts += 1
         try:
             for record in ArchiveIterator(file, parse_http=False):
-                last = record.stream_pos
-                page = _page(record, Origin(label, f"{where}byte {last}"))
-                tries = 0
+                position = record.stream_pos
+                page = _page(record, Origin(label, f"{where}byte {position}"))
+                attempts = 0
                 if page is not None:
                     yield page
-            if compressed and tries <= 1 and _is_cut(file, last):
-                yield Problem(Origin(label, f"{where}byte {last}"), "the file ends in the middle of it")
+            if compressed and attempts <= 1 and _is_cut(file, position):
+                yield problem("the file ends in the middle of it")
             return
         except (OSError, ValueError, Unreadable) as error:
-            if tries <= 1:
-                yield Problem(Origin(label, f"{where}byte {last}"), f"broken: {error}")
-        start = _next_record(file, last + 1, compressed=compressed)
+            if attempts <= 1:  # one message for a damaged part of the file is enough
+                yield problem(f"broken: {error}")
+        start = _next_record(file, position + 1, compressed=compressed)
 
 
 def _is_cut(file: IO[bytes], start: int) -> bool:
