@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    #: Columns of which the least is preferred, the most significant first.
-    Columns = Sequence[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]]
+    #: SortKeys of which the least is preferred, the most significant first.
+    SortKeys = Sequence[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def canonical_ranks(
     return ranks
 
 
-def _hosts(pages: Pages, hosts: Sequence[str]) -> Columns:
+def _hosts(pages: Pages, hosts: Sequence[str]) -> SortKeys:
     """By the first of *hosts* that the URL's host is, or is below."""
     preferred = {host.casefold().strip("."): place for place, host in reversed([*enumerate(hosts)])}
     if not preferred:
@@ -110,7 +110,7 @@ def _hosts(pages: Pages, hosts: Sequence[str]) -> Columns:
     return [places]
 
 
-def _site(pages: Pages, _: Sequence[str]) -> Columns:
+def _site(pages: Pages, _: Sequence[str]) -> SortKeys:
     """By what is known of all pages of a story on a site."""
     named = np.array([site_key(url) if url else UNKNOWN for url in pages.declared], np.int64)
     sites = np.asarray(pages.sites, np.int64)
@@ -127,11 +127,11 @@ def _site(pages: Pages, _: Sequence[str]) -> Columns:
     return columns
 
 
-def _https(pages: Pages, _: Sequence[str]) -> Columns:
+def _https(pages: Pages, _: Sequence[str]) -> SortKeys:
     return [np.fromiter((_split(url)[0] != "https" for url in pages.urls), np.int64, len(pages.urls))]
 
 
-def _declared(pages: Pages, _: Sequence[str]) -> Columns:
+def _declared(pages: Pages, _: Sequence[str]) -> SortKeys:
     own = [urldefrag(url).url for url in pages.urls]
     named = [urldefrag(url).url if url else "" for url in pages.declared]
     targets = set(named)
@@ -142,20 +142,20 @@ def _declared(pages: Pages, _: Sequence[str]) -> Columns:
     return [np.fromiter(standing, np.int64, len(own))]
 
 
-def _longest(pages: Pages, _: Sequence[str]) -> Columns:
+def _longest(pages: Pages, _: Sequence[str]) -> SortKeys:
     return [-np.asarray(pages.lengths, np.int64)]
 
 
-def _earliest(pages: Pages, _: Sequence[str]) -> Columns:
+def _earliest(pages: Pages, _: Sequence[str]) -> SortKeys:
     times = np.asarray(pages.times, np.float64)
     return [np.where(times > 0, times, np.inf)]
 
 
-def _shortest(pages: Pages, _: Sequence[str]) -> Columns:
+def _shortest(pages: Pages, _: Sequence[str]) -> SortKeys:
     return [np.fromiter((len(unquote(url)) for url in pages.urls), np.int64, len(pages.urls))]
 
 
-def _alphabetical(pages: Pages, _: Sequence[str]) -> Columns:
+def _alphabetical(pages: Pages, _: Sequence[str]) -> SortKeys:
     """By the decoded URL; of those that decode to the same, by the URL as it is written."""
     return [_places([unquote(url) for url in pages.urls]), _places(pages.urls)]
 
@@ -174,7 +174,7 @@ def _split(url: str) -> tuple[str, str]:
         return "", ""
 
 
-_COLUMNS: dict[str, Callable[[Pages, Sequence[str]], Columns]] = {
+_COLUMNS: dict[str, Callable[[Pages, Sequence[str]], SortKeys]] = {
     "hosts": _hosts,
     "site": _site,
     "https": _https,

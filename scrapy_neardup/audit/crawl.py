@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.index import Header
 
     from .settings import Settings
-    from .store import Columns, Store
+    from .store import Store, StoredColumns
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def load_crawl(store: Store, settings: Settings) -> Crawl:
     )
 
 
-def _documents(columns: Columns, rows: list[int], sources: list[int], header: Header) -> Documents:
+def _documents(columns: StoredColumns, rows: list[int], sources: list[int], header: Header) -> Documents:
     """Return the signatures in the rows *sources* of the store under the URLs in *rows*, as *header* lays them out.
 
     They are zero for a page without main text. A page under another URL than its source gets the site of its URL.
@@ -117,12 +117,12 @@ def _documents(columns: Columns, rows: list[int], sources: list[int], header: He
     return documents
 
 
-def _is_page(columns: Columns, row: int) -> bool:
+def _is_page(columns: StoredColumns, row: int) -> bool:
     """Tell whether the row is a page. A page whose extraction failed is none: it is listed as a problem."""
     return columns.reason[row] in (None, "no_text")
 
 
-def _resolve(columns: Columns) -> list[int | None]:
+def _resolve(columns: StoredColumns) -> list[int | None]:
     """Return for each row the row that its content is in, as a list of n.
 
     That is the row itself for a page. For a revisit it is the page with the digest that it refers to, or else the last
@@ -155,7 +155,7 @@ def _resolve(columns: Columns) -> list[int | None]:
     return targets
 
 
-def _age(columns: Columns, row: int) -> tuple[float, str, bytes]:
+def _age(columns: StoredColumns, row: int) -> tuple[float, str, bytes]:
     """Return the key by which pages are sorted by time; it does not depend on the order that they were read in."""
     return columns.fetched[row] or 0, columns.url[row], columns.keys[row] or b""
 

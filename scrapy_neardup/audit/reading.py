@@ -14,10 +14,10 @@ from scrapy_neardup.index.lmdb.recognition import is_index
 
 from .model import Input
 from .signing import sign
-from .sources import Options, Page, Problem, find_sources, open_sources, read_source
+from .sources import BrokenRecord, CrawledPage, Options, find_sources, open_sources, read_source
 from .sources.head import first_words, read_head
 from .sources.index import all_documents, reading_index
-from .sources.values import Origin
+from .sources.records import Origin
 from .store import StoredPage
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class _Reader:
         self._stamps = _Stamps()
         self._options = Options(settings.text_field, settings.url_field, settings.trust_pickle)
         self._workers: extraction.Workers | None = None
-        self._extracting: deque[tuple[StoredPage, Page, Future[extraction.Extraction]]] = deque()
+        self._extracting: deque[tuple[StoredPage, CrawledPage, Future[extraction.Extraction]]] = deque()
         self._texts: deque[StoredPage] = deque()
         self._skipped: Counter[tuple[str, str]] = Counter()
 
@@ -127,10 +127,10 @@ class _Reader:
 
     def _noted(self, root: str, record: Record) -> tuple[StoredPage, str | None] | None:
         """Take care of all that is no new text."""
-        if isinstance(record, Problem):
+        if isinstance(record, BrokenRecord):
             self._store.add_problem(root, record.origin, record.reason)
             return None
-        if not isinstance(record, Page):
+        if not isinstance(record, CrawledPage):
             self._skipped[root, record.reason] += 1
             return None
         self._done += 1
@@ -154,7 +154,7 @@ class _Reader:
             return page, text
         return None
 
-    def _extract(self, page: StoredPage, record: Page) -> None:
+    def _extract(self, page: StoredPage, record: CrawledPage) -> None:
         assert record.body is not None
         settings = self._settings
         if self._workers is None:

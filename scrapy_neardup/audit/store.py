@@ -65,7 +65,7 @@ class StoredPage:
     record: bytes | None = None
 
 
-class Columns(NamedTuple):
+class StoredColumns(NamedTuple):
     """What `Store.load` reads of each page, in the order of the numbers."""
 
     id: list[int]
@@ -227,22 +227,23 @@ class Store:
             self.set_meta("complete", True)
             self._database.execute("COMMIT")
 
-    def load(self, header: Header) -> Columns:
+    def load(self, header: Header) -> StoredColumns:
         """Return all pages but for their texts; they are filed as *header* says."""
-        columns: tuple[list[Any], ...] = tuple([] for _ in Columns._fields)
+        columns: tuple[list[Any], ...] = tuple([] for _ in StoredColumns._fields)
         with self.trusting():
-            for row in self._database.execute(f"SELECT {', '.join(Columns._fields)} FROM pages ORDER BY id"):  # noqa: S608
+            names = ", ".join(StoredColumns._fields)
+            for row in self._database.execute(f"SELECT {names} FROM pages ORDER BY id"):  # noqa: S608
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
             sizes = {"keys": 8 * header.keys, "record": header.dtype.itemsize}
-            for name, column in zip(Columns._fields, columns, strict=True):
+            for name, column in zip(StoredColumns._fields, columns, strict=True):
                 if not {*map(type, column)} <= {*_TYPES[name]}:
                     raise ValueError(f"the column {name} holds values of other types")
                 if name in sizes and not {len(value) for value in column if value is not None} <= {
                     sizes[name]
                 }:
                     raise ValueError(f"the column {name} holds values of other sizes")
-        return Columns(*columns)
+        return StoredColumns(*columns)
 
     def text(self, page: int) -> str | None:
         """Return the main text of the page with that id; None if it is not kept."""

@@ -11,7 +11,7 @@ from collections import deque
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.audit.sources.canonical_link import canonical_url
+from scrapy_neardup.audit.sources.head import canonical_url
 from scrapy_neardup.audit.sources.limits import Unreadable
 from scrapy_neardup.audit.sources.streams import Stream
 from scrapy_neardup.errors import ConfigurationError

@@ -16,13 +16,13 @@ from w3lib.http import headers_raw_to_dict
 from .contents import page_of_response
 from .fields import clean, seconds
 from .limits import MAX_HEADERS, MAX_RECORD, Unreadable
+from .records import BrokenRecord, Origin
 from .streams import open_regular
-from .values import Origin, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .values import Options, Record
+    from .records import Options, Record
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{16,128}")
 #: A dictionary of strings and numbers, without nesting, which could exhaust the stack of Python's parser.
@@ -47,9 +47,9 @@ def read_cache(path: Path, label: str, options: Options) -> Iterator[Record]:
         try:
             yield _page(entry, origin, options)
         except FileNotFoundError as error:
-            yield Problem(origin, f"{Path(error.filename).name} is missing")
+            yield BrokenRecord(origin, f"{Path(error.filename).name} is missing")
         except (OSError, EOFError, ValueError, Unreadable) as error:
-            yield Problem(origin, str(error))
+            yield BrokenRecord(origin, str(error))
 
 
 def _entries(path: Path, depth: int) -> Iterator[Path]:
