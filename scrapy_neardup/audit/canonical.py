@@ -1,7 +1,7 @@
 """Which page of a cluster to keep: preferences over the whole crawl, in an order that can be changed.
 
-One order of all pages serves two ends: pages are clustered in it, so the canonical page of a cluster is its leader,
-and the result does not depend on the order in which pages were read.
+One order of all pages serves two ends: pages are clustered in it, so the canonical page of a cluster is its
+leader, and the result does not depend on the order in which pages were read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What is known of n pages, by columns."""
+    """The n pages to rank: what the rules look at, a column each.
+
+    Raises ValueError if their lengths differ.
+    """
 
     urls: Sequence[str]
     #: What each page names as its canonical URL, absolute; None or empty if it names none.
@@ -35,11 +38,12 @@ class Pages:
     lengths: NDArray[np.integer]
     #: When it was fetched, in seconds since 1970; 0 or NaN if unknown.
     times: NDArray[np.integer] | NDArray[np.floating]
-    #: Tells texts apart that have all else in common, their URL too; uint64[n].
+    #: A hash of each text. It orders pages that are equal in all else, even in their URL; uint64[n].
     digests: NDArray[np.uint64]
     #: Whether it asks search engines not to index it; bool[n].
     noindex: NDArray[np.bool_]
-    #: Pages that may be of one cluster have a number in common, and so have pages of one site; int[n] each.
+    #: A number for each connected component of pairs, so that all pages of a cluster have the same; and a
+    #: number for each site; int[n] each.
     stories: NDArray[np.integer]
     sites: NDArray[np.integer]
 
@@ -50,7 +54,10 @@ class Pages:
 
 
 def parse_rules(text: str) -> tuple[str, ...]:
-    """Return the rules of a list such as ``https,longest``. Raises `ConfigurationError` for unknown and repeated ones."""
+    """Return the rules of a list such as ``https,longest``.
+
+    Raises `ConfigurationError` for unknown and repeated ones.
+    """
     return check_rules([name.strip() for name in text.split(",") if name.strip()])
 
 
@@ -69,16 +76,17 @@ def canonical_ranks(
     """Return the rank of each page, 0 for the one to keep before all others; int64[n], all different.
 
     Pages that ask not to be indexed come last, whatever the rules: their copies are all that can be found.
-    *rules* are names of `RULES`, the most important first; None means all, in that order, and those left out do not
-    count. ``hosts``: one of the preferred *hosts*, or below it, the first named first. ``site``, which decides
-    between the sites of a story, so that what a copier can choose, such as a longer text, does not: last pages of
-    no known site, and before them those of which a page names one of another site as its canonical URL; then the one of which a page was fetched first,
-    unknown times last; then the one with the shortest URL. ``https``. ``declared``: names
-    itself as the canonical URL, or is named and names no other; then those that nothing is said of; last, those
-    that name another. ``longest`` main text. ``earliest`` fetch; unknown ones last. ``shortest`` URL, in characters
-    once percent-decoded. ``alphabetical``, by the decoded URL. Pages that they leave equal go by URL, time, length
-    and digest, so the order is the same however the pages are numbered; only if all of these agree, by number.
-    Raises `ConfigurationError` for unknown and repeated rules.
+    *rules* are names of `RULES`, the most important first; None means all, in that order, and those left out
+    do not count. ``hosts``: one of the preferred *hosts*, or below it, the first named first. ``site``, which
+    decides between the sites of a story, so that what a copier can choose, such as a longer text, does not:
+    last pages of no known site, and before them those of which a page names one of another site as its
+    canonical URL; then the one of which a page was fetched first, unknown times last; then the one with the
+    shortest URL. ``https``. ``declared``: names itself as the canonical URL, or is named and names no other;
+    then those that nothing is said of; last, those that name another. ``longest`` main text. ``earliest``
+    fetch; unknown ones last. ``shortest`` URL, in characters once percent-decoded. ``alphabetical``, by the
+    decoded URL. Pages that they leave equal go by URL, time, length and digest, so the order is the same
+    however the pages are numbered; only if all of these agree, by number. Raises `ConfigurationError` for
+    unknown and repeated rules.
     """
     columns: list[NDArray[Any]] = [pages.noindex]
     rules = RULES if rules is None else check_rules(rules)

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-#: So many pages that a page resembles but for their numbers make it one of a template.
+#: A page that differs only in its numbers from this many others is a page of a template.
 SIBLINGS = 3
-#: How much less similar than is asked the pairs may be that are kept to be looked at.
+#: Pairs are kept for review if their similarity is at most this much lower than the rules ask for.
 MARGIN = 0.2
 
 
 class Clustered(NamedTuple):
-    """What `cluster` finds, see `Audit`."""
+    """The tables that `cluster` makes; `Audit` describes them."""
 
     pages: NDArray[Any]
     clusters: NDArray[Any]
@@ -62,9 +62,9 @@ class _Judge(Judge):
 def cluster(crawl: Crawl, settings: Settings, advance: Callable[[int], None]) -> Clustered:
     """Compare all pages and group the duplicates around their canonical pages.
 
-    A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no cluster
-    of an excerpt's. Pages of a template repeat nothing but equal texts.
-    A cluster of short texts on many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
+    A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no
+    cluster of an excerpt's. Pages of a template repeat nothing but equal texts. A cluster of short texts on
+    many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
     """
     nothing = np.zeros(len(crawl), bool)
     judge = _Judge(crawl.documents, crawl.long & ~crawl.wall, settings.judging, nothing, settings.similarity)

@@ -38,8 +38,8 @@ class Crawl:
     fetched: NDArray[np.float64]
     #: Signatures, as an index would hold them; all zero for a page without main text.
     documents: Documents
-    #: Whether the text reads like a wall (captcha, log-in, error page), and whether it is long enough to be judged;
-    #: bool[n] each.
+    #: Whether the text reads like a wall (captcha, log-in, error page), and whether it is long enough to be
+    #: judged; bool[n] each.
     wall: NDArray[np.bool_]
     long: NDArray[np.bool_]
     #: How many revisits were left out, because the page that they refer to is not in the crawl.
@@ -102,7 +102,8 @@ def load_crawl(store: Store, settings: Settings) -> Crawl:
 def _documents(columns: StoredColumns, rows: list[int], sources: list[int], header: Header) -> Documents:
     """Return the signatures in the rows *sources* of the store under the URLs in *rows*, as *header* lays them out.
 
-    They are zero for a page without main text. A page under another URL than its source gets the site of its URL.
+    They are zero for a page without main text. A page under another URL than its source gets the site of its
+    URL.
     """
     no_keys, no_record = bytes(8 * header.keys), bytes(header.dtype.itemsize)
     keys = b"".join(columns.keys[source] or no_keys for source in sources)
@@ -125,8 +126,9 @@ def _is_page(columns: StoredColumns, row: int) -> bool:
 def _resolve(columns: StoredColumns) -> list[int | None]:
     """Return for each row the row that its content is in, as a list of n.
 
-    That is the row itself for a page. For a revisit it is the page with the digest that it refers to, or else the last
-    page that was fetched from the URL that it refers to before the revisit; None if there is no such page.
+    That is the row itself for a page. For a revisit it is the page with the digest that it refers to, or else
+    the last page that was fetched from the URL that it refers to before the revisit; None if there is no such
+    page.
     """
     revisits = [
         row for row, (digest, url) in enumerate(zip(columns.refers_digest, columns.refers_url, strict=True))

@@ -1,4 +1,4 @@
-"""Single documents from files: their main texts, whatever they are in."""
+"""The main texts in files that the user names one by one: texts, HTML files, feeds and archives."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TEXT = (".txt", ".md")
 
 
 class Document(NamedTuple):
-    """A document, or why it is none."""
+    """A document with its main text, or the reason why there is none."""
 
     name: str
     #: "" if it is not known.

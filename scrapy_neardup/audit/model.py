@@ -1,6 +1,7 @@
 """The result of an audit: tables of pages, clusters and pairs, and what was read to make them.
 
-The names of verdicts and kinds are defined here, too. `run` makes an `Audit`; the modules in ``output/`` write it to files.
+The names of verdicts and kinds are defined here, too. `run` makes an `Audit`; the modules in ``output/``
+write it to files.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     from .settings import Settings
     from .store import Store
 
-#: What an audit says of a page. ``unique``: it is kept. ``exact``, ``near``: it repeats its canonical page. ``template``:
-#: it has the words of another page and other numbers. ``wall``: it is a captcha, login, cookie or error page.
-#: ``too_short``: it has too few words to judge. ``revisit``: its URL was fetched before.
+#: What an audit says of a page. ``unique``: it is kept. ``exact``, ``near``: it repeats its canonical page.
+#: ``template``: it has the words of another page and other numbers. ``wall``: it is a captcha, login, cookie
+#: or error page. ``too_short``: it has too few words to judge. ``revisit``: its URL was fetched before.
 VERDICTS = ("unique", "exact", "near", "template", "wall", "too_short", "revisit")
 
-#: What an audit says of two pages. ``rejected``: they are similar, but not enough. ``template``: they differ in their
-#: numbers only, which no threshold makes a pair. ``near``, ``exact``: one repeats the other.
+#: What an audit says of two pages. ``rejected``: they are similar, but not enough. ``template``: they differ
+#: in their numbers only, which no threshold makes a pair. ``near``, ``exact``: one repeats the other.
 PAIR_KINDS = ("rejected", "template", "near", "exact")
 
 #: The distance of a page that was compared with no canonical page.
@@ -77,17 +78,17 @@ class Audit:
     Close it when the texts are no longer wanted, or use it in a ``with`` statement.
     """
 
-    #: n pages in the order of their URLs, as `PAGES`: ``url`` and ``title`` (str), ``verdict`` (one of `VERDICTS`),
-    #: ``cluster`` (-1: in none), ``canonical`` (row of the canonical page; its own if it is in no cluster),
-    #: ``distance`` (bits between it and its canonical page; `NO_DISTANCE`: none), ``similarity`` to it (NaN: none),
-    #: ``rank`` (int64, all different; the canonical page of a cluster has its lowest), ``tokens``, ``fetched`` (seconds
-    #: since 1970; NaN: not known).
+    #: n pages in the order of their URLs, as `PAGES`: ``url`` and ``title`` (str), ``verdict`` (one of
+    #: `VERDICTS`), ``cluster`` (-1: in none), ``canonical`` (row of the canonical page; its own if it is in
+    #: no cluster), ``distance`` (bits between it and its canonical page; `NO_DISTANCE`: none), ``similarity``
+    #: to it (NaN: none), ``rank`` (int64, all different; the canonical page of a cluster has its lowest),
+    #: ``tokens``, ``fetched`` (seconds since 1970; NaN: not known).
     pages: NDArray[Any]
-    #: k clusters, the largest first, as `CLUSTERS`: ``canonical`` (row of the page), ``size`` (pages), and how many of
-    #: these are ``exact``, ``near`` and ``revisit``.
+    #: k clusters, the largest first, as `CLUSTERS`: ``canonical`` (row of the page), ``size`` (pages), and
+    #: how many of these are ``exact``, ``near`` and ``revisit``.
     clusters: NDArray[Any]
-    #: m pairs that were compared, as `PAIRS`: ``first`` and ``second`` (rows of pages), ``kind`` (one of `PAIR_KINDS`),
-    #: ``distance`` (bits), ``similarity`` and ``containment`` (0 to 1).
+    #: m pairs that were compared, as `PAIRS`: ``first`` and ``second`` (rows of pages), ``kind`` (one of
+    #: `PAIR_KINDS`), ``distance`` (bits), ``similarity`` and ``containment`` (0 to 1).
     pairs: NDArray[Any]
     settings: Settings
     #: What was read, with the number of pages of each.
@@ -96,7 +97,8 @@ class Audit:
     problems: tuple[tuple[str, str, str], ...]
     #: How many records are no pages, by reason.
     skipped: dict[str, int]
-    #: "new"; "resumed": pages of an earlier run were used; "anew": there were some, and they could not be used.
+    #: "new"; "resumed": pages of an earlier run were used; "anew": there were some, and they could not be
+    #: used.
     started: str
     _store: Store = field(repr=False)
     _ids: NDArray[np.int64] = field(repr=False)

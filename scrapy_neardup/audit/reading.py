@@ -1,4 +1,8 @@
-"""From the sources to the store: HTML through killable extracting processes, texts through a pool, both as a stream."""
+"""Reads the sources of an audit into its store.
+
+Texts are signed in a pool of processes. HTML goes to other processes, which extract its main text and sign
+that, and which can be killed. Both go on at once, and few pages are in memory at a time.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,10 @@ _WAITING = 8
 
 
 def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: Settings) -> list[Input]:
-    """Return what *paths* name, in the order of their names. Raises `SourceUnavailable`."""
+    """Return the sources that *paths* name, sorted by name.
+
+    Raises `SourceUnavailable` if one is missing or unknown.
+    """
     indexes = [path for path in paths if is_index(Path(path))]
     others = [path for path in paths if not is_index(Path(path))]
     # This checks what can be checked before anything is read.
@@ -45,7 +52,10 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: Settings) -> 
 
 
 def header_of(inputs: Sequence[Input]) -> Header | None:
-    """Return what the indexes among *inputs* were made with. Raises `IndexMismatch` if that differs."""
+    """Return the header of the indexes among *inputs*, None if there is none.
+
+    Raises `IndexMismatch` if headers differ.
+    """
     header: Header | None = None
     for name, kind in inputs:
         if kind == "index":
@@ -59,7 +69,10 @@ def header_of(inputs: Sequence[Input]) -> Header | None:
 def fill(
     store: Store, inputs: Sequence[Input], settings: Settings, advance: Callable[[Origin, int], None]
 ) -> None:
-    """Store all pages of *inputs* that are not stored yet; *advance* is told how many have been met and where."""
+    """Store all pages of *inputs* that are not stored yet.
+
+    *advance* is called with the place and number of each page.
+    """
     reader = _Reader(store, settings, advance)
     with closing(reader), closing(reader.signed(inputs)) as pages:
         for page in pages:
@@ -68,6 +81,8 @@ def fill(
 
 
 class _Reader:
+    """Reads sources one after the other; it owns the processes that extract."""
+
     def __init__(self, store: Store, settings: Settings, advance: Callable[[Origin, int], None]) -> None:
         self._store = store
         self._settings = settings
@@ -86,7 +101,7 @@ class _Reader:
             self._workers.close()
 
     def signed(self, inputs: Sequence[Input]) -> Generator[StoredPage, None, None]:
-        """Yield every new page once its signature is known."""
+        """Yield every new page once its signature is known, or the reason why it has none."""
         signatures = sign(
             self._sort_out(inputs), self._settings.fingerprinter, processes=self._settings.processes
         )
@@ -103,7 +118,10 @@ class _Reader:
             self._store.add_skipped(root, reason, count)
 
     def _sort_out(self, inputs: Sequence[Input]) -> Iterator[str]:
-        """Yield the texts that are to be signed; send HTML elsewhere, and note what is no page."""
+        """Yield the texts of new pages.
+
+        HTML is handed to the extracting processes, and what is no page is noted.
+        """
         for name, kind in inputs:
             if kind == "index":
                 self._copy_index(name)
@@ -119,14 +137,17 @@ class _Reader:
                     yield text
 
     def _is_result(self, path: str) -> bool:
-        """Whether a file lies among the results of this audit, as in a folder that is read and written."""
+        """Tell whether a file is a result of this audit.
+
+        That happens if the results are written into a folder that is read.
+        """
         if path != self._file:
             own = self._store.directory
             self._file, self._own = path, own is not None and own in Path(path).resolve().parents
         return self._own
 
     def _noted(self, root: str, record: Record) -> tuple[StoredPage, str | None] | None:
-        """Take care of all that is no new text."""
+        """Return a page and its text if the record is a new page that has a text; handle every other record, and return None."""
         if isinstance(record, BrokenRecord):
             self._store.add_problem(root, record.origin, record.reason)
             return None
@@ -197,7 +218,10 @@ class _Reader:
 
 
 class _Stamps:
-    """Tells whether a file is still the same: by size and time of change."""
+    """Returns the stamp of a file, its size and time of change.
+
+    A file with the same stamp is taken for unchanged.
+    """
 
     def __init__(self) -> None:
         self._path = ""

@@ -22,12 +22,13 @@ from .store import FILE, Store
 if TYPE_CHECKING:
     from .sources import Origin
 
-#: Told what is going on, how much of it is done, where; and how much there is, if that is known.
+#: A function that is called with the step that an audit is at, how many pages or pairs of it are done, and
+#: where the last of them was found (None if there is no place).
 Watch = Callable[["str", "int", "Origin | None"], None]
 
 
 def _nobody(what: str, done: int, where: Origin | None) -> None:
-    """Watch nothing."""
+    """Ignore how far the audit is."""
 
 
 def audit(
@@ -41,12 +42,14 @@ def audit(
 ) -> Audit:
     """Find the duplicates among the pages of *sources*: feeds, archives, caches, folders, indexes.
 
-    In the directory *out* the results are written, in *formats* too, and what was read is kept: the next audit there
-    signs only pages that are new. Without *overwrite* it has at least the same sources, and the same settings as far
-    as signatures depend on them, so that nothing that was kept is lost. *settings* are those of `Settings`; if no
-    seed is given, it is that of the audit before in *out*. Raises `ConfigurationError`,
-    `SourceUnavailable` (also if there is no page), `IndexUnavailable`,
-    `OSError`; but what is broken in a source ends up in `Audit.problems`.
+    The results are written to the directory *out*, if one is given; *formats* names formats for the tables
+    beside JSON lines. What was read is stored in *out*, too, so the next audit there signs only pages that
+    are new. Unless *overwrite* is set, that next audit must have all sources of the one before, and all
+    settings that signatures depend on, so that nothing stored is lost. *settings* are those of `Settings`. If
+    no seed is given, it is the seed of the audit before in *out*. *watch* is told how far the audit is.
+
+    Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable` and
+    `OSError`. A record of a source that cannot be read raises nothing; it is listed in `Audit.problems`.
     """
     paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
     options = Settings(**settings)
@@ -78,11 +81,11 @@ def rethreshold(
     watch: Watch = _nobody,
     **settings: Any,
 ) -> Audit:
-    """Judge once more what an audit has kept in *out*; nothing is read or extracted again.
+    """Compare the pages again that an audit has stored in *out*; no source is read or extracted again.
 
-    *settings* are those of `Settings` that are to differ from the audit's. Tables in *formats*, or in those that are
-    there, are written anew.
-    Raises `ConfigurationError` if there is nothing, or if with these settings pages have other signatures.
+    *settings* are the `Settings` that differ from those of the audit. The results are written anew. Without
+    *formats* their tables have the formats that they had. Raises `ConfigurationError` if there is nothing, or
+    if with these settings pages have other signatures.
     """
     results.require(formats)
     if not Path(out, FILE).is_file():
@@ -104,7 +107,10 @@ def rethreshold(
 
 
 def _kept(store: Store, out: Path) -> tuple[Settings, list[Input]]:
-    """Return the settings and the sources of an audit that is complete. Raises `ConfigurationError`."""
+    """Return the settings and the sources of the audit in *out*.
+
+    Raises `ConfigurationError` if it is not complete.
+    """
     with store.trusting():
         version, complete = store.meta("identity")["version"], store.meta("complete")
         if version == VERSION and complete:
@@ -117,6 +123,10 @@ def _kept(store: Store, out: Path) -> tuple[Settings, list[Input]]:
 
 
 def _open_store(out: str | os.PathLike[str] | None) -> Store:
+    """Open or make the store in the directory *out*.
+
+    Raises `ConfigurationError` if *out* has such files of others.
+    """
     if out is None:
         return Store(None)
     path = Path(out)

@@ -1,4 +1,6 @@
-"""The files in the directory of the results. Equal crawls give equal files, but for signatures.sqlite.
+"""Writes the result of an audit to the files in its directory.
+
+Equal crawls give equal files, except signatures.sqlite.
 
 Each appears, or takes the place of an older one, once it is complete.
 """
@@ -33,7 +35,8 @@ FILES = (
     *(f"{name}.jsonl" for name in (*TABLES, "problems")), "summary.json", "drop.txt", "report.html",
     *(f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet")),
 )  # fmt: skip
-#: One a line, whoever reads it: nothing that ends a line or steers a terminal, and no white space in URLs.
+#: drop.txt has one name a line. So a name in it has nothing that ends a line or steers a terminal, and a URL
+#: no white space.
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _PLAIN_URL = re.compile(r"[^\s\x00-\x20\x7f-\x9f]+")
 _PLAIN_IDENTIFIER = re.compile(r"(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<! )")
@@ -145,7 +148,7 @@ def problems_of(audit: Audit) -> Iterator[dict[str, Any]]:
 
 
 def dropped(audit: Audit) -> list[str]:
-    """Return the URLs and identifiers of which every page repeats one under another that stays; sorted."""
+    """Return the URLs and identifiers that can be dropped, sorted: every page of each repeats a page that is kept."""
     pages = audit.pages
     names = [filed_url(url) if _URL.match(url) else url for url in pages["url"].tolist()]
     repeats = np.isin(pages["verdict"], ("exact", "near")).tolist()
@@ -163,7 +166,7 @@ def _is_plain(name: str) -> bool:
 def _replacing(path: Path) -> Iterator[IO[str]]:
     part = path.with_name(path.name + ".part")
     try:
-        # What cannot be encoded is written as JSON escapes it.
+        # UTF-8 cannot hold surrogates. They are written as escapes, as JSON has them.
         with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             yield file
         part.replace(path)

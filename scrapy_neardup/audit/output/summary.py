@@ -1,4 +1,4 @@
-"""The figures of an audit: in all, by host, and the largest clusters."""
+"""Makes the summary of an audit: totals, figures by host, and the largest clusters."""
 
 from __future__ import annotations
 

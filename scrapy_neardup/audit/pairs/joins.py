@@ -1,15 +1,17 @@
 """All pairs of alike documents: permuted tables, and tables of equal keys, joined with themselves.
 
-**Near pairs.** A table is the fingerprints permuted and sorted, without document numbers: sorting plain integers is
-several times faster than sorting them with what they belong to, and the few that are found are looked up afterwards.
-Each fingerprint is compared with those behind it that share the prefix (`PermutedTables`): at shift 1, then 2, and
-so on until every group of equal prefixes is exhausted, in slices that stay in the processor's cache.
+**Near pairs.** A table is the fingerprints permuted and sorted, without document numbers: sorting plain
+integers is several times faster than sorting them with what they belong to, and the few that are found are
+looked up afterwards. Each fingerprint is compared with those behind it that share the prefix
+(`PermutedTables`): at shift 1, then 2, and so on until every group of equal prefixes is exhausted, in slices
+that stay in the processor's cache.
 
-**Cost.** Of *n* fingerprints, a layout of T tables costs ``n * T * 50 ns`` to permute, sort and scan them, and
-``4 ns`` for each two that share a prefix: about ``n**2 / 2**(p + 1)`` a table if the prefix has p bits and the
-fingerprints are spread evenly. More blocks make more tables with longer prefixes. Whether they are spread evenly is
-not taken for granted: the pairs are counted in a sample, and `choose_layout` takes the cheapest layout. For distance 3
-and even spread that is 4 tables up to about 2.5 million, 10 up to about a billion, then 20.
+**Cost.** Of *n* fingerprints, a layout of T tables costs ``n * T * 50 ns`` to permute, sort and scan them,
+and ``4 ns`` for each two that share a prefix: about ``n**2 / 2**(p + 1)`` a table if the prefix has p bits
+and the fingerprints are spread evenly. More blocks make more tables with longer prefixes. Whether they are
+spread evenly is not taken for granted: the pairs are counted in a sample, and `choose_layout` takes the
+cheapest layout. For distance 3 and even spread that is 4 tables up to about 2.5 million, 10 up to about a
+billion, then 20.
 
 Memory: nine 8-byte columns of *n* at most with two workers, plus the chunk that is yielded.
 """
@@ -48,11 +50,11 @@ def near_pairs(
 ) -> Iterator[Numbers]:
     """Yield all pairs of *fingerprints* (uint64[n]) that differ in at most *distance* bits, as chunks of int64[m, 2].
 
-    A pair is two positions, the lower one first, and comes once. Of equal fingerprints the first stands for all:
-    the others are paired with it, and only it with those that differ. So a million equal ones make a million pairs.
-    A chunk has about a million pairs at most. The pairs and their order depend neither on *workers*, the threads
-    that sort, nor on anything random. Raises `ConfigurationError` for a distance that is not 0 to 7, or that the
-    *layout* cannot find.
+    A pair is two positions, the lower one first, and comes once. Of equal fingerprints the first stands for
+    all: the others are paired with it, and only it with those that differ. So a million equal ones make a
+    million pairs. A chunk has about a million pairs at most. The pairs and their order depend neither on
+    *workers*, the threads that sort, nor on anything random. Raises `ConfigurationError` for a distance that
+    is not 0 to 7, or that the *layout* cannot find.
     """
     if not 0 <= distance <= MAX_DISTANCE:
         raise ConfigurationError(f"Distance {distance} cannot be searched: use 0 to {MAX_DISTANCE} bits.")
@@ -213,11 +215,12 @@ def _neighbours(keys: Keys, bits: int, distance: int) -> Iterator[tuple[Keys, Ke
 def equal_keys(keys: Keys, documents: Numbers, most: int = 64) -> Iterator[tuple[Numbers, Numbers]]:
     """Yield the pairs of *documents* that have *keys* in common, and how many: chunks of int64[m, 2] and int64[m].
 
-    ``keys[i]`` (uint64) is a key of ``documents[i]`` (int64): an anchor, band or super-shingle; `NO_KEY` is none, and
-    a key that a document has twice counts once. A pair has the lower number first and comes once; its count is exact.
-    A key that more than *most* documents share (a stock phrase, or many copies of one page) pairs only the least of
-    them with each other one: it costs as many pairs as it has documents, not their square, yet a thousand copies
-    stay connected. Memory: pairs of about a million, though all those of one document come together.
+    ``keys[i]`` (uint64) is a key of ``documents[i]`` (int64): an anchor, band or super-shingle; `NO_KEY` is
+    none, and a key that a document has twice counts once. A pair has the lower number first and comes once;
+    its count is exact. A key that more than *most* documents share (a stock phrase, or many copies of one
+    page) pairs only the least of them with each other one: it costs as many pairs as it has documents, not
+    their square, yet a thousand copies stay connected. Memory: pairs of about a million, though all those of
+    one document come together.
     """
     table = _Groups(np.asarray(keys, np.uint64), np.asarray(documents, np.int64), most)
     by_document = np.argsort(table.documents, kind="stable")
@@ -257,8 +260,8 @@ class _Groups:
         #: Whether that group is large; bool[e].
         self.large = (sizes > most)[self._group]
         behind = np.repeat(starts + sizes, sizes) - np.arange(len(first)) - 1
-        #: With how many of the entries behind it each is paired: all of its group, but in a large one only by the
-        #: first; int64[e].
+        #: With how many of the entries behind it each is paired: all of its group, but in a large one only by
+        #: the first; int64[e].
         self.partners = np.where(self.large & ~first, 0, behind).astype(np.int64)
         #: More than any document's number: ``a * span + b`` stands for a and b.
         self.span = int(self.documents.max(initial=0)) + 1
@@ -268,8 +271,9 @@ class _Groups:
     def shared_in_large(self, a: Numbers, b: Numbers, entries: Numbers) -> Numbers:
         """Count the large groups that have both documents of each pair of *a* and *b* (int64[m] each); int64[m].
 
-        The pairs of a large group do not show them, for there only the first document is paired. So every large group
-        of *a* is looked for among those of *b*. *entries* are all entries of the documents in *a*, document by document.
+        The pairs of a large group do not show them, for there only the first document is paired. So every
+        large group of *a* is looked for among those of *b*. *entries* are all entries of the documents in
+        *a*, document by document.
         """
         entries = entries[self.large[entries]]
         owners, starts = np.unique(self.documents[entries], return_index=True)

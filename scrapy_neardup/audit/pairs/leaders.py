@@ -1,7 +1,7 @@
 """Clusters of pages whose members all resemble one page, the leader.
 
-Connected components are no such clusters. Of a hundred pages, each a little different from the one before, they make
-one cluster, though its ends have nothing in common. So pages are clustered around leaders.
+Connected components are no such clusters. Of a hundred pages, each a little different from the one before,
+they make one cluster, though its ends have nothing in common. So pages are clustered around leaders.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ _WAITING = -1
 def leader_clusters(ranks: NDArray[np.number], pairs: NDArray[np.integer], verify: Verify) -> Pages:
     """Cluster n pages around leaders; return the leader of each page, which for a leader is itself, as int64[n].
 
-    The pages are taken in the order of their *ranks* (number[n], the least first, equal ones by number). A page that
-    is in no cluster yet leads a new one. The cluster takes in those waiting pages that *pairs* (int[m, 2]) connect
-    with the leader, directly or by way of other members, and that *verify* finds to repeat the leader. So every
-    member matches its leader, whatever the order of the pairs, and no pair causes more than two checks.
+    The pages are taken in the order of their *ranks* (number[n], the least first, equal ones by number). A
+    page that is in no cluster yet leads a new one. The cluster takes in those waiting pages that *pairs*
+    (int[m, 2]) connect with the leader, directly or by way of other members, and that *verify* finds to
+    repeat the leader. So every member matches its leader, whatever the order of the pairs, and no pair causes
+    more than two checks.
 
-    The components of the graph of pairs are independent. So each has a queue of its own, and one call of *verify*
-    serves all of them. Clusters that are complete may cut what remains of a component into several; therefore the
-    queues are made anew, after 1, 2, 4, … turns, because one turn may shorten them by one page only.
+    The components of the graph of pairs are independent. So each has a queue of its own, and one call of
+    *verify* serves all of them. Clusters that are complete may cut what remains of a component into several;
+    therefore the queues are made anew, after 1, 2, 4, … turns, because one turn may shorten them by one page
+    only.
     """
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
     clusters = _Clusters(len(ranks), a, b, verify)
@@ -61,7 +63,8 @@ class _Clusters:
 
     def __init__(self, count: int, a: Pages, b: Pages, verify: Verify) -> None:
         self._verify = verify
-        # The neighbours of page p are the self._degrees[p] entries of self._neighbours from self._starts[p] on.
+        # The neighbours of page p are the self._degrees[p] entries of self._neighbours from self._starts[p]
+        # on.
         sources = np.concatenate((a, b))
         self._neighbours = np.concatenate((b, a))[np.argsort(sources, kind="stable")]
         self._degrees = np.bincount(sources, minlength=count)
@@ -72,7 +75,10 @@ class _Clusters:
         self.leaders = np.where(self._degrees > 0, _WAITING, np.arange(count))
 
     def grow(self, pages: Pages) -> None:
-        """Let those of *pages* that still wait lead clusters, and complete these. No two are of one component."""
+        """Let those of *pages* that still wait lead clusters, and complete these.
+
+        No two are of one component.
+        """
         joining = pages[self.leaders[pages] == _WAITING]
         self.leaders[joining] = joining
         while len(joining):

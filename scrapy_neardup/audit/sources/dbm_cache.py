@@ -1,4 +1,8 @@
-"""Scrapy's HTTP cache as `DbmCacheStorage` writes it: pickles, which are read on the user's word only."""
+"""Scrapy's HTTP cache as `DbmCacheStorage` writes it.
+
+Its entries are pickles, which can run any code. So they are read only if the user says that they can be
+trusted.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,8 @@ if TYPE_CHECKING:
     from .records import Options, Record
 
 _DATA, _TIME = b"_data", b"_time"
-#: What modules append to the name of a database; those that make one file of it append nothing.
+#: The suffixes that Python's dbm modules append to the name of a database: of its main file, and of further
+#: files.
 _FIRST, _OTHERS = (".dat", ".pag", ".db"), (".bak", ".dir")
 
 

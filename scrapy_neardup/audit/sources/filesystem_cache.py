@@ -33,7 +33,10 @@ _PROBES = 50
 
 
 def is_cache(path: Path, depth: int = 4) -> bool:
-    """Whether *path* is, or has in it, the cache of a spider; looks at some of its directories only."""
+    """Tell whether *path* is the cache of a spider or contains one.
+
+    Only some of its directories are looked at.
+    """
     for _, directory in zip(range(_PROBES), _directories(path), strict=False):
         if _is_entry(directory) or (depth and is_cache(directory, depth - 1)):
             return True
@@ -99,7 +102,10 @@ def _is_compressed(entry: Path) -> bool:
 
 
 def _meta(entry: Path, options: Options, *, compressed: bool) -> dict[str, Any]:
-    """Read what is known of the request and the response; nothing is unpickled unless it is trusted."""
+    """Read the metadata of a response.
+
+    A pickle is read only if the user trusts it, for it can run any code.
+    """
     plain, pickled = entry / "meta", entry / "pickled_meta"
     if plain.exists() or not options.trust_pickle:
         if not plain.exists() and pickled.exists():

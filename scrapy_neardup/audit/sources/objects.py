@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 #: What stands between objects: white space, commas and the brackets of arrays.
 _GAP = re.compile(rb"[\s,\[\]]*")
-#: The inside of a string, as far as there is no line break in it: what JSON strings are made of between quotes.
+#: The inside of a string, as far as there is no line break in it: what JSON strings are made of between
+#: quotes.
 _STRING = re.compile(rb'[^"\\\n]*(?:\\[^\n][^"\\\n]*)*')
 #: Whole strings, and what is between them other than brackets and braces.
 _FLAT = re.compile(rb'(?:[^"{}\[\]]+|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*")*')
@@ -24,9 +25,9 @@ _BOM = b"\xef\xbb\xbf"
 def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes | str]]:
     """Yield the outermost objects of *chunks*, numbered from 1; a str tells what is wrong with one.
 
-    Arrays around them may be open, closed and many, as crawls leave them that were killed and append to a feed. An
-    object that breaks off within a string ends with the line, since strings have no line breaks; so does one that
-    is too complex.
+    Arrays around them may be open, closed and many, as crawls leave them that were killed and append to a
+    feed. An object that breaks off within a string ends with the line, since strings have no line breaks; so
+    does one that is too complex.
     """
     splitter = _Splitter()
     first = True
@@ -83,7 +84,8 @@ class _Splitter:
         elif self._arrays > 0 or empty:
             yield self._number + 1, "the file ends without the end of its array"
 
-    # Each of the following goes on from self._at, and returns an object that is complete, or a fault, if it finds one.
+    # Each of the following goes on from self._at, and returns an object that is complete, or a fault, if it
+    # finds one.
 
     def _skip_bad_line(self) -> None:
         """Go to the end of a line whose object has too many brackets."""

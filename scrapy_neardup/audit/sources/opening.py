@@ -55,7 +55,10 @@ def open_sources(
 
 
 def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
-    """Return what *paths* name, each once. Raises `SourceUnavailable` for one that is not there or not known."""
+    """Return what *paths* name, each once.
+
+    Raises `SourceUnavailable` for one that is not there or not known.
+    """
     sources: dict[Path, Source] = {}
     for given in paths:
         for path in _expanded(os.fspath(given)):

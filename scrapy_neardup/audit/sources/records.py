@@ -84,7 +84,8 @@ Record: TypeAlias = CrawledPage | BrokenRecord | Skipped
 class Options:
     """How sources are read."""
 
-    #: Name of the field of feeds and tables with the text or HTML, with dots for fields of fields; None to guess.
+    #: Name of the field of feeds and tables with the text or HTML, with dots for fields of fields; None to
+    #: guess.
     text_field: str | None = None
     url_field: str | None = None
     #: Unpickle what Scrapy's HTTP cache pickled, which runs any code that is in it.

@@ -53,10 +53,12 @@ def _member(archive: zipfile.ZipFile, name: str, label: str) -> Iterator[Record]
 
 
 def _pages(file: IO[bytes], label: str, where: str = "") -> Iterator[Record]:
-    """Yield the pages of an open WARC file. Behind a broken record reading goes on where the next one seems to begin.
+    """Yield the pages of an open WARC file.
 
-    That may be no record either. Then the place after it is tried, and after `_TRIES` of them the rest of the file is
-    left out. *where* precedes the positions of records in messages.
+    Behind a broken record reading goes on where the next one seems to begin.
+
+    That may be no record either. Then the place after it is tried, and after `_TRIES` of them the rest of the
+    file is left out. *where* precedes the positions of records in messages.
     """
     from fastwarc import ArchiveIterator
 

@@ -24,8 +24,8 @@ class Particulars:
     inputs: Sequence[tuple[Input, int]]
     #: Largest distance of the fingerprints of two pages that count as a pair, in bits.
     max_distance: int
-    #: Least similarity of a pair, 0 to 1. The audit's rules ask for more or less by the length of a text; this is the
-    #: value for long ones.
+    #: Least similarity of a pair, 0 to 1. The audit's rules ask for more or less by the length of a text;
+    #: this is the value for long ones.
     min_similarity: float
     version: str
     #: Names and values of further settings, in words.
@@ -34,7 +34,8 @@ class Particulars:
     problems: Sequence[tuple[str, str, str]] = ()
     #: How many records could not be read, if these are more than *problems* lists.
     skipped: int = 0
-    #: How long the audit took. 0, as an audit leaves it, is not shown, so that equal results give equal files.
+    #: How long the audit took. 0, as an audit leaves it, is not shown, so that equal results give equal
+    #: files.
     seconds: float = 0.0
     #: When the audit ended, in words. "", as an audit leaves it, is not shown.
     finished: str = ""
@@ -44,8 +45,8 @@ class Particulars:
 class ReportData:
     """The content of a report.
 
-    The tables *pages*, *clusters* and *pairs* are those of `Audit`. A pair takes about ten bytes of the file, so a
-    million of them is much; of g equal texts, g - 1 pairs that connect them are enough.
+    The tables *pages*, *clusters* and *pairs* are those of `Audit`. A pair takes about ten bytes of the file,
+    so a million of them is much; of g equal texts, g - 1 pairs that connect them are enough.
     """
 
     pages: NDArray[Any]
