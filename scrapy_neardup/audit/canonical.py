@@ -76,17 +76,25 @@ def canonical_ranks(
     """Return the rank of each page, 0 for the one to keep before all others; int64[n], all different.
 
     Pages that ask not to be indexed come last, whatever the rules: their copies are all that can be found.
-    *rules* are names of `RULES`, the most important first; None means all, in that order, and those left out
-    do not count. ``hosts``: one of the preferred *hosts*, or below it, the first named first. ``site``, which
-    decides between the sites of a story, so that what a copier can choose, such as a longer text, does not:
-    last pages of no known site, and before them those of which a page names one of another site as its
-    canonical URL; then the one of which a page was fetched first, unknown times last; then the one with the
-    shortest URL. ``https``. ``declared``: names itself as the canonical URL, or is named and names no other;
-    then those that nothing is said of; last, those that name another. ``longest`` main text. ``earliest``
-    fetch; unknown ones last. ``shortest`` URL, in characters once percent-decoded. ``alphabetical``, by the
-    decoded URL. Pages that they leave equal go by URL, time, length and digest, so the order is the same
-    however the pages are numbered; only if all of these agree, by number. Raises `ConfigurationError` for
-    unknown and repeated rules.
+    *rules* are names of `RULES`, the most important first. None means all, in the order of `RULES`. Rules
+    that are left out do not count. The rules prefer:
+
+    - ``hosts``: a page on one of *hosts*, or on a host below it; the first of *hosts* before the second.
+    - ``site``: the better of the sites that have the story. A copier cannot choose what this rule looks at,
+      such as the length of a text. A site that is known comes before one that is not. A site of which no
+      page names a page of another site as its canonical URL comes before others. Then the site comes first
+      that the story was fetched from first; then the one with the shortest URL.
+    - ``https``: a page under https.
+    - ``declared``: a page that names itself as the canonical URL, or that others name and that names no
+      other. A page that names another one comes last.
+    - ``longest``: the longest main text.
+    - ``earliest``: the page fetched first. Pages without a time come last.
+    - ``shortest``: the URL with the fewest characters once percent-decoded.
+    - ``alphabetical``: the first of the decoded URLs.
+
+    Pages that the rules leave equal are ordered by URL, time, length and digest, so the order does not
+    depend on how pages are numbered. Only pages that are equal in all of these are ordered by number. Raises
+    `ConfigurationError` for unknown and repeated rules.
     """
     columns: list[NDArray[Any]] = [pages.noindex]
     rules = RULES if rules is None else check_rules(rules)
