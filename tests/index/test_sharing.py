@@ -313,7 +313,7 @@ def test_a_commit_whose_number_shows_before_it_can_be_seen_is_not_missed(tmp_pat
         index.add(documents([1], ["u1"]))
         environment = index._environment
         number = environment.last_transaction()
-        with mock.patch.object(environment, "last_transaction", lambda: number + 1):
+        with mock.patch.object(environment, "last_transaction", return_value=number + 1):
             assert index.gauges()["documents"] == 1  # looks while another process is between the two steps
         append(environment, documents([], []), [0])  # as that process does
         assert environment.last_transaction() == number + 1

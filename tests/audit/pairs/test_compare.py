@@ -13,8 +13,7 @@ from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts
 from scrapy_neardup.audit.pairs.compare import SIBLINGS, Groups, compare_all
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
 from scrapy_neardup.matching.matcher import Matcher
-
-from .corpora import edited, template, text
+from tests.audit.corpora import edited, template, text
 
 
 def corpus() -> list[Text]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def test_nearest_to_the_threshold_first_without_equal_texts() -> None:
     data = small_crawl()
-    away = [abs(float(data.pairs.similarities[i]) - 0.8) for i in borderline(data)]
+    away = [abs(float(data.pairs["similarity"][i]) - 0.8) for i in borderline(data)]
     assert away == sorted(away)
     assert len(away) == 9
 
