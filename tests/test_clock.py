@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index import Index
 
+pytestmark = pytest.mark.slow
+
 IN_1960, IN_2110 = -315_619_200.5, 4_417_977_600.5
 TODAY = 1_790_000_000
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 #: An older tldextract, which knows registered_domain alone.
 OLD_TLDEXTRACT = """
 class ExtractResult:

@@ -233,6 +233,7 @@ def extract(html, url):
 """
 
 
+@pytest.mark.slow
 def test_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     pages = tmp_path / "pages"

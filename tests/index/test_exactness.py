@@ -90,6 +90,7 @@ def million() -> tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, .
     return stored, queries, brute_force(stored, queries, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", LAYOUTS)
 def test_a_million_equals_brute_force(
     tables: int,

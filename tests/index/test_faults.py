@@ -104,6 +104,7 @@ assert gauges["degraded"] == 1 and gauges["documents"] == 3100 and gauges["backl
 """
 
 
+@pytest.mark.slow
 def test_full_disk_recovers(tmp_path: Path) -> None:
     output = run(
         FULL_DISK
@@ -147,6 +148,7 @@ index.close()
         assert all(has(index, number) for number in range(100))
 
 
+@pytest.mark.slow
 def test_full_disk_during_a_bulk_load(tmp_path: Path) -> None:
     output = run(
         """
@@ -358,6 +360,7 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> Non
 # The map
 
 
+@pytest.mark.slow
 def test_growth_of_the_map(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     stop, failures = threading.Event(), []
@@ -412,6 +415,7 @@ index.close()
 """
 
 
+@pytest.mark.slow
 def test_two_processes_that_grow_the_map(tmp_path: Path) -> None:
     """And a third one that only searches, and has to follow."""
     with closing(LmdbIndex(tmp_path, HEADER, tuning=Tuning(map_bytes=1 << 20))) as index:

@@ -24,6 +24,8 @@ from .small import HEADER, SMALL
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 ADDER = Path(__file__).with_name("adder.py")
 KILLS = int(os.environ.get("NEARDUP_KILLS", "60"))
 

@@ -13,6 +13,8 @@ from contextlib import suppress
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SPIDER = """
 import json, os, sys, time
 import scrapy

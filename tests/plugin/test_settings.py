@@ -247,6 +247,7 @@ def test_relative_dir_without_a_project_folder_stops_the_crawl(without_cfg, comm
     assert "item_scraped_count" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_crawl_without_a_project_folder(without_cfg, tmp_path):
     """With an absolute path, without a project at all, and where detection is switched off or there is no crawl."""
     for setting, where in ((tmp_path / "index", "index"), ("seen", ".scrapy/seen")):

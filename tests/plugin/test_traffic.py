@@ -117,6 +117,7 @@ async def test_http_cache(site, crawl, pages):
         assert (result["unique"], result["duplicate"], len(result.items)) == (1, 1, 1)
 
 
+@pytest.mark.slow
 async def test_event_loop_is_free_while_a_page_is_extracted(site, crawl, pages, text):
     gaps = []
 

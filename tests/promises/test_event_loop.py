@@ -26,6 +26,8 @@ from scrapy_neardup.plugin.settlement import ReservationTracker
 
 from .site import page
 
+pytestmark = pytest.mark.slow
+
 PAGES = 200
 DATA = Path(os.environ.get("NEARDUP_DATA", Path(__file__).parents[3] / "shared" / "data"))
 REAL = DATA / "derived_syndication" / "pages.jsonl.gz"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from scrapy_neardup.audit.output.report.review import MOST_ALIKE, borderline
 
 from .crawl import hostile_crawl, report_data, small_crawl
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from .conftest import Opened
 
     Open = Callable[..., Opened]
+
+pytestmark = pytest.mark.slow
 
 
 def test_nearest_to_the_threshold_first_without_equal_texts() -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     Open = Callable[..., Opened]
 
+pytestmark = pytest.mark.slow
+
 LABELS = {"Unique": "unique", "Near copies": "near", "Exact copies": "exact", "Of one template": "template"}
 
 
