@@ -79,22 +79,24 @@ class LmdbIndex(LocalIndex):
 
     # Searching
 
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
-        """See `Index`."""
+    @contextlib.contextmanager
+    def _newest(self) -> Iterator[None]:
         with self.lock, self._translated():
             self._catch_up()
-            with decoding("A partition"):
-                return search_all(
-                    (
-                        lambda some: search_runs(self._snapshot, family, some, distance, most),
-                        lambda some: self._memtable.columns.search(family, some, distance, most),
-                    ),
-                    keys,
-                    most,
-                )
+            yield
+
+    def _search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int) -> Matches:
+        with decoding("A partition"):
+            return search_all(
+                (
+                    lambda some: search_runs(self._snapshot, family, some, distance, most),
+                    lambda some: self._memtable.columns.search(family, some, distance, most),
+                ),
+                keys,
+                most,
+            )
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        """See `Index`."""
         with self.lock, self._translated():
             columns = self._memtable.columns
             numbers = [self._memtable.number(document) for document in documents.tolist()]
@@ -129,7 +131,6 @@ class LmdbIndex(LocalIndex):
         self._memtable.release(document)
 
     def discard(self, documents: Sequence[int]) -> None:
-        """See `Index`."""
         with self.lock, self._translated():
             self._catch_up()
             self._memtable.discard(documents, self._snapshot)
