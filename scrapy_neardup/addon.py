@@ -1,30 +1,34 @@
-"""The one line of settings: ``ADDONS = {"scrapy_neardup.Addon": 700}``."""
+"""The Scrapy add-on: ``ADDONS = {"scrapy_neardup.Addon": 700}`` in the settings switches everything on."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .plugin.downloader import NearDupDownloaderMiddleware
-from .plugin.extension import NearDup
-from .plugin.pipeline import NearDupPipeline
-from .plugin.spider import NearDupSpiderMiddleware
+from .plugin import (
+    NearDupDownloaderMiddleware,
+    NearDupExtension,
+    NearDupPipeline,
+    NearDupSpiderMiddleware,
+)
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
 class Addon:
-    """Puts the components in place, each where the settings do not already name it.
+    """Puts the four components in place, except those that the settings already name.
 
-    Sets no other setting, so its own priority among the add-ons does not matter.
+    The add-on changes no other setting, so its own priority among the add-ons does not matter.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
         put = settings.setdefault_in_component_priority_dict
-        put("EXTENSIONS", NearDup, 0)
-        # Below retry, redirect and decompression: only final, readable responses. Above scrapy-poet (543).
+        put("EXTENSIONS", NearDupExtension, 0)
+        # Below retry (550), decompression (590) and redirect (600), so that it meets only final, readable
+        # responses. Above scrapy-poet (543).
         put("DOWNLOADER_MIDDLEWARES", NearDupDownloaderMiddleware, 545)
-        # Next to HttpErrorMiddleware (50): error pages never arrive, and the items seen are the final ones.
+        # Behind HttpErrorMiddleware (50), so that error pages never arrive. Few middlewares are nearer to the
+        # engine, so that it sees the items as they leave the spider.
         put("SPIDER_MIDDLEWARES", NearDupSpiderMiddleware, 60)
-        # After cleaning and validation, before the pipelines that store.
+        # After the pipelines that clean and validate, before those that store.
         put("ITEM_PIPELINES", NearDupPipeline, 750)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index import Index
 
+pytestmark = pytest.mark.slow
+
 IN_1960, IN_2110 = -315_619_200.5, 4_417_977_600.5
 TODAY = 1_790_000_000
 
@@ -73,7 +75,7 @@ from scrapy.crawler import CrawlerProcess
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
-        words = " ".join(f"word{n}" for n in range(100))
+        words = " ".join(f"word{n}" for n in range(300))
         body = f"<html><body><p>{words}</p></body></html>".encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 #: An older tldextract, which knows registered_domain alone.
 OLD_TLDEXTRACT = """
 class ExtractResult:
     subdomain, domain, suffix, registered_domain = "", "example", "com", "example.com"
 
 class TLDExtract:
-    def __init__(self, suffix_list_urls, cache_dir):
+    def __init__(self, suffix_list_urls, cache_dir, include_psl_private_domains):
         pass
 
     def __call__(self, host):

@@ -20,6 +20,8 @@ from scrapy.utils.test import get_crawler
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parent.parent / "example_project"
 PAGES = json.loads((EXAMPLE / "network" / "sites.json").read_text("utf-8"))["pages"]
 SIBLINGS = {row["path"] for row in PAGES if "values" in row}

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_neardup import Detector
-from scrapy_neardup.index.lmdb.compaction import FOLD, due_for_merge
+from scrapy_neardup.index.lmdb.compaction import due_for_merge
 from scrapy_neardup.index.lmdb.layout import Run
+from scrapy_neardup.index.lmdb.tuning import DEFAULT
 from scrapy_neardup.index.protocol import Filing
 
 from . import inputs
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from .measuring import Form
 
 GROUP = 1000
+#: Documents at which the log is flushed into a run.
+FLUSH = DEFAULT.flush_documents
 #: Documents between two waits for the disk: far from the backlog at which the index forgets.
 WAIT = 20_000
 #: Bytes of a URL; compressed they are half of that, about.
@@ -43,7 +46,7 @@ class Added(NamedTuple):
 
 
 def measure(form: Form) -> Iterator[Finding]:
-    count = 4 * FOLD if form.quick else 12 * FOLD
+    count = 4 * FLUSH if form.quick else 12 * FLUSH
     for size in form.stored:
         path = form.folder / "adding"
         one_by_one, groups = [], []
@@ -51,7 +54,7 @@ def measure(form: Form) -> Iterator[Finding]:
             one_by_one.append(fresh(form, path, size, count, repeat, by_group=False))
             groups.append(fresh(form, path, size, count, repeat, by_group=True))
         shutil.rmtree(path)
-        note = f"{count:,} documents, each reserved and confirmed; all on disk, folded and merged at the end"
+        note = f"{count:,} documents, each reserved and confirmed; all on disk, flushed and merged at the end"
         yield Finding(
             "adding while crawling",
             size,
@@ -136,7 +139,7 @@ def add_groups(index: Index, documents: Documents) -> Added:
 
 
 def finish(index: Index, longest: list[float], start: float, cpu: float, written: int) -> Added:
-    """Wait until all is on disk, folded and merged."""
+    """Wait until all is on disk, flushed and merged."""
     index.flush()
     if index.gauges()["forgotten"]:
         raise SystemExit("The index has forgotten documents because the disk did not keep up.")
@@ -145,22 +148,22 @@ def finish(index: Index, longest: list[float], start: float, cpu: float, written
 
 
 def tidy(index: Index) -> None:
-    """Fold and merge what is due, and wait if the index's own thread does."""
+    """Flush and merge what is due, and wait if the index's own thread does."""
     while is_due(index):
-        for _ in index._writer.upkeep():  # type: ignore[attr-defined]
+        for _ in index._writer.maintenance():  # type: ignore[attr-defined]
             pass
 
 
 def is_due(index: Index) -> bool:
-    """Tell whether there is something to fold or to merge."""
+    """Tell whether there is something to flush or to merge."""
     with index.reading() as reader:  # type: ignore[attr-defined]
         state = reader.state
-    return state.next - state.folded >= FOLD or len(due_for_merge(state.runs)) > 1
+    return state.next - state.flushed >= FLUSH or len(due_for_merge(state.runs)) > 1
 
 
 def amplification(form: Form) -> Iterator[Finding]:
     """Fill an index from nothing, merges and all; from it compute what larger ones take."""
-    count = (4 if form.quick else 32) * FOLD
+    count = (4 if form.quick else 32) * FLUSH
     filled = tuple(fill(form, count, repeat) / count for repeat in range(REPEATS))
     with Detector.open() as detector:
         header = detector.index.header
@@ -179,8 +182,8 @@ def fill(form: Form, count: int, repeat: int) -> int:
     """Return the bytes written while *count* documents are added to an empty index."""
     path, written = form.folder / "filling", 0
     with Detector.open(path) as detector:
-        for start in range(0, count, 2 * FOLD):
-            some = inputs.documents(detector.index.header, 2 * FOLD, seed=2 * 10**9 + repeat * count + start)
+        for start in range(0, count, 2 * FLUSH):
+            some = inputs.documents(detector.index.header, 2 * FLUSH, seed=2 * 10**9 + repeat * count + start)
             written += add_each(detector.index, some).written
     shutil.rmtree(path)
     return written
@@ -190,9 +193,9 @@ def logical_bytes(count: int, header: Header) -> float:
     """Return the bytes that a document causes to be written, on average, until there are *count*."""
     runs: list[Run] = []
     entries = 0
-    for start in range(0, count, FOLD):
-        runs.append(Run(len(runs), start, start + FOLD, FOLD, 0))
-        entries += FOLD
+    for start in range(0, count, FLUSH):
+        runs.append(Run(len(runs), start, start + FLUSH, FLUSH, 0))
+        entries += FLUSH
         while len(due := due_for_merge(runs)) > 1:
             merged = Run(len(runs), due[0].start, due[-1].stop, sum(each.documents for each in due), 0)
             runs[len(runs) - len(due) :] = [merged]

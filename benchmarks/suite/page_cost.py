@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup import Detector, Fingerprinter
-from scrapy_neardup.index.lmdb.compaction import FOLD
+from scrapy_neardup.index.lmdb.tuning import DEFAULT
 
 from . import inputs
 from .adding import tidy
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 #: One page in so many repeats the text of an earlier one.
 COPIES = 5
-#: Pages of which enough are new for the log to be folded once.
-STORED = FOLD * COPIES // (COPIES - 1) + 1000
+#: Pages of which enough are new for the log to be flushed once.
+STORED = DEFAULT.flush_documents * COPIES // (COPIES - 1) + 1000
 #: Stored pages for which the cost is computed.
 COMPUTED = 10**7
 
@@ -71,7 +71,7 @@ def measure(form: Form) -> Iterator[Finding]:
 
 
 def one(form: Form, size: int, texts: Sequence[str], repeat: int) -> tuple[float, float, float]:
-    """Milliseconds of CPU a page: its signature, its lookup, its commit with folds and merges."""
+    """Milliseconds of CPU a page: its signature, its lookup, its commit with flushes and merges."""
     path = form.folder / "page-cost"
     shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(crawl_index(form, size), path)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .run import Audit, audit, rethreshold
+    from .model import Audit
+    from .run import audit, rethreshold
 
 __all__ = ["Audit", "audit", "rethreshold"]
 

@@ -1,7 +1,7 @@
 """Which page of a cluster to keep: preferences over the whole crawl, in an order that can be changed.
 
-One order of all pages serves two ends: pages are clustered in it, so the canonical page of a cluster is its leader,
-and the result does not depend on the order in which pages were read.
+One order of all pages serves two ends: pages are clustered in it, so the canonical page of a cluster is its
+leader, and the result does not depend on the order in which pages were read.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    #: Columns of which the least is preferred, the most significant first.
-    Columns = Sequence[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]]
+    #: SortKeys of which the least is preferred, the most significant first.
+    SortKeys = Sequence[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]]
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What is known of n pages, by columns."""
+    """The n pages to rank: what the rules look at, a column each.
+
+    Raises ValueError if their lengths differ.
+    """
 
     urls: Sequence[str]
     #: What each page names as its canonical URL, absolute; None or empty if it names none.
@@ -35,11 +38,12 @@ class Pages:
     lengths: NDArray[np.integer]
     #: When it was fetched, in seconds since 1970; 0 or NaN if unknown.
     times: NDArray[np.integer] | NDArray[np.floating]
-    #: Tells texts apart that have all else in common, their URL too; uint64[n].
+    #: A hash of each text. It orders pages that are equal in all else, even in their URL; uint64[n].
     digests: NDArray[np.uint64]
     #: Whether it asks search engines not to index it; bool[n].
     noindex: NDArray[np.bool_]
-    #: Pages that may be of one cluster have a number in common, and so have pages of one site; int[n] each.
+    #: A number for each connected component of pairs, so that all pages of a cluster have the same; and a
+    #: number for each site; int[n] each.
     stories: NDArray[np.integer]
     sites: NDArray[np.integer]
 
@@ -50,7 +54,10 @@ class Pages:
 
 
 def parse_rules(text: str) -> tuple[str, ...]:
-    """Return the rules of a list such as ``https,longest``. Raises `ConfigurationError` for unknown and repeated ones."""
+    """Return the rules of a list such as ``https,longest``.
+
+    Raises `ConfigurationError` for unknown and repeated ones.
+    """
     return check_rules([name.strip() for name in text.split(",") if name.strip()])
 
 
@@ -69,16 +76,25 @@ def canonical_ranks(
     """Return the rank of each page, 0 for the one to keep before all others; int64[n], all different.
 
     Pages that ask not to be indexed come last, whatever the rules: their copies are all that can be found.
-    *rules* are names of `RULES`, the most important first; None means all, in that order, and those left out do not
-    count. ``hosts``: one of the preferred *hosts*, or below it, the first named first. ``site``, which decides
-    between the sites of a story, so that what a copier can choose, such as a longer text, does not: last pages of
-    no known site, and before them those of which a page names one of another site as its canonical URL; then the one of which a page was fetched first,
-    unknown times last; then the one with the shortest URL. ``https``. ``declared``: names
-    itself as the canonical URL, or is named and names no other; then those that nothing is said of; last, those
-    that name another. ``longest`` main text. ``earliest`` fetch; unknown ones last. ``shortest`` URL, in characters
-    once percent-decoded. ``alphabetical``, by the decoded URL. Pages that they leave equal go by URL, time, length
-    and digest, so the order is the same however the pages are numbered; only if all of these agree, by number.
-    Raises `ConfigurationError` for unknown and repeated rules.
+    *rules* are names of `RULES`, the most important first. None means all, in the order of `RULES`. Rules
+    that are left out do not count. The rules prefer:
+
+    - ``hosts``: a page on one of *hosts*, or on a host below it; the first of *hosts* before the second.
+    - ``site``: the better of the sites that have the story. A copier cannot choose what this rule looks at,
+      such as the length of a text. A site that is known comes before one that is not. A site of which no
+      page names a page of another site as its canonical URL comes before others. Then the site comes first
+      that the story was fetched from first; then the one with the shortest URL.
+    - ``https``: a page under https.
+    - ``declared``: a page that names itself as the canonical URL, or that others name and that names no
+      other. A page that names another one comes last.
+    - ``longest``: the longest main text.
+    - ``earliest``: the page fetched first. Pages without a time come last.
+    - ``shortest``: the URL with the fewest characters once percent-decoded.
+    - ``alphabetical``: the first of the decoded URLs.
+
+    Pages that the rules leave equal are ordered by URL, time, length and digest, so the order does not
+    depend on how pages are numbered. Only pages that are equal in all of these are ordered by number. Raises
+    `ConfigurationError` for unknown and repeated rules.
     """
     columns: list[NDArray[Any]] = [pages.noindex]
     rules = RULES if rules is None else check_rules(rules)
@@ -93,7 +109,7 @@ def canonical_ranks(
     return ranks
 
 
-def _hosts(pages: Pages, hosts: Sequence[str]) -> Columns:
+def _hosts(pages: Pages, hosts: Sequence[str]) -> SortKeys:
     """By the first of *hosts* that the URL's host is, or is below."""
     preferred = {host.casefold().strip("."): place for place, host in reversed([*enumerate(hosts)])}
     if not preferred:
@@ -110,7 +126,7 @@ def _hosts(pages: Pages, hosts: Sequence[str]) -> Columns:
     return [places]
 
 
-def _site(pages: Pages, _: Sequence[str]) -> Columns:
+def _site(pages: Pages, _: Sequence[str]) -> SortKeys:
     """By what is known of all pages of a story on a site."""
     named = np.array([site_key(url) if url else UNKNOWN for url in pages.declared], np.int64)
     sites = np.asarray(pages.sites, np.int64)
@@ -127,11 +143,11 @@ def _site(pages: Pages, _: Sequence[str]) -> Columns:
     return columns
 
 
-def _https(pages: Pages, _: Sequence[str]) -> Columns:
+def _https(pages: Pages, _: Sequence[str]) -> SortKeys:
     return [np.fromiter((_split(url)[0] != "https" for url in pages.urls), np.int64, len(pages.urls))]
 
 
-def _declared(pages: Pages, _: Sequence[str]) -> Columns:
+def _declared(pages: Pages, _: Sequence[str]) -> SortKeys:
     own = [urldefrag(url).url for url in pages.urls]
     named = [urldefrag(url).url if url else "" for url in pages.declared]
     targets = set(named)
@@ -142,20 +158,20 @@ def _declared(pages: Pages, _: Sequence[str]) -> Columns:
     return [np.fromiter(standing, np.int64, len(own))]
 
 
-def _longest(pages: Pages, _: Sequence[str]) -> Columns:
+def _longest(pages: Pages, _: Sequence[str]) -> SortKeys:
     return [-np.asarray(pages.lengths, np.int64)]
 
 
-def _earliest(pages: Pages, _: Sequence[str]) -> Columns:
+def _earliest(pages: Pages, _: Sequence[str]) -> SortKeys:
     times = np.asarray(pages.times, np.float64)
     return [np.where(times > 0, times, np.inf)]
 
 
-def _shortest(pages: Pages, _: Sequence[str]) -> Columns:
+def _shortest(pages: Pages, _: Sequence[str]) -> SortKeys:
     return [np.fromiter((len(unquote(url)) for url in pages.urls), np.int64, len(pages.urls))]
 
 
-def _alphabetical(pages: Pages, _: Sequence[str]) -> Columns:
+def _alphabetical(pages: Pages, _: Sequence[str]) -> SortKeys:
     """By the decoded URL; of those that decode to the same, by the URL as it is written."""
     return [_places([unquote(url) for url in pages.urls]), _places(pages.urls)]
 
@@ -174,7 +190,7 @@ def _split(url: str) -> tuple[str, str]:
         return "", ""
 
 
-_COLUMNS: dict[str, Callable[[Pages, Sequence[str]], Columns]] = {
+_COLUMNS: dict[str, Callable[[Pages, Sequence[str]], SortKeys]] = {
     "hosts": _hosts,
     "site": _site,
     "https": _https,

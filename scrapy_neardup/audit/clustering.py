@@ -13,10 +13,10 @@ from scrapy_neardup.matching.sites import UNKNOWN
 
 from .canonical import Pages, canonical_ranks
 from .evaluate.labelled import Judge
-from .output.report import PAIR_KINDS
-from .output.report.data import NO_DISTANCE
-from .pairs.clusters import components, leader_clusters
+from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIR_KINDS, PAIRS
 from .pairs.compare import Groups, compare_all
+from .pairs.components import components
+from .pairs.leaders import leader_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,39 +31,14 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-PAGES = np.dtype(
-    [
-        ("url", "O"),
-        ("title", "O"),
-        ("verdict", "U9"),
-        ("cluster", "i4"),
-        ("canonical", "i8"),
-        ("distance", "u1"),
-        ("similarity", "f4"),
-        ("rank", "i8"),
-        ("tokens", "u4"),
-        ("fetched", "f8"),
-    ]
-)
-CLUSTERS = np.dtype([("canonical", "i8"), ("size", "i8"), ("exact", "i8"), ("near", "i8"), ("revisit", "i8")])
-PAIRS = np.dtype(
-    [
-        ("first", "i8"),
-        ("second", "i8"),
-        ("kind", "U8"),
-        ("distance", "u1"),
-        ("similarity", "f4"),
-        ("containment", "f4"),
-    ]
-)
-#: So many pages that a page resembles but for their numbers make it one of a template.
+#: A page that differs only in its numbers from this many others is a page of a template.
 SIBLINGS = 3
-#: How much less similar than is asked the pairs may be that are kept to be looked at.
+#: Pairs are kept for review if their similarity is at most this much lower than the rules ask for.
 MARGIN = 0.2
 
 
 class Clustered(NamedTuple):
-    """What `cluster` finds, see `Audit`."""
+    """The tables that `cluster` makes; `Audit` describes them."""
 
     pages: NDArray[Any]
     clusters: NDArray[Any]
@@ -87,9 +62,9 @@ class _Judge(Judge):
 def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]) -> Clustered:
     """Compare all pages and group the duplicates around their canonical pages.
 
-    A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no cluster
-    of an excerpt's. Pages of a template repeat nothing but equal texts.
-    A cluster of short texts on many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
+    A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no
+    cluster of an excerpt's. Pages of a template repeat nothing but equal texts. A cluster of short texts on
+    many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
     """
     nothing = np.zeros(len(crawl), bool)
     judge = _Judge(

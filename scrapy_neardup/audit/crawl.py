@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_neardup.index import Header
+
     from .settings import AuditOptions
-    from .store import Columns, Store
+    from .store import Store, StoredColumns
 
 
 @dataclass(frozen=True)
 class Crawl:
     """n pages, sorted by URL, text and time: columns of n."""
 
-    #: Numbers in the store: int64[n].
+    #: The numbers of the pages in the store, where their texts are: int64[n].
     ids: NDArray[np.int64]
     urls: list[str]
     titles: list[str]
@@ -34,12 +36,13 @@ class Crawl:
     noindex: NDArray[np.bool_]
     #: In seconds since 1970, NaN if not known: float64[n].
     fetched: NDArray[np.float64]
-    #: As they are filed; all zero for a page without main text.
+    #: Signatures, as an index would hold them; all zero for a page without main text.
     documents: Documents
-    #: Whether its text reads like a wall, and whether it is long enough to be judged: bool[n].
+    #: Whether the text reads like a wall (captcha, log-in, error page), and whether it is long enough to be
+    #: judged; bool[n] each.
     wall: NDArray[np.bool_]
     long: NDArray[np.bool_]
-    #: Revisits of pages that are not among them, which are left out.
+    #: How many revisits were left out, because the page that they refer to is not in the crawl.
     elsewhere: int
 
     @property
@@ -56,23 +59,18 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
     """Read what is stored; a revisit becomes a copy of the page that it refers to, under its own URL."""
     columns = store.load(settings.header)
     targets = _resolve(columns)
-    rows = [row for row, target in enumerate(targets) if target is not None and _is_page(columns, target)]
-    sources = [target for target in targets if target is not None and _is_page(columns, target)]
-    header = settings.header
-    keys, records = bytes(8 * header.keys), bytes(header.dtype.itemsize)
-    packed = b"".join(columns.keys[source] or keys for source in sources)
-    documents = Documents(
-        np.frombuffer(packed, np.uint64).reshape(-1, header.keys).T,
-        np.frombuffer(b"".join(columns.record[source] or records for source in sources), header.dtype).copy(),
-        [columns.url[row] for row in rows],
+    # Each page is a row of the store, and the row that its content is in: another one for a revisit.
+    found = [(row, target) for row, target in enumerate(targets) if target is not None]
+    rows = [row for row, target in found if _is_page(columns, target)]
+    sources = [target for _, target in found if _is_page(columns, target)]
+    documents = _documents(columns, rows, sources, settings.header)
+    times = np.array(
+        [np.nan if time is None else time for time in (columns.fetched[row] for row in rows)], float
     )
-    moved = [place for place, (row, source) in enumerate(zip(rows, sources, strict=True)) if row != source]
-    documents.records["site"][moved] = [site_key(documents.urls[place]) for place in moved]
-    fetched = [columns.fetched[row] for row in rows]
-    times = np.array([np.nan if time is None else time for time in fetched], np.float64)
     titles = [columns.title[source] for source in sources]
     declared = [columns.declared[source] for source in sources]
     noindex = np.array([columns.noindex[source] for source in sources], bool)
+    # Pages with the same URL come in the order of their content. The last key of lexsort counts most.
     order = np.lexsort(
         (
             noindex,
@@ -101,13 +99,37 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
     )
 
 
-def _is_page(columns: Columns, row: int) -> bool:
-    """Whether there is a page: one that could not be extracted is a problem instead."""
+def _documents(columns: StoredColumns, rows: list[int], sources: list[int], header: Header) -> Documents:
+    """Return the signatures in the rows *sources* of the store under the URLs in *rows*, as *header* lays them out.
+
+    They are zero for a page without main text. A page under another URL than its source gets the site of its
+    URL.
+    """
+    no_keys, no_record = bytes(8 * header.keys), bytes(header.dtype.itemsize)
+    keys = b"".join(columns.keys[source] or no_keys for source in sources)
+    records = b"".join(columns.record[source] or no_record for source in sources)
+    documents = Documents(
+        np.frombuffer(keys, np.uint64).reshape(-1, header.keys).T,
+        np.frombuffer(records, header.dtype).copy(),
+        [columns.url[row] for row in rows],
+    )
+    moved = [place for place, (row, source) in enumerate(zip(rows, sources, strict=True)) if row != source]
+    documents.records["site"][moved] = [site_key(documents.urls[place]) for place in moved]
+    return documents
+
+
+def _is_page(columns: StoredColumns, row: int) -> bool:
+    """Tell whether the row is a page. A page whose extraction failed is none: it is listed as a problem."""
     return columns.reason[row] in (None, "no_text")
 
 
-def _resolve(columns: Columns) -> list[int | None]:
-    """Return the row that each row stands for: its own, or the page that a revisit refers to, None if that is not there."""
+def _resolve(columns: StoredColumns) -> list[int | None]:
+    """Return for each row the row that its content is in, as a list of n.
+
+    That is the row itself for a page. For a revisit it is the page with the digest that it refers to, or else
+    the last page that was fetched from the URL that it refers to before the revisit; None if there is no such
+    page.
+    """
     revisits = [
         row for row, (digest, url) in enumerate(zip(columns.refers_digest, columns.refers_url, strict=True))
         if digest is not None or url is not None
@@ -135,8 +157,8 @@ def _resolve(columns: Columns) -> list[int | None]:
     return targets
 
 
-def _age(columns: Columns, row: int) -> tuple[float, str, bytes]:
-    """Return what orders pages by time, whatever order they were read in."""
+def _age(columns: StoredColumns, row: int) -> tuple[float, str, bytes]:
+    """Return the key by which pages are sorted by time; it does not depend on the order that they were read in."""
     return columns.fetched[row] or 0, columns.url[row], columns.keys[row] or b""
 
 

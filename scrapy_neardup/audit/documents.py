@@ -1,4 +1,4 @@
-"""Single documents from files: their main texts, whatever they are in."""
+"""The main texts in files that the user names one by one: texts, HTML files, feeds and archives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.extraction.guards import is_binary, is_noise
 
 from .evaluate.corpus import TextOnly
-from .sources import Options, Page, Problem, Source, find_sources, read_source
+from .sources import BrokenRecord, CrawledPage, Options, Source, find_sources, read_source
 from .sources.contents import looks_like_html
 from .sources.head import read_head
 from .sources.kinds import kind_of_file
@@ -27,7 +27,7 @@ _TEXT = (".txt", ".md")
 
 
 class Document(NamedTuple):
-    """A document, or why it is none."""
+    """A document with its main text, or the reason why there is none."""
 
     name: str
     #: "" if it is not known.
@@ -56,7 +56,7 @@ def read_documents(paths: Sequence[str], settings: AuditOptions) -> Iterator[Doc
                 yield document if isinstance(document, Document) else _extracted(document, workers)
 
 
-def _read(path: Path, settings: AuditOptions) -> Iterator[Document | Page]:
+def _read(path: Path, settings: AuditOptions) -> Iterator[Document | CrawledPage]:
     if not path.is_file():
         raise ConfigurationError(f"{path} is no file: name a text, an HTML file or a feed.")
     with path.open("rb") as file:
@@ -68,11 +68,11 @@ def _read(path: Path, settings: AuditOptions) -> Iterator[Document | Page]:
         return
     source = Source(path, kind) if kind == "html" else find_sources([path])[0]
     for record in read_source(source, options):
-        if isinstance(record, Page) and record.text is not None:
+        if isinstance(record, CrawledPage) and record.text is not None:
             yield Document(str(record.origin), record.url, record.text)
-        elif isinstance(record, Page) and record.body is not None:
+        elif isinstance(record, CrawledPage) and record.body is not None:
             yield record
-        elif isinstance(record, Problem):
+        elif isinstance(record, BrokenRecord):
             yield Document(str(record.origin), "", None, record.reason)
 
 
@@ -87,7 +87,7 @@ def _text(path: Path, most: int) -> Document:
     return Document(str(path), "", text)
 
 
-def _extracted(page: Page, workers: extraction.Workers) -> Document:
+def _extracted(page: CrawledPage, workers: extraction.Workers) -> Document:
     assert page.body is not None
     done = workers.submit(extraction.Page(page.body, page.url, page.content_type)).result()
     url = page.url

@@ -1,4 +1,8 @@
-"""From the sources to the store: HTML through killable extracting processes, texts through a pool, both as a stream."""
+"""Reads the sources of an audit into its store.
+
+Texts are signed in a pool of processes. HTML goes to other processes, which extract its main text and sign
+that, and which can be killed. Both go on at once, and few pages are in memory at a time.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,17 @@ import os
 from collections import Counter, deque
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_neardup import extraction
 from scrapy_neardup.index.lmdb.recognition import is_index
 
+from .model import Input
 from .signing import sign
-from .sources import Options, Page, Problem, find_sources, open_sources, read_source
+from .sources import BrokenRecord, CrawledPage, Options, find_sources, open_sources, read_source
 from .sources.head import first_words, read_head
 from .sources.index import all_documents, reading_index
-from .sources.values import Origin
+from .sources.records import Origin
 from .store import StoredPage
 
 if TYPE_CHECKING:
@@ -33,17 +38,11 @@ if TYPE_CHECKING:
 _WAITING = 8
 
 
-class Input(NamedTuple):
-    """A source of an audit."""
-
-    #: As it was given, or as the pattern that was given has found it.
-    name: str
-    #: Such as "json lines", "warc", "folder", "index".
-    kind: str
-
-
 def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: AuditOptions) -> list[Input]:
-    """Return what *paths* name, in the order of their names. Raises `SourceUnavailable`."""
+    """Return the sources that *paths* name, sorted by name.
+
+    Raises `SourceUnavailable` if one is missing or unknown.
+    """
     indexes = [path for path in paths if is_index(Path(path))]
     others = [path for path in paths if not is_index(Path(path))]
     # This checks what can be checked before anything is read.
@@ -53,7 +52,10 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: AuditOptions)
 
 
 def header_of(inputs: Sequence[Input]) -> Header | None:
-    """Return what the indexes among *inputs* were made with. Raises `IndexMismatch` if that differs."""
+    """Return the header of the indexes among *inputs*, None if there is none.
+
+    Raises `IndexMismatch` if headers differ.
+    """
     header: Header | None = None
     for name, kind in inputs:
         if kind == "index":
@@ -67,7 +69,10 @@ def header_of(inputs: Sequence[Input]) -> Header | None:
 def fill(
     store: Store, inputs: Sequence[Input], settings: AuditOptions, advance: Callable[[Origin, int], None]
 ) -> None:
-    """Store all pages of *inputs* that are not stored yet; *advance* is told how many have been met and where."""
+    """Store all pages of *inputs* that are not stored yet.
+
+    *advance* is called with the place and number of each page.
+    """
     reader = _Reader(store, settings, advance)
     with closing(reader), closing(reader.signed(inputs)) as pages:
         for page in pages:
@@ -76,6 +81,8 @@ def fill(
 
 
 class _Reader:
+    """Reads sources one after the other; it owns the processes that extract."""
+
     def __init__(self, store: Store, settings: AuditOptions, advance: Callable[[Origin, int], None]) -> None:
         self._store = store
         self._settings = settings
@@ -85,7 +92,7 @@ class _Reader:
         self._stamps = _Stamps()
         self._options = Options(settings.text_field, settings.url_field, settings.trust_pickle)
         self._workers: extraction.Workers | None = None
-        self._extracting: deque[tuple[StoredPage, Page, Future[extraction.Extraction]]] = deque()
+        self._extracting: deque[tuple[StoredPage, CrawledPage, Future[extraction.Extraction]]] = deque()
         self._texts: deque[StoredPage] = deque()
         self._skipped: Counter[tuple[str, str]] = Counter()
 
@@ -94,7 +101,7 @@ class _Reader:
             self._workers.close()
 
     def signed(self, inputs: Sequence[Input]) -> Generator[StoredPage, None, None]:
-        """Yield every new page once its signature is known."""
+        """Yield every new page once its signature is known, or the reason why it has none."""
         signatures = sign(
             self._sort_out(inputs), self._settings.fingerprinter, processes=self._settings.processes
         )
@@ -111,7 +118,10 @@ class _Reader:
             self._store.add_skipped(root, reason, count)
 
     def _sort_out(self, inputs: Sequence[Input]) -> Iterator[str]:
-        """Yield the texts that are to be signed; send HTML elsewhere, and note what is no page."""
+        """Yield the texts of new pages.
+
+        HTML is handed to the extracting processes, and what is no page is noted.
+        """
         for name, kind in inputs:
             if kind == "index":
                 self._copy_index(name)
@@ -127,18 +137,21 @@ class _Reader:
                     yield text
 
     def _is_result(self, path: str) -> bool:
-        """Whether a file lies among the results of this audit, as in a folder that is read and written."""
+        """Tell whether a file is a result of this audit.
+
+        That happens if the results are written into a folder that is read.
+        """
         if path != self._file:
             own = self._store.directory
             self._file, self._own = path, own is not None and own in Path(path).resolve().parents
         return self._own
 
     def _noted(self, root: str, record: Record) -> tuple[StoredPage, str | None] | None:
-        """Take care of all that is no new text."""
-        if isinstance(record, Problem):
+        """Return a page and its text if the record is a new page that has a text; handle every other record, and return None."""
+        if isinstance(record, BrokenRecord):
             self._store.add_problem(root, record.origin, record.reason)
             return None
-        if not isinstance(record, Page):
+        if not isinstance(record, CrawledPage):
             self._skipped[root, record.reason] += 1
             return None
         self._done += 1
@@ -162,7 +175,7 @@ class _Reader:
             return page, text
         return None
 
-    def _extract(self, page: StoredPage, record: Page) -> None:
+    def _extract(self, page: StoredPage, record: CrawledPage) -> None:
         assert record.body is not None
         settings = self._settings
         if self._workers is None:
@@ -205,7 +218,10 @@ class _Reader:
 
 
 class _Stamps:
-    """Tells whether a file is still the same: by size and time of change."""
+    """Returns the stamp of a file, its size and time of change.
+
+    A file with the same stamp is taken for unchanged.
+    """
 
     def __init__(self) -> None:
         self._path = ""

@@ -1,4 +1,4 @@
-"""What an audit says when there will be no results: others are in their place, or there is no page."""
+"""The errors of an audit that cannot have results: other results are in its directory, or the sources have no page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .sources import SourceUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .reading import Input
+    from .model import Input
     from .store import Store
 
 #: Sources that a message names.
@@ -43,7 +43,7 @@ def kept_seed(store: Store, drawn: int | None) -> int | None:
 
 
 def differing(store: Store, identity: dict[str, Any]) -> list[str]:
-    """Return the names of what stored signatures depend on and *identity* says otherwise."""
+    """Return the names of those settings in *identity* that stored signatures were made with other values of."""
     stored = store.meta("identity")
     return [name for name, value in json.loads(json.dumps(identity)).items() if stored.get(name) != value]
 
@@ -53,7 +53,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
-    """Return the error that says what there was instead of pages."""
+    """Return an error for an audit without pages; it says which problems there were, or which records were left out."""
     where = _listed([each.name for each in inputs])
     problems, skipped = list(store.problems()), store.skipped()
     if problems:

@@ -4,87 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
 
 from .clustering import cluster
 from .crawl import load_crawl
+from .model import Audit, Input
 from .output import files as results
-from .reading import Input, fill, find_inputs, header_of
+from .reading import fill, find_inputs, header_of
 from .refusals import differing, kept_seed, no_pages, require_same
 from .settings import VERSION, AuditOptions
 from .store import FILE, Store
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from numpy.typing import NDArray
-    from typing_extensions import Self
-
     from .sources import Origin
 
-#: Told what is going on, how much of it is done, where; and how much there is, if that is known.
+#: A function that is called with the step that an audit is at, how many pages or pairs of it are done, and
+#: where the last of them was found (None if there is no place).
 Watch = Callable[["str", "int", "Origin | None"], None]
 
 
 def _nobody(what: str, done: int, where: Origin | None) -> None:
-    """Watch nothing."""
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What an audit has found. The arrays are structured: ``audit.pages["verdict"]`` is a column.
-
-    Close it when the texts are no longer wanted, or use it in a ``with`` statement.
-    """
-
-    #: n pages in the order of their URLs: ``url`` and ``title`` (str), ``verdict`` (one of `results.VERDICTS`),
-    #: ``cluster`` (-1: in none), ``canonical`` (row of the canonical page; its own if it is in no cluster),
-    #: ``distance`` (bits between it and its canonical page; 255: none), ``similarity`` to it (NaN: none), ``rank``
-    #: (the lower, the rather canonical), ``tokens``, ``fetched`` (seconds since 1970; NaN: not known).
-    pages: NDArray[Any]
-    #: k clusters, the largest first: ``canonical`` (row of the page), ``size``, ``exact``, ``near``, ``revisit``.
-    clusters: NDArray[Any]
-    #: m pairs that were compared: ``first`` and ``second`` (rows), ``kind`` (rejected, template, near, exact),
-    #: ``distance``, ``similarity``, ``containment``.
-    pairs: NDArray[Any]
-    settings: AuditOptions
-    #: What was read, with the number of pages of each.
-    inputs: tuple[tuple[Input, int], ...]
-    #: File, place and reason of all that could not be read.
-    problems: tuple[tuple[str, str, str], ...]
-    #: Records that are no pages, by reason.
-    skipped: dict[str, int]
-    #: Whether pages of an earlier run were used ("resumed"), or could not be ("anew").
-    started: str
-    _store: Store = field(repr=False)
-    _ids: NDArray[np.int64] = field(repr=False)
-
-    def text(self, page: int) -> str | None:
-        """Return the main text of a row of `pages`; None if there is none or it is not kept."""
-        return self._store.text(int(self._ids[page]))
-
-    def members(self, number: int) -> NDArray[np.int64]:
-        """Return the rows of a cluster's pages, the canonical one first; int64[size]."""
-        rows = np.flatnonzero(self.pages["cluster"] == number)
-        return rows[np.argsort(self.pages["rank"][rows], kind="stable")]
-
-    def close(self) -> None:
-        """Let go of the stored texts."""
-        self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self.close()
+    """Ignore how far the audit is."""
 
 
 def audit(
@@ -98,12 +42,14 @@ def audit(
 ) -> Audit:
     """Find the duplicates among the pages of *sources*: feeds, archives, caches, folders, indexes.
 
-    In the directory *out* the results are written, in *formats* too, and what was read is kept: the next audit there
-    signs only pages that are new. Without *overwrite* it has at least the same sources, and the same settings as far
-    as signatures depend on them, so that nothing that was kept is lost. *settings* are those of `AuditOptions`; if no
-    seed is given, it is that of the audit before in *out*. Raises `ConfigurationError`,
-    `SourceUnavailable` (also if there is no page), `IndexUnavailable`,
-    `OSError`; but what is broken in a source ends up in `Audit.problems`.
+    The results are written to the directory *out*, if one is given; *formats* names formats for the tables
+    beside JSON lines. What was read is stored in *out*, too, so the next audit there signs only pages that
+    are new. Unless *overwrite* is set, that next audit must have all sources of the one before, and all
+    settings that signatures depend on, so that nothing stored is lost. *settings* are those of `AuditOptions`. If
+    no seed is given, it is the seed of the audit before in *out*. *watch* is told how far the audit is.
+
+    Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable` and
+    `OSError`. A record of a source that cannot be read raises nothing; it is listed in `Audit.problems`.
     """
     paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
     options = AuditOptions(**settings)
@@ -135,11 +81,11 @@ def rethreshold(
     watch: Watch = _nobody,
     **settings: Any,
 ) -> Audit:
-    """Judge once more what an audit has kept in *out*; nothing is read or extracted again.
+    """Compare the pages again that an audit has stored in *out*; no source is read or extracted again.
 
-    *settings* are those of `AuditOptions` that are to differ from the audit's. Tables in *formats*, or in those that are
-    there, are written anew.
-    Raises `ConfigurationError` if there is nothing, or if with these settings pages have other signatures.
+    *settings* are the `AuditOptions` that differ from those of the audit. The results are written anew. Without
+    *formats* their tables have the formats that they had. Raises `ConfigurationError` if there is nothing, or
+    if with these settings pages have other signatures.
     """
     results.require(formats)
     if not Path(out, FILE).is_file():
@@ -161,7 +107,10 @@ def rethreshold(
 
 
 def _kept(store: Store, out: Path) -> tuple[AuditOptions, list[Input]]:
-    """Return the settings and the sources of an audit that is complete. Raises `ConfigurationError`."""
+    """Return the settings and the sources of the audit in *out*.
+
+    Raises `ConfigurationError` if it is not complete.
+    """
     with store.trusting():
         version, complete = store.meta("identity")["version"], store.meta("complete")
         if version == VERSION and complete:
@@ -176,6 +125,10 @@ def _kept(store: Store, out: Path) -> tuple[AuditOptions, list[Input]]:
 
 
 def _open_store(out: str | os.PathLike[str] | None) -> Store:
+    """Open or make the store in the directory *out*.
+
+    Raises `ConfigurationError` if *out* has such files of others.
+    """
     if out is None:
         return Store(None)
     path = Path(out)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
 
-#: Texts, and about how many characters, that a process gets at a time; with fewer texts than this altogether starting
-#: processes takes longer.
+#: How many texts, and about how many characters, a process gets at a time. Fewer texts than `ALONE` are
+#: signed in this process, because starting others takes longer.
 CHUNK, CHARACTERS = 64, 1 << 20
 ALONE = 512
 
@@ -28,7 +28,8 @@ def sign(
 ) -> Generator[Signature, None, None]:
     """Yield the signature of each of *texts*, in their order, holding few of them at a time.
 
-    *processes* is 0 for one a core. Closing the generator ends them. Raises `SignerDied` if one of them ends itself.
+    *processes* is 0 for one a core. Closing the generator ends them. Raises `SignerDied` if one of them ends
+    itself.
     """
     rest = iter(texts)
     first = list(islice(rest, ALONE))

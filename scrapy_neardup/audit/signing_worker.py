@@ -1,7 +1,7 @@
 """The processes that sign: each reads texts from its standard input, and ends with it.
 
-No ``multiprocessing``, whose processes outlive a parent that is killed, answer Ctrl-C with a traceback each, and
-import the script that started the audit once more.
+No ``multiprocessing``, whose processes outlive a parent that is killed, answer Ctrl-C with a traceback each,
+and import the script that started the audit once more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What is kept of the pages of an audit, in one SQLite file: an interrupted audit goes on, another threshold is quick."""
+"""The pages of an audit with their signatures and texts, in one SQLite file.
+
+So an audit that was interrupted can go on, and pages can be compared with other settings without reading them
+again.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +45,13 @@ CREATE TABLE IF NOT EXISTS skipped (root TEXT, reason TEXT, count INTEGER, PRIMA
 
 @dataclass(slots=True)
 class StoredPage:
-    """A page by its signature, or by what it is a revisit of, or by the reason why it has neither."""
+    """A page as it is stored.
 
-    #: The source it was found in, as it was given; and the file and place, and their state then.
+    It has a signature, or refers to the page that it is a revisit of, or a reason why not.
+    """
+
+    #: The source that the user named; the file and the place in it; and the size and time of change of that
+    #: file.
     root: str
     origin: Origin
     stamp: str
@@ -60,13 +68,14 @@ class StoredPage:
     reason: str | None = None
     signature: Signature | None = None
     text: str | None = None
-    #: The signature as it is filed in an index: uint64[keys] and a record. Made of it if need be.
+    #: The signature as an index holds it: the bytes of uint64[keys] and of a record. `Store` makes them of
+    #: *signature*.
     keys: bytes | None = None
     record: bytes | None = None
 
 
-class Columns(NamedTuple):
-    """What `Store.load` reads of each page, in the order of the numbers."""
+class StoredColumns(NamedTuple):
+    """The pages of a store without their texts: a list for each column, in the order of their numbers."""
 
     id: list[int]
     url: list[str]
@@ -84,7 +93,7 @@ class Columns(NamedTuple):
 
 
 _NONE = type(None)
-#: What a file that is not damaged has in its columns.
+#: The types that a column may hold. Others show that the file is damaged.
 _TYPES: dict[str, tuple[type, ...]] = {
     "id": (int,), "url": (str,), "fetched": (float, _NONE), "declared": (str,), "title": (str,), "noindex": (int,),
     "body_digest": (str, _NONE), "refers_digest": (str, _NONE), "refers_url": (str, _NONE), "reason": (str, _NONE), "wall": (int,),
@@ -136,7 +145,12 @@ class Store:
         self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
 
     def begin(self, identity: dict[str, Any], header: Header) -> str:
-        """Get ready for a run; returns "new", "resumed", or "anew": what was there was made otherwise, and is gone."""
+        """Begin a run.
+
+        Return "new" for an empty store, "resumed" if its pages are used, "anew" if they were removed.
+
+        They are removed if they were made with another *identity* (see `AuditOptions.identity`).
+        """
         identity = json.loads(json.dumps(identity))
         before = self.meta("identity")
         self._header = header
@@ -220,29 +234,30 @@ class Store:
         self._seen.clear()
 
     def finish(self) -> None:
-        """End the run: what it has not met is no longer there."""
+        """End the run. Pages that it has not met are no longer in the sources, and are removed."""
         self.flush()
         with self.trusting():
             self._database.execute("DELETE FROM pages WHERE run <> ?", (self.run,))
             self.set_meta("complete", True)
             self._database.execute("COMMIT")
 
-    def load(self, header: Header) -> Columns:
+    def load(self, header: Header) -> StoredColumns:
         """Return all pages but for their texts; they are filed as *header* says."""
-        columns: tuple[list[Any], ...] = tuple([] for _ in Columns._fields)
+        columns: tuple[list[Any], ...] = tuple([] for _ in StoredColumns._fields)
         with self.trusting():
-            for row in self._database.execute(f"SELECT {', '.join(Columns._fields)} FROM pages ORDER BY id"):  # noqa: S608
+            names = ", ".join(StoredColumns._fields)
+            for row in self._database.execute(f"SELECT {names} FROM pages ORDER BY id"):  # noqa: S608
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
             sizes = {"keys": 8 * header.keys, "record": header.dtype.itemsize}
-            for name, column in zip(Columns._fields, columns, strict=True):
+            for name, column in zip(StoredColumns._fields, columns, strict=True):
                 if not {*map(type, column)} <= {*_TYPES[name]}:
                     raise ValueError(f"the column {name} holds values of other types")
                 if name in sizes and not {len(value) for value in column if value is not None} <= {
                     sizes[name]
                 }:
                     raise ValueError(f"the column {name} holds values of other sizes")
-        return Columns(*columns)
+        return StoredColumns(*columns)
 
     def text(self, page: int) -> str | None:
         """Return the main text of the page with that id; None if it is not kept."""
@@ -287,7 +302,7 @@ class Store:
             return self._database.execute(query, values).fetchall()
 
     def trusting(self) -> _Translated:
-        """Return a context in which what is stored is taken for sound: errors then say that the file is not."""
+        """Return a context for code that reads the file: its errors become one line about the file, see `_Translated`."""
         return _Translated(self._path)
 
     def _file(self, pages: list[StoredPage]) -> None:
@@ -311,7 +326,10 @@ class Store:
 
 
 class _Translated:
-    """Turns errors of the database, and of whoever reads damaged values, into one line."""
+    """Turns errors of the database, and of code that reads damaged values, into one line that names the file.
+
+    A damaged or locked file raises `ConfigurationError`, one that cannot be written `OSError`.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

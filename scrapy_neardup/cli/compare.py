@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit import seed_option
 from .files import RegularFile
 from .output import print_json, print_line, print_pairs
 from .settings import read_assignments, set_option
@@ -23,9 +22,15 @@ _LINES, _WIDTH = 40, 300
 @click.argument("one", type=RegularFile())
 @click.argument("other", type=RegularFile())
 @set_option
-@seed_option
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the hashes; pairs near a threshold depend on it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def compare(one: Path, other: Path, assignments: tuple[str, ...], seed: int | None, as_json: bool) -> None:
+def compare(one: Path, other: Path, assignments: tuple[str, ...], seed: int, as_json: bool) -> None:
     """Tell whether a document repeats another, and why.
 
     ONE and OTHER are files with a text or with HTML, which goes through the extractor of the settings.

@@ -1,7 +1,7 @@
 """Documents in memory, column by column: the newest part of every index.
 
-A few thousand fingerprints are compared faster than any structure over them could be asked: 16,384 of them take
-some 20 µs. Keys that have to be equal are bisected for, once there are many.
+A fingerprint is simply compared with all others: that takes some 20 µs for 16,384 of them, less than a look-up in any
+structure. Keys that have to be equal are sorted once there are many, and found by bisection.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .lmdb.tuning import DEFAULT
 from .protocol import Documents, Matches, Stored
 from .search import make_probes
 from .sorted_arrays import Entries, flatten, look_up, sort_entries
@@ -21,27 +22,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .header import Header
+    from .lmdb.tuning import Tuning
     from .tables import PermutedTables
 
-#: Comparisons of keys with rows up to which all are made.
-COMPARISONS = 1 << 20
-#: Comparisons of equal keys with rows up to which the rows need not be sorted.
-UNSORTED = 1 << 10
 NOTHING = Entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
 
 
 class Columns:
-    """Growable columns. Rows are found by the number of their document."""
+    """Documents in columns that grow. A document is known by its number, whatever its row.
 
-    def __init__(self, header: Header) -> None:
+    A removed document keeps its row, marked as not alive, until half of the rows are of such documents.
+    """
+
+    def __init__(self, header: Header, tuning: Tuning = DEFAULT) -> None:
         self._header = header
+        self._tuning = tuning
         self._keys = np.empty((header.keys, 64), np.uint64)
         self._records = np.empty(64, header.dtype)
         self._numbers = np.empty(64, np.int64)
         self._alive = np.zeros(64, bool)
         self._urls: list[str] = []
         self._rows: dict[int, int] = {}
-        #: For each family of equal keys, its keys in order with their rows, and how many rows that covers.
+        #: For each family of equal keys: its keys with their rows, sorted by key; and how many rows that covers.
         self._sorted = [(NOTHING, 0)] * len(header.families)
 
     def __len__(self) -> int:
@@ -51,7 +53,7 @@ class Columns:
         return number in self._rows
 
     def append(self, numbers: NDArray[np.int64], documents: Documents) -> None:
-        """Add *documents* under *numbers*."""
+        """Add *documents* under *numbers* (int64[n])."""
         start, stop = len(self._urls), len(self._urls) + len(numbers)
         if stop > len(self._numbers):
             self._grow(stop)
@@ -63,7 +65,7 @@ class Columns:
         self._rows.update(zip(numbers.tolist(), range(start, stop), strict=True))
 
     def append_one(self, number: int, keys: NDArray[np.uint64], record: NDArray[Any], url: str) -> None:
-        """Add one document (keys uint64[keys], record of shape ()): a crawl's way, in a third of the time."""
+        """Add one document (keys uint64[keys], record of shape ()), in a third of the time of `append`."""
         row = len(self._urls)
         if row >= len(self._numbers):
             self._grow(row + 1)
@@ -77,35 +79,38 @@ class Columns:
     def search(
         self, family: int, keys: NDArray[np.uint64], distance: int, most: int = 0
     ) -> Iterator[Matches]:
-        """Compare every row with every one of *keys*; see `search_all` for *most*."""
+        """Yield the documents of a *family* within *distance* bits of one of *keys* (uint64[n]).
+
+        A document with several keys may come several times. For *most* see `search_all`.
+        """
         if not self._urls:
             return
         if self._header.families[family].equal:
             yield from self._search_equal(family, keys, most)
             return
         for stored in self._keys[self._header.rows[family], : len(self._urls)]:
-            if len(keys) * len(stored) <= COMPARISONS:
+            if len(keys) * len(stored) <= self._tuning.memory_comparisons:
                 yield from self._search_near(stored, keys, distance)
             else:
                 yield from self._search_tables(self._header.families[family].tables, stored, keys, distance)
 
     def documents(self, numbers: Iterable[int]) -> Documents:
-        """Return copies of the rows of *numbers*, in their order."""
+        """Return copies of the documents *numbers*, in their order. Raises KeyError for one that is not here."""
         rows = [self._rows[number] for number in numbers]
         return Documents(self._keys[:, rows], self._records[rows], [self._urls[row] for row in rows])
 
     def fetch(self, numbers: Iterable[int]) -> Stored:
-        """Return the same without the keys."""
+        """Return what `documents` does, without the keys."""
         rows = [self._rows[number] for number in numbers]
         return Stored(self._records[rows], [self._urls[row] for row in rows])
 
     def numbers(self) -> NDArray[np.int64]:
-        """Return the numbers of all documents, oldest first."""
+        """Return the numbers of all documents, in the order in which they were added: int64[n]."""
         size = len(self._urls)
         return self._numbers[:size][self._alive[:size]]
 
     def renumber(self, old: Iterable[int], new: Iterable[int]) -> None:
-        """Give documents other numbers; those that are not here are no error."""
+        """Give each document of *old* its number of *new*; those that are not here are passed over."""
         for before, after in zip(old, new, strict=True):
             row = self._rows.pop(before, None)
             if row is not None:
@@ -113,7 +118,7 @@ class Columns:
                 self._rows[after] = row
 
     def remove(self, numbers: Iterable[int]) -> None:
-        """Forget documents; those that are not here are no error."""
+        """Remove the documents *numbers*; those that are not here are passed over."""
         for number in numbers:
             row = self._rows.pop(number, None)
             if row is not None:
@@ -122,10 +127,10 @@ class Columns:
             self._compact()
 
     def _search_equal(self, family: int, keys: NDArray[np.uint64], most: int) -> Iterator[Matches]:
-        """Bisect for each key in the sorted rows, compare it with the others."""
+        """Yield documents that have one of *keys*: by bisection in the sorted rows, by comparison in the newer ones."""
         entries, newer = self._sort(family, len(keys))
         values = entries.keys.data
-        # So many rows with a key are of more than *most* documents.
+        # A document has a key at most as often as it has keys: so many rows are of more than *most* documents.
         limit = most and most * self._header.families[family].keys + 1
         query: list[int] = []
         rows: list[int] = []
@@ -149,13 +154,13 @@ class Columns:
             yield Matches(np.array(query)[keep], document, np.zeros(len(document), np.uint8))
 
     def _sort(self, family: int, queries: int) -> tuple[Entries, int]:
-        """Return the sorted keys of a family, and the first row that they do not cover.
+        """Return the sorted keys of a family with their rows, and the first row that they do not cover.
 
-        That are all, if comparing the others with so many *queries* took longer than sorting them.
+        All rows are sorted first, if comparing the newer ones with so many *queries* would take longer.
         """
         entries, covered = self._sorted[family]
         size = len(self._urls)
-        if queries * (size - covered) > max(UNSORTED, covered // 16):
+        if queries * (size - covered) > max(self._tuning.unsorted_comparisons, covered // 16):
             kind, rows = self._header.families[family], np.arange(size, dtype=np.uint32)
             entries = sort_entries(*flatten(kind, self._keys[self._header.rows[family], :size], rows))
             covered = size
@@ -165,7 +170,7 @@ class Columns:
     def _search_near(
         self, stored: NDArray[np.uint64], keys: NDArray[np.uint64], distance: int
     ) -> Iterator[Matches]:
-        """Compare all with all."""
+        """Compare each of *keys* with all of *stored* (uint64[n], one a row)."""
         for query, key in enumerate(keys):
             bits = np.bitwise_count(stored ^ key)
             (row,) = (bits <= distance).nonzero()
@@ -176,15 +181,18 @@ class Columns:
     def _search_tables(
         self, tables: PermutedTables, stored: NDArray[np.uint64], keys: NDArray[np.uint64], distance: int
     ) -> Iterator[Matches]:
-        """Sort the rows as a run is, which pays for many keys."""
+        """Make sorted tables of *stored* (uint64[n], one a row) as a run has, and look *keys* up: for many keys."""
         rows = np.flatnonzero(self._alive[: len(stored)]).astype(np.uint32)
         probes = make_probes(tables, keys, distance)
         for base, (query, permuted, probe, prefix) in zip(tables.keys(stored[rows]), probes, strict=True):
             entries = sort_entries(base, rows)
-            for position, row, bits in look_up(entries, permuted, probe, prefix, distance):
+            for position, row, bits in look_up(
+                entries, permuted, probe, prefix, distance, self._tuning.candidates_at_once
+            ):
                 yield Matches(query[position], self._numbers[row], bits)
 
     def _grow(self, size: int) -> None:
+        """Make room for at least *size* rows."""
         size = max(size, 2 * len(self._numbers))
         used = len(self._urls)
         for name in ("_keys", "_records", "_numbers", "_alive"):
@@ -194,6 +202,7 @@ class Columns:
             setattr(self, name, new)
 
     def _compact(self) -> None:
+        """Move the rows that are alive to the front, and forget the others."""
         rows = np.flatnonzero(self._alive[: len(self._urls)])
         size = len(rows)
         self._keys[:, :size] = self._keys[:, rows]

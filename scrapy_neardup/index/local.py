@@ -13,6 +13,7 @@ from .reservation import Reservation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -29,37 +30,33 @@ class LocalIndex(ABC):
         #: Held by whatever has to see or change several things at once.
         self.lock = lock or threading.RLock()
 
+    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
+        with self._newest():
+            return self._search(family, keys, distance, most)
+
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
-        with self.lock:
-            met = [
-                self.search(family, self._keys(document, family), distance, most).document
-                for family, distance, most in lookups
-            ]
-            if not any(map(len, met)):  # as of most documents
-                return self._nothing(len(lookups))
-            # In Python: np.unique takes longer for a few.
-            numbers = np.array(sorted({number for some in met for number in some.tolist()}), np.int64)
-            shared = np.array(
-                [np.bincount(numbers.searchsorted(some), minlength=len(numbers)) for some in met], np.int64
-            )
-            pending = [self._holder(number) for number in numbers.tolist()]
-            return Found(numbers, shared, self.fetch(numbers), [*pending])
+        with self._newest():
+            return self._find(document, lookups)
 
     def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
-        with self.lock:
-            matches = self.search(family, keys)
+        with self._newest():
+            matches = self._search(family, keys, 0, 0)
             return matches, self.fetch(matches.document)
 
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
-        with self.lock:
-            filing = decide(self.find(document, lookups))
+        with self._newest():
+            filing = decide(self._find(document, lookups))
             return None if filing is None else self._file(filing)
 
     @abstractmethod
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
-        """Find documents by keys of one family."""
+    def _newest(self) -> AbstractContextManager[object]:
+        """Return a block that holds the lock, and in which all that others have filed is seen."""
+
+    @abstractmethod
+    def _search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int) -> Matches:
+        """Find documents by keys of one family. Called under the lock, as are those below."""
 
     @abstractmethod
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
@@ -67,7 +64,7 @@ class LocalIndex(ABC):
 
     @abstractmethod
     def _reserve(self, document: Documents, holder: Reservation | None) -> int:
-        """File *document*, one row, as pending; return its number. Called under the lock, as are those below."""
+        """File *document*, one row, as pending; return its number."""
 
     @abstractmethod
     def _holder(self, document: int) -> Reservation | None:
@@ -96,6 +93,21 @@ class LocalIndex(ABC):
         reservation = Reservation(filing.document.urls[0], settle)
         number = self._reserve(filing.document, reservation)
         return reservation
+
+    def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
+        met = [
+            self._search(family, self._keys(document, family), distance, most).document
+            for family, distance, most in lookups
+        ]
+        if not any(map(len, met)):  # as of most documents
+            return self._nothing(len(lookups))
+        # In Python: np.unique takes longer for a few.
+        numbers = np.array(sorted({number for some in met for number in some.tolist()}), np.int64)
+        shared = np.array(
+            [np.bincount(numbers.searchsorted(some), minlength=len(numbers)) for some in met], np.int64
+        )
+        pending = [self._holder(number) for number in numbers.tolist()]
+        return Found(numbers, shared, self.fetch(numbers), [*pending])
 
     def _keys(self, document: Documents, family: int) -> NDArray[np.uint64]:
         keys = document.keys[self.header.rows[family], 0]

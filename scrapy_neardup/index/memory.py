@@ -11,6 +11,7 @@ from .local import LocalIndex
 from .search import search_all
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
@@ -29,10 +30,6 @@ class MemoryIndex(LocalIndex):
         self._columns = Columns(header)
         self._next = 0
         self._pending: dict[int, Reservation | None] = {}
-
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
-        with self.lock:
-            return search_all([lambda some: self._columns.search(family, some, distance, most)], keys, most)
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock:
@@ -61,6 +58,12 @@ class MemoryIndex(LocalIndex):
 
     def close(self) -> None:
         """Do nothing: it goes with the last reference."""
+
+    def _newest(self) -> threading.RLock:
+        return self.lock
+
+    def _search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int) -> Matches:
+        return search_all([lambda some: self._columns.search(family, some, distance, most)], keys, most)
 
     def _reserve(self, document: Documents, holder: Reservation | None) -> int:
         number = int(self.add(document)[0])

@@ -1,4 +1,4 @@
-"""Sorted tables of (key, document) as pairs of arrays: make, merge, look up. NumPy and nothing else."""
+"""Sorted tables as pairs of arrays, one of keys and one of documents: how to make, merge and look them up."""
 
 from __future__ import annotations
 
@@ -13,12 +13,9 @@ if TYPE_CHECKING:
 
     from .tables import Family
 
-#: Candidates compared at a time, which bounds the memory of a batch (8 M candidates take some 200 MB).
-CANDIDATES = 1 << 23
-
 
 class Entries(NamedTuple):
-    """Part of a table, sorted by key."""
+    """The entries of a table, or of a part of one, sorted by key."""
 
     #: Permuted keys: uint64[n], ascending.
     keys: NDArray[np.uint64]
@@ -44,9 +41,9 @@ def flatten(
 
 
 def sort_entries(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Entries:
-    """Sort a table. Equal keys keep their order, so that the same documents give the same bytes."""
-    # Key and row in one number sort four times as fast as rows by key. What is cut off the key for that seldom
-    # matters; if it does, little is left to be done.
+    """Sort entries by key. Equal keys keep their order, so that the same documents give the same bytes."""
+    # Numbers made of the upper bits of a key and of its row sort four times as fast as rows by key. Two keys seldom
+    # have the same upper bits; if some do, the second sort has little to do.
     low = np.uint64((1 << len(keys).bit_length()) - 1)
     order = np.sort((keys & ~low) | np.arange(len(keys), dtype=np.uint64)) & low
     keys, documents = keys[order], documents[order]
@@ -54,13 +51,13 @@ def sort_entries(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Ent
 
 
 def _sort_sorted(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Entries:
-    """Sort what is nearly sorted, or consists of sorted parts."""
+    """Sort entries that are nearly sorted, or consist of sorted parts: quickly, since the sort is a merge sort."""
     order = np.argsort(keys, kind="stable")
     return Entries(keys[order], documents[order])
 
 
 def merge_entries(parts: Sequence[Entries]) -> Entries:
-    """Merge *parts* into one."""
+    """Merge sorted *parts*, of which there is at least one."""
     if len(parts) == 1:
         return parts[0]
     keys = np.concatenate([part.keys for part in parts])
@@ -69,7 +66,7 @@ def merge_entries(parts: Sequence[Entries]) -> Entries:
 
 
 def is_member(values: NDArray[np.integer], among: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which of *values* are in *among*, which is ascending."""
+    """Return which of *values* (n) are in *among* (int64[m], ascending): bool[n]."""
     if not len(among):
         return np.zeros(len(values), dtype=bool)
     place = np.minimum(np.searchsorted(among, values), len(among) - 1)
@@ -83,10 +80,12 @@ def look_up(
     probes: NDArray[np.uint64],
     prefix_bits: int,
     distance: int,
+    at_once: int,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]]:
-    """Compare each of *keys* with the entries that share the first *prefix_bits* of its probe.
+    """Compare each of *keys* (uint64[n]) with all entries that share the first *prefix_bits* of its probe (uint64[n]).
 
-    Yields arrays of position in *keys*, document, distance for those at most *distance* bits away.
+    Yields arrays of position in *keys*, document and distance for those at most *distance* bits away. So many entries
+    are compared *at_once* that memory is bounded, unless a single key has more.
     """
     suffix = np.uint64((1 << (64 - prefix_bits)) - 1)
     first = entries.keys.searchsorted(probes & ~suffix, "left")
@@ -96,7 +95,7 @@ def look_up(
     begin = 0
     while begin < len(keys):
         done = ends[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, done + CANDIDATES, "right")))
+        end = max(begin + 1, int(np.searchsorted(ends, done + at_once, "right")))
         part = counts[begin:end]
         total = int(ends[end - 1] - done)
         if total:

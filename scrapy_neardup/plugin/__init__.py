@@ -1,1 +1,24 @@
-"""The plugin for Scrapy: all that imports Scrapy is here."""
+"""The plugin for Scrapy: all code of this project that imports Scrapy is here.
+
+`scrapy_neardup.Addon` switches on four components of a crawler. The extension owns what they share: settings,
+index, worker processes. The downloader middleware has the main text of each page extracted and fingerprinted.
+The spider middleware asks the index about the page and applies the policy. The item pipeline does the same
+with items, if wanted.
+"""
+
+from __future__ import annotations
+
+from .downloader import NearDupDownloaderMiddleware
+from .duplicates import NearDuplicateItem, NearDuplicatePage
+from .extension import NearDupExtension
+from .pipeline import NearDupPipeline
+from .spider import NearDupSpiderMiddleware
+
+__all__ = [
+    "NearDupDownloaderMiddleware",
+    "NearDupExtension",
+    "NearDupPipeline",
+    "NearDupSpiderMiddleware",
+    "NearDuplicateItem",
+    "NearDuplicatePage",
+]

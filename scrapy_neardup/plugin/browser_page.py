@@ -1,4 +1,4 @@
-"""Browser pages that a request holds open. scrapy-playwright counts on its callback or errback to close them."""
+"""Browser pages that scrapy-playwright opens for a request and leaves to its callback or errback to close."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scrapy import Request
 
-#: Seconds that closing a page may take: a hung renderer must not keep the crawl from ending.
-_TIMEOUT = 10.0
 
+def page_left_open(request: Request) -> Any:
+    """Return the browser page of *request* if nobody closes it once the callback is not called; else None.
 
-def held_page(request: Request) -> Any:
-    """Return the page that was opened for *request* and that none but its callback would close; None without."""
+    A request with an errback closes the page there.
+    """
     if request.errback is not None or not request.meta.get("playwright_include_page"):
         return None
     return request.meta.get("playwright_page")
 
 
-async def close_page(page: Any) -> None:
-    """Close *page*, else it counts for ``PLAYWRIGHT_MAX_PAGES_PER_CONTEXT`` until no more can be opened."""
-    await asyncio.wait_for(page.close(), _TIMEOUT)
+async def close_page(page: Any, timeout_seconds: float) -> None:
+    """Close the browser page. A page left open would count for ``PLAYWRIGHT_MAX_PAGES_PER_CONTEXT`` for ever.
+
+    Raises TimeoutError after *timeout_seconds*: a browser that hangs must not keep the crawl from ending.
+    """
+    await asyncio.wait_for(page.close(), timeout_seconds)

@@ -1,4 +1,4 @@
-"""What is called in the place of a callback, to see what becomes of it."""
+"""The object that takes the place of a page's callback and errback, to see what becomes of the page."""
 
 from __future__ import annotations
 
@@ -21,100 +21,111 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from .duplicates import NearDuplicatePage
-    from .page_state import Visit
+    from .page_state import PageState
+
+    #: A coroutine function that is awaited before the callback. If it returns an exception, the errback is
+    #: called with the exception, and the callback is not called.
+    BeforeCallback = Callable[[], Awaitable[NearDuplicatePage | None]]
 
 
-class StandIn:
-    """Stands in for the callback and the errback of a page whose place in the index hangs on its output.
+class WatchedCallback:
+    """Calls the callback of a page, and notes in the page's state what it yields and whether it ends.
 
-    Only who is called instead of a callback knows that it was called, and that its output came to an end: other
-    spider middlewares may keep the page from it, call the errback, or handle what it raises. The visit is told.
-    And a callback can wait, which ``process_spider_input`` cannot: *before*, if given, is awaited first. If it
-    returns an exception, the errback gets that instead of the callback the page.
+    A spider middleware cannot see this by itself. Other middlewares may keep the page from its callback, call
+    the errback, swallow what the callback raises, or filter its items.
+
+    It can also make the callback wait, which ``process_spider_input`` cannot do: *before*, if given, is
+    awaited first. A page that has to wait is a duplicate of a page in progress, or has handlers of the signal
+    ``page_duplicate`` that are coroutines.
     """
 
     def __init__(
         self,
         response: Response,
         request: Request,
-        visit: Visit,
+        page: PageState,
         spider: Spider,
-        before: Callable[[], Awaitable[NearDuplicatePage | None]] | None,
+        before: BeforeCallback | None,
     ) -> None:
-        self.response = response
-        self.request = request
-        self.visit = visit
-        self.spider = spider
-        self.before = before
-        self.replaced = (request.callback, request.errback)
-        self.callback: Callable[..., Any] = request.callback or spider._parse
-        update_wrapper(self, self.callback)
-        request.callback, request.errback = self, self.errback
+        callback: Callable[..., Any] = request.callback or spider._parse
+        update_wrapper(self, callback)  # first, as it copies the attributes of the callback
+        self._callback = callback
+        self._response = response
+        self._request = request
+        self._page = page
+        self._spider = spider
+        self._before = before
+        self._replaced = (request.callback, request.errback)
+
+    def install(self) -> None:
+        """Take the place of the request's callback and errback, until one of them is called."""
+        self._request.callback, self._request.errback = self, self.errback
 
     def __call__(self, response: Response, **kwargs: Any) -> Any:
-        self._step_aside()
-        if response is not self.response:  # of a copy of the request that was made in spite of it
-            return self.callback(response, **kwargs)
-        warn_on_generator_with_return_value(self.spider, self.callback)  # Scrapy has looked at this one
-        if self.before is None:
-            return self._watch(self.callback(response, **kwargs))
-        return self._late(self.before, kwargs)
+        """Call the callback with *response* and the request's ``cb_kwargs``; return its output, watched."""
+        self._uninstall()
+        if response is not self._response:  # somebody copied the request while this object was installed
+            return self._callback(response, **kwargs)
+        # Scrapy warns of such callbacks, but has looked at this object instead.
+        warn_on_generator_with_return_value(self._spider, self._callback)
+        if self._before is None:
+            return self._watch(self._callback(response, **kwargs))
+        return self._call_after(self._before, kwargs)
 
     def errback(self, failure: Failure) -> Any:
-        """Call the errback, if there is one: something has kept the page from its callback."""
-        self._step_aside()
-        errback = self.replaced[1]
+        """Call the request's errback, if there is one: something has kept the page from its callback."""
+        self._uninstall()
+        errback = self._replaced[1]
         return failure if errback is None else errback(failure)
 
-    def _step_aside(self) -> None:
-        """First of all, so that nobody copies or pickles the request as it is now."""
-        self.request.callback, self.request.errback = self.replaced
+    def _uninstall(self) -> None:
+        """Give the request its callback and errback back, before anybody can copy or pickle the request."""
+        self._request.callback, self._request.errback = self._replaced
 
-    async def _late(
-        self, before: Callable[[], Awaitable[NearDuplicatePage | None]], kwargs: dict[str, Any]
-    ) -> AsyncIterator[Any]:
+    async def _call_after(self, before: BeforeCallback, kwargs: dict[str, Any]) -> AsyncIterator[Any]:
         refusal = await before()
-        output = self.callback(self.response, **kwargs) if refusal is None else self._refuse(refusal)
-        # As Scrapy does with the output of any callback.
+        output = self._callback(self._response, **kwargs) if refusal is None else self._refuse(refusal)
+        # Scrapy does the same with the output of any callback.
         result = await ensure_awaitable(iterate_spider_output(output))
         async for each in self._each_async(as_async_generator(result)):
             yield each
 
     def _refuse(self, error: NearDuplicatePage) -> Any:
-        errback = self.replaced[1]
+        """Call the request's errback with *error* and return its output; raise *error* without an errback."""
+        errback = self._replaced[1]
         if errback is None:
             raise error
         failure = Failure(error)  # type: ignore[no-untyped-call]
-        failure.request = self.request  # type: ignore[attr-defined]
+        failure.request = self._request  # type: ignore[attr-defined]
         output = errback(failure)
         if isinstance(output, Failure):
             output.raiseException()
         return output
 
     def _watch(self, output: Any) -> Any:
-        """Return what iterates over *output*, in the same way: asynchronously only if it was before."""
+        """Return an iterable of what *output* yields: asynchronous only if *output* is."""
         if inspect.iscoroutine(output):
-            return self._result(output)
+            return self._watch_result(output)
         iterable = iterate_spider_output(output)
         if isinstance(iterable, Deferred):
             return iterable.addCallback(self._watch)
         return self._each_async(iterable) if inspect.isasyncgen(iterable) else self._each(iterable)
 
-    async def _result(self, output: Awaitable[Any]) -> Any:
+    async def _watch_result(self, output: Awaitable[Any]) -> Any:
         return self._watch(await output)
 
     def _each(self, output: Iterable[Any]) -> Iterator[Any]:
         for each in output:
             self._count(each)
             yield each
-        self.visit.completed = True
+        self._page.callback_ended = True
 
     async def _each_async(self, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
         async for each in output:
             self._count(each)
             yield each
-        self.visit.completed = True
+        self._page.callback_ended = True
 
     def _count(self, output: Any) -> None:
         if output is not None and not isinstance(output, Request):
-            self.visit.made += 1
+            self._page.callback_items += 1

@@ -1,4 +1,4 @@
-"""``scrapy neardup …`` is ``scrapy-neardup …``, with the index of the project at hand."""
+"""The command ``scrapy neardup …``: ``scrapy-neardup …`` with the settings of a Scrapy project."""
 
 from __future__ import annotations
 
@@ -12,33 +12,40 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyCommand):
-    """Takes Scrapy's own options, wherever they stand, and passes all other arguments on."""
+    """Runs ``scrapy-neardup`` on the index that the project's settings name.
+
+    Scrapy's own options, such as ``-s``, are taken wherever they stand. All other arguments are passed on.
+    """
 
     requires_project = False
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        """Return the arguments, for the line on usage."""
+        """Return what Scrapy's help prints after the command's name."""
         return "[-s NAME=VALUE] <command> [options] [args]"
 
     def short_desc(self) -> str:
-        """Return one line."""
+        """Return the line of Scrapy's list of commands."""
         return "Near-duplicates: look after the index that remembers pages"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Take Scrapy's own options before the first argument; `process_options` takes those that follow it."""
+        """Declare Scrapy's own options, as far as they stand before the first argument.
+
+        `process_options` finds those that stand after it.
+        """
         super().add_options(parser)
         parser.add_argument("-h", "--help", dest="show_help", action="store_true")
         parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Take Scrapy's own options out of the arguments, then do as Scrapy does."""
+        """Move Scrapy's own options from the arguments to *opts*, then apply them as Scrapy does."""
         assert self.settings is not None
         scrapys = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
         super().add_options(scrapys)
         _, opts.arguments = scrapys.parse_known_args(opts.arguments, opts)
-        # What the project does not know is meant for a command that takes settings of ours without their prefix.
+        # Commands take the plugin's settings without their prefix, as in "-s DISTANCE=5". Such a name is none
+        # that the project's settings know.
         self._assignments = tuple(
             each
             for each in opts.set
@@ -47,17 +54,20 @@ class Command(ScrapyCommand):
         super().process_options(args, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the command."""
+        """Run ``scrapy-neardup``."""
         from scrapy_neardup.cli import main
         from scrapy_neardup.cli.index import Project
 
         arguments = ["--help"] if opts.show_help else [*args, *opts.arguments]
         try:
             main(arguments, prog_name="scrapy neardup", obj=Project(self._index, self._assignments))
-        except SystemExit as end:  # click ends so; Scrapy has a profile to write first
+        except (
+            SystemExit
+        ) as end:  # click ends so, but Scrapy may have a profile to write before the process ends
             self.exitcode = int(end.code or 0)
 
     def _index(self) -> Path | None:
+        """Return the folder of the project's index; None if its settings name none."""
         from .settings import CrawlOptions
 
         assert self.settings is not None

@@ -1,4 +1,4 @@
-"""Has each page fingerprinted before its callback. Decides nothing."""
+"""The downloader middleware: each page is extracted and fingerprinted before its callback is called."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.extraction import Page
 
-from .extension import NearDup
-from .filters import clear_match, is_for_spider, skip_reason
+from .extension import NearDupExtension
+from .filters import is_for_spider, skip_reason
+from .marks import clear_marks
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -15,35 +16,38 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from scrapy_neardup.extraction import Extraction
+
 
 class NearDupDownloaderMiddleware:
-    """Extracts the main text of HTML pages in worker processes and leaves their signatures for the spider middleware.
+    """Has the main text of each HTML page extracted and fingerprinted in a worker process.
 
-    The only asynchronous hook before a callback is this one; but robots.txt, media files and pages that a callback
-    downloads by itself pass here too, so nothing is looked up or stored here. While a page is extracted it still
-    counts for ``CONCURRENT_REQUESTS``.
+    This middleware decides nothing, and stores nothing in the index: the spider middleware does, with the
+    signature found here. There have to be two middlewares. Only a downloader middleware can wait for a worker
+    before the callback is called. But downloader middlewares also see robots.txt, files of media pipelines,
+    and pages that a callback downloads by itself, and none of these may be recorded as a page of the crawl.
+
+    While a page is extracted it still counts for ``CONCURRENT_REQUESTS``.
     """
 
-    def __init__(self, extension: NearDup) -> None:
+    def __init__(self, extension: NearDupExtension) -> None:
         self.extension = extension
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(NearDup.of(crawler))
+        return cls(NearDupExtension.of(crawler))
 
     async def process_response(self, request: Request, response: Response) -> Response:
         self.extension.outcomes[request] = ""
-        with self.extension.journal.fails_open("extract", response.url):
-            clear_match(request, response)
+        with self.extension.reporter.fails_open("extract", response.url):
+            clear_marks(request, response)
             if is_for_spider(request):
-                await self._examine(request, response)
+                self.extension.outcomes[request] = await self._examine(request, response)
         return response
 
-    async def _examine(self, request: Request, response: Response) -> None:
+    async def _examine(self, request: Request, response: Response) -> Extraction | str:
         reason = skip_reason(request, response, self.extension.config)
         if reason is not None:
-            self.extension.outcomes[request] = f"skipped/{reason}"
-            return
+            return f"skipped/{reason}"
         content_type = response.headers.get("Content-Type") or b""
-        page = Page(response.body, response.url, content_type.decode("latin-1"))
-        self.extension.outcomes[request] = await self.extension.extract(page)
+        return await self.extension.extract(Page(response.body, response.url, content_type.decode("latin-1")))

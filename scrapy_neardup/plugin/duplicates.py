@@ -1,4 +1,4 @@
-"""What is raised for a duplicate that the policy drops."""
+"""The exceptions that stand for a page or an item that the policy drops as a duplicate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def describe(verdict: Verdict) -> str:
-    """Say in a few words what a document is a copy of.
+    """Return a few words that say what a document is a copy of, for log lines and messages.
 
     >>> from scrapy_neardup.verdict import Verdict
     >>> describe(Verdict("near", url="https://a.example/1", distance=2, similarity=0.97))
@@ -31,7 +31,11 @@ def describe(verdict: Verdict) -> str:
 
 
 class NearDuplicatePage(IgnoreRequest):
-    """The page repeats another one and the policy is ``drop_page``. The request's errback gets it."""
+    """The page repeats another one and the policy is ``drop_page``.
+
+    The request's errback is called with this exception. ``response`` is the page that is dropped; ``verdict``
+    says which page it repeats.
+    """
 
     def __init__(self, response: Response, verdict: Verdict) -> None:
         super().__init__(escaped(f"{response.url} is {describe(verdict)}"))
@@ -40,7 +44,12 @@ class NearDuplicatePage(IgnoreRequest):
 
 
 class NearDuplicateItem(DropItem):
-    """The item repeats another one and the policy is to drop: by its own text, or because its *page* is a copy."""
+    """The item is dropped: its text repeats that of another item, or its page repeats another page.
+
+    Pipelines after `NearDupPipeline` and listeners to Scrapy's signal ``item_dropped`` meet this exception.
+    ``verdict`` says what is repeated. ``page`` is the response if the page is the duplicate, and None if the
+    item itself is.
+    """
 
     def __init__(self, item: Any, url: str, verdict: Verdict, page: Response | None = None) -> None:
         # At the default level Scrapy would print each dropped item in full as a warning.

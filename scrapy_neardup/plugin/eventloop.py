@@ -1,65 +1,26 @@
-"""Waiting that works with the asyncio reactor, with another reactor, and with none."""
+"""Waiting for other threads and processes, with the asyncio reactor of Twisted, another reactor, or none."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Hashable
-
-    from scrapy_neardup.extraction.turns import Turns
+    from collections.abc import Callable
 
 
-class Pace:
-    """Has pages be extracted in *turns*, and what is done go on in different turns of the event loop.
+async def wait_done(subscribe: Callable[[Callable[[object], None]], object], timeout_seconds: float) -> bool:
+    """Wait until something is done, without holding up the event loop; return False after *timeout_seconds*.
 
-    Where the crawl's own process is slower than the workers, all pages in flight would else be done while it is busy
-    with one, then handled in one turn of the loop, during which everything else waits.
-    """
-
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
-        self._loop = DeferredLock()
-
-    @asynccontextmanager
-    async def place(self, site: Hashable) -> AsyncIterator[Place | None]:
-        """Wait for the turn of a page of *site*, None if it gets none; at the end, for a turn of the loop of its own."""
-        decided: Deferred[bool] = Deferred()
-        place = Place()
-        turn = self._turns.ask(site, decided.callback)
-        try:
-            if not await maybe_deferred_to_future(decided):
-                yield None
-                return
-            yield place
-            await maybe_deferred_to_future(self._loop.acquire())
-            call_later(0, self._loop.release)
-        finally:
-            self._turns.end(turn, place.seconds, late=place.late)
-
-
-@dataclass(slots=True)
-class Place:
-    """What became of a page, to be filled in by who has it extracted."""
-
-    #: For which it kept a worker busy.
-    seconds: float = 0.0
-    #: Whether it was over the time limit.
-    late: bool = False
-
-
-async def wait_done(subscribe: Callable[[Callable[[object], None]], object], timeout: float) -> bool:
-    """Wait until the function given to *subscribe* is called, in any thread; False after *timeout* seconds.
-
-    *subscribe* is the ``add_done_callback`` of a concurrent future or of a reservation.
+    *subscribe* is called with a function, and sees to it that this function is called, in any thread, when
+    the thing is done. The ``add_done_callback`` of a concurrent future or of a reservation is such a
+    *subscribe*.
     """
     done: Deferred[bool] = Deferred()
 
@@ -70,10 +31,10 @@ async def wait_done(subscribe: Callable[[Callable[[object], None]], object], tim
     call_in_loop = _threadsafe_call()
 
     def called(_: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the event loop is closed, so nobody waits any more
             call_in_loop(fire, True)
 
-    timer = call_later(timeout, fire, False)
+    timer = call_later(timeout_seconds, fire, False)
     try:
         subscribe(called)
         return await maybe_deferred_to_future(done)
@@ -81,24 +42,26 @@ async def wait_done(subscribe: Callable[[Callable[[object], None]], object], tim
         timer.cancel()
 
 
-async def run_bounded(function: Callable[[], None], timeout: float) -> bool:
-    """Run *function*, which must not raise, in a thread of its own; False if it takes over *timeout* seconds."""
-    finished: list[Callable[[object], None]] = []
+async def run_bounded(function: Callable[[], None], timeout_seconds: float) -> bool:
+    """Run *function* in a thread of its own; return False, and leave it running, after *timeout_seconds*.
 
-    def run() -> None:
-        try:
-            function()
-        finally:
-            finished[0](None)
+    *function* must not raise.
+    """
 
-    def subscribe(callback: Callable[[object], None]) -> None:
-        finished.append(callback)
+    def subscribe(done: Callable[[object], None]) -> None:
+        def run() -> None:
+            try:
+                function()
+            finally:
+                done(None)
+
         threading.Thread(target=run, name="neardup", daemon=True).start()
 
-    return await wait_done(subscribe, timeout)
+    return await wait_done(subscribe, timeout_seconds)
 
 
 def _threadsafe_call() -> Callable[[Callable[[bool], None], bool], object]:
+    """Return what calls a function in the event loop that runs now, from any thread."""
     if is_asyncio_available():
         return asyncio.get_running_loop().call_soon_threadsafe
     from twisted.internet import reactor

@@ -1,4 +1,4 @@
-"""Tells the user what was decided and what failed: stats, log, signals, report."""
+"""Reports what was decided and what failed: in stats, log, signals and the report file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrapy_neardup.surrogates import escaped
 
 from . import signals
 from .duplicates import describe
-from .report_file import Report
+from .report_file import ReportFile
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("scrapy_neardup")
 
-#: Warnings shown without NEARDUP_DEBUG; the stats count all.
+#: How many failures are logged without NEARDUP_DEBUG; the stats count all.
 _SHOWN_FAILURES = 3
 _NO_MORE = (
     " - no more failures will be shown (NEARDUP_DEBUG shows all); the stats count them as neardup/error/…"
 )
-#: Kinds of pages in the last line of the log, by their stats.
-_SUMMED = {
+#: The words of the line that sums up the crawl, each with the stat whose value stands before it.
+_SUMMARY_STATS = {
     "judged": "checked",
     "unique": "unique",
     "exact": "duplicate/exact",
@@ -47,53 +47,58 @@ _SUMMED = {
 }
 
 
-class Journal:
-    """One for each crawler. None of its methods raises, whatever the user's stats collector, log and handlers do."""
+class EventReporter:
+    """Reports the events of one crawl.
+
+    No method raises, whatever the user's stats collector, logging handlers and signal handlers do.
+    """
 
     def __init__(self, crawler: Crawler, config: CrawlOptions) -> None:
         self.crawler = crawler
         self.policy = config.policy
         self.debug = config.debug
-        self._report = Report(config.report) if config.report is not None else None
-        self._failures = 0
-        self._duplicates = 0
+        self._report = ReportFile(config.report) if config.report is not None else None
+        self._failures_seen = 0
+        self._duplicates_seen = 0
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to the stat ``neardup/{name}``."""
         try:
-            # Typed for whole numbers, but seconds are counted too.
+            # Scrapy's hints ask for whole numbers, but seconds are counted, too.
             self.crawler.stats.inc_value(f"neardup/{name}", by)  # type: ignore[arg-type]
         except Exception:  # noqa: BLE001
             self._warn("stats", f"neardup/{name} is not counted.", trace=True)
 
     @contextmanager
     def fails_open(self, stage: str, subject: str) -> Iterator[None]:
-        """Swallow what the body raises and record it: no page is lost because this library failed."""
+        """Report and swallow what the body of the ``with`` raises: no page is lost by a failure of ours."""
         try:
             yield
         except Exception:  # noqa: BLE001
             self.failed(stage, subject)
 
     def failed(self, stage: str, message: str, *, trace: bool = True) -> None:
-        """Count and log that *stage* failed, so that its page or item was let through unjudged."""
+        """Count and log that *stage* has failed, so that a page or an item passes unjudged."""
         self.count(f"error/{stage}")
         self._warn(stage, message, trace=trace)
 
-    def page(self, response: Response, verdict: Verdict, policy: Policy) -> list[Awaitable[object]]:
-        """Record the decision about a page; returns the signal handlers that are still busy with it."""
+    def page_judged(self, response: Response, verdict: Verdict, policy: Policy) -> list[Awaitable[object]]:
+        """Report the decision about a page; return the signal handlers to await."""
         self._decided("page", "", response.url, verdict, policy)
         if not verdict.is_duplicate:
             return []
         return self._send(signals.page_duplicate, response=response, verdict=verdict, policy=policy)
 
-    def page_again(self, response: Response, verdict: Verdict, policy: Policy) -> list[Awaitable[object]]:
-        """Record another decision about a page that is a duplicate already: the stats have counted it."""
+    def page_judged_again(
+        self, response: Response, verdict: Verdict, policy: Policy
+    ) -> list[Awaitable[object]]:
+        """Report that a page repeats yet another one. The stats do not count the page twice."""
         self._log_duplicate(response.url, verdict, policy)
         self._write("page", response.url, verdict, policy)
         return self._send(signals.page_duplicate, response=response, verdict=verdict, policy=policy)
 
-    def item(self, item: Any, url: str, verdict: Verdict) -> list[Awaitable[object]]:
-        """Record the decision about an item; returns the signal handlers that are still busy with it."""
+    def item_judged(self, item: Any, url: str, verdict: Verdict) -> list[Awaitable[object]]:
+        """Report the decision about an item; return the signal handlers to await."""
         action: Action = "tag" if self.policy == "tag" else "drop_item"
         self._decided("item", "item/", url, verdict, action)
         if not verdict.is_duplicate:
@@ -101,10 +106,11 @@ class Journal:
         return self._send(signals.item_duplicate, item=item, verdict=verdict, policy=self.policy)
 
     def close(self) -> None:
-        """Sum up and end the report."""
+        """Log a line that sums up the crawl, and close the report file."""
         with self.fails_open("close", "the sum of the stats"):
             counts = {
-                kind: self.crawler.stats.get_value(f"neardup/{name}", 0) for kind, name in _SUMMED.items()
+                kind: self.crawler.stats.get_value(f"neardup/{name}", 0)
+                for kind, name in _SUMMARY_STATS.items()
             }
             self._log(
                 logging.INFO,
@@ -139,8 +145,8 @@ class Journal:
             self._write(what, url, verdict, action)
 
     def _log_duplicate(self, url: str, verdict: Verdict, action: Action) -> None:
-        self._duplicates += 1
-        if self._duplicates > 1 and not self.debug:
+        self._duplicates_seen += 1
+        if self._duplicates_seen > 1 and not self.debug:
             return
         more = "" if self.debug else " - no more duplicates will be shown (NEARDUP_DEBUG shows all)"
         self._log(
@@ -153,10 +159,10 @@ class Journal:
         )
 
     def _warn(self, stage: str, message: str, *, trace: bool) -> None:
-        self._failures += 1
-        if self._failures > _SHOWN_FAILURES and not self.debug:
+        self._failures_seen += 1
+        if self._failures_seen > _SHOWN_FAILURES and not self.debug:
             return
-        last = self._failures == _SHOWN_FAILURES and not self.debug
+        last = self._failures_seen == _SHOWN_FAILURES and not self.debug
         self._log(
             logging.WARNING,
             "Near-duplicate detection failed (%(stage)s) and lets this pass: %(message)s%(more)s",
@@ -167,7 +173,8 @@ class Journal:
         )
 
     def _log(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
-        with suppress(Exception):  # a handler or filter of the user's: where else should this be told?
+        # If a logging handler or filter of the user's raises, there is nowhere to report it.
+        with suppress(Exception):
             logger.log(
                 level,
                 message,
@@ -177,8 +184,11 @@ class Journal:
             )
 
     def _send(self, signal: object, **arguments: Any) -> list[Awaitable[object]]:
-        """Call the handlers, start those that are coroutine functions and return these. What they raise is logged."""
-        # Scrapy logs what a handler raises; the log may raise, too.
+        """Call all handlers of *signal*; return those that are coroutines, which run already.
+
+        What handlers raise is logged.
+        """
+        # Scrapy catches what a handler raises, but its logging may raise, too.
         with self.fails_open("signal", "a signal"):
             answers = self.crawler.signals.send_catch_log(signal, spider=self.crawler.spider, **arguments)
             return [
@@ -192,7 +202,7 @@ class Journal:
         try:
             await answer
         except Exception:  # noqa: BLE001
-            # As Scrapy says it of other handlers.
+            # The words are those that Scrapy uses for handlers that are no coroutines.
             self._log(
                 logging.ERROR, "Error caught on signal handler: %(receiver)s", trace=True, receiver=receiver
             )

@@ -1,8 +1,10 @@
-"""What the components of one crawler share: configuration, index, worker processes."""
+"""The extension: it owns what the components of one crawler share: settings, index, worker processes."""
 
 from __future__ import annotations
 
-import time
+import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -16,11 +18,12 @@ from scrapy_neardup.extraction.rehearsal import rehearse
 from scrapy_neardup.extraction.turns import Turns
 from scrapy_neardup.matching.sites import site_key
 
-from .eventloop import Pace, run_bounded, wait_done
-from .events import Journal
-from .filters import is_crawl, is_scrapy_command
+from .eventloop import run_bounded, wait_done
+from .events import EventReporter
+from .pending import PendingResolver
 from .settings import POLICIES, CrawlOptions, is_enabled
-from .settlement import Settler
+from .settlement import ReservationTracker
+from .throttle import ExtractionThrottle
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -28,38 +31,41 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_neardup.extraction import Extraction, Page
-    from scrapy_neardup.fingerprint.signature import Signature
-    from scrapy_neardup.verdict import Verdict
 
     from .settings import Policy
 
-#: Seconds for the last fingerprints to reach the disk.
-_CLOSE_TIMEOUT = 60.0
-#: Seconds beyond three time limits that a page may take in all: it may queue behind others that use up their time.
-_GRACE = 5.0
-#: Seconds that a page or an item waits for others before it passes unjudged.
-PENDING_TIMEOUT = 60.0
-#: Pages that wait in the pool, so that a worker that is done has the next one at once.
-_SPARE = 1
+#: Pages that wait in the pool's queue, so that a worker that is done has the next page at once.
+_SPARE_PAGES = 1
 
 
-class NearDup:
-    """Extension that owns the detector and the extraction workers from the start of the crawl to its end.
+class NearDupExtension:
+    """Opens the index and starts the worker processes when a crawl begins, and closes both when it ends.
 
-    Raises the errors of errors.py at start-up, which stops the crawl before it begins; later errors are counted
-    and let the page pass.
+    The two middlewares and the item pipeline do nothing without this extension. They find here what they
+    share. An error at start-up stops the crawl before its first request: a setting that cannot work, an index
+    that cannot be opened; see `scrapy_neardup.errors`. After that no error stops the crawl: the page passes,
+    and a stat counts why.
     """
+
+    #: How long the last fingerprints may take to reach the disk when the crawl ends.
+    close_timeout_seconds = 60.0
+    #: How long a page or an item waits until those that it repeats are stored; then it passes unjudged.
+    pending_timeout_seconds = 60.0
+    #: A page has to be extracted within three time limits and this time: it may queue behind other pages.
+    worker_grace_seconds = 5.0
+    #: How long a page of a browser may take to close.
+    browser_page_timeout_seconds = 10.0
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.config = CrawlOptions.from_settings(crawler.settings)
-        self.journal = Journal(crawler, self.config)
-        self.settler = Settler(crawler, self.journal)
-        #: What the downloader middleware found out: an extraction, or the stat that counts why there is none
-        #: (empty: it is counted already).
+        self.reporter = EventReporter(crawler, self.config)
+        self.reservations = ReservationTracker(crawler, self.reporter)
+        #: What the downloader middleware leaves for the spider middleware: an extraction, or the name of the
+        #: stat that counts why there is none. An empty name: a failure that is counted already.
         self.outcomes: WeakKeyDictionary[Request, Extraction | str] = WeakKeyDictionary()
-        #: URL and scope of the page that yielded an item, by the item's id, while the item is on its way.
-        self.origins: dict[int, tuple[str, str]] = {}
+        #: URL and scope of the page that yielded an item, by the item's ``id()``, until the page is settled.
+        self.item_origins: dict[int, tuple[str, str]] = {}
         extractor = load_extractor(self.config.extractor)
         self.detector = Detector.open(
             self.config.dir,
@@ -82,15 +88,20 @@ class NearDup:
             timeout=self.config.extract_timeout,
             memory=self.config.extract_memory,
         )
-        self._pace = Pace(Turns(self.config.processes + _SPARE, self.config.extract_timeout))
+        self.pending = PendingResolver(
+            self.detector, self.reservations, self.reporter, self.pending_timeout_seconds
+        )
+        self._throttle = ExtractionThrottle(
+            Turns(self.config.processes + _SPARE_PAGES, self.config.extract_timeout)
+        )
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         try:
             extension = cls._start(crawler)
         except NearDupError as error:
-            if is_scrapy_command():
-                # The sentence says what to do; Scrapy would bury it under a traceback.
+            if _is_scrapy_command():
+                # The message says what to do, and Scrapy would bury it under a traceback.
                 raise SystemExit(f"scrapy_neardup: {error}") from None
             raise
         if extension is None:
@@ -101,110 +112,99 @@ class NearDup:
 
     @classmethod
     def _start(cls, crawler: Crawler) -> Self | None:
-        if not (is_crawl(crawler) and is_enabled(crawler.settings)):
+        if not (_is_crawl(crawler) and is_enabled(crawler.settings)):
             return None
         try:
             return cls(crawler)
-        except NotConfigured as error:  # from code that it calls; Scrapy would go on without detection
+        except NotConfigured as error:
+            # The user's code raised this, and Scrapy would take it for the wish to crawl without detection.
             raise ConfigurationError(
                 f"Near-duplicate detection cannot start ({error}): "
                 "look for what raises NotConfigured in the code that the NEARDUP_ settings name."
             ) from error
 
     @classmethod
-    def of(cls, crawler: Crawler) -> NearDup:
-        """Return the extension of *crawler*; raise NotConfigured if it is off."""
+    def of(cls, crawler: Crawler) -> NearDupExtension:
+        """Return the extension of *crawler*. Raises NotConfigured if it is switched off."""
         extension = crawler.get_extension(cls)
         if extension is None:
             raise NotConfigured
         return extension
 
     def spider_opened(self) -> None:
-        with self.journal.fails_open("start", "the extraction workers"):
+        with self.reporter.fails_open("start", "the extraction workers"):
             self.workers.start()
 
     async def spider_closed(self) -> None:
-        self.settler.close()
-        if not await run_bounded(self._close, _CLOSE_TIMEOUT):
-            self.journal.failed("close", f"not done after {_CLOSE_TIMEOUT:.0f} seconds", trace=False)
-        self.journal.close()
+        self.reservations.close()
+        if not await run_bounded(self._close, self.close_timeout_seconds):
+            self.reporter.failed(
+                "close", f"not done after {self.close_timeout_seconds:.0f} seconds", trace=False
+            )
+        self.reporter.close()
 
     async def extract(self, page: Page) -> Extraction | str:
-        """Have a worker extract and fingerprint *page*; a stat if it was not its site's turn, or got no answer."""
-        async with self._pace.place(site_key(page.url)) as place:
-            if place is None:
+        """Have a worker extract and fingerprint *page*.
+
+        Returns the name of a stat if the page is not extracted: its site is too slow, or no worker has
+        answered.
+        """
+        async with self._throttle.turn(site_key(page.url)) as cost:
+            if cost is None:
                 return "skipped/slow_site"
             future = self.workers.submit(page)
-            if await wait_done(future.add_done_callback, _GRACE + 3 * self.config.extract_timeout):
+            timeout_seconds = self.worker_grace_seconds + 3 * self.config.extract_timeout
+            if await wait_done(future.add_done_callback, timeout_seconds):
                 extraction = future.result()
-                place.seconds, place.late = extraction.seconds, extraction.reason == "timeout"
+                cost.seconds, cost.late = extraction.seconds, extraction.reason == "timeout"
                 return extraction
             future.cancel()
             return "error/extract/stuck"
 
     def policy_for(self, request: Request) -> Policy:
-        """Return the policy of the request's meta, or of the settings."""
+        """Return the policy that the request's meta ``neardup`` names, or else that of the settings."""
         value = request.meta.get("neardup")
         if value is None or value is True:
             return self.config.policy
         if value in POLICIES:
             return value  # type: ignore[no-any-return]
         choices = ", ".join(map(repr, POLICIES))
-        self.journal.failed(
+        self.reporter.failed(
             "meta", f"meta 'neardup' of {request} is {value!r}: set it to False, {choices}.", trace=False
         )
         return self.config.policy
 
     def scope_for(self, url: str, request: Request | None = None) -> str:
-        """Return the scope of the request's meta, or of the settings."""
+        """Return the scope that the request's meta ``neardup_scope`` names, or else that of the settings."""
         value = request.meta.get("neardup_scope") if request is not None else None
         if value is not None:
             return str(value)
         assert self.crawler.spider is not None
         return str(self.config.scope(url, self.crawler.spider))
 
-    def reserve(
-        self, signature: Signature, url: str, scope: str, prefix: str = "", *, has_items: bool = False
-    ) -> Verdict | None:
-        """Judge a document and hold its reservation; None if the index failed."""
-        verdict = None
-        with self.journal.fails_open("reserve", url):
-            verdict = self.detector.reserve(signature, url, scope=scope, has_items=has_items)
-            if verdict.reservation is not None:
-                self.settler.hold(verdict.reservation, prefix)
-        return verdict
-
-    async def settled(
-        self,
-        verdict: Verdict | None,
-        signature: Signature,
-        url: str,
-        scope: str,
-        prefix: str = "",
-        *,
-        has_items: bool = False,
-    ) -> Verdict | None:
-        """Return *verdict* once what it matches is settled, or the one that follows; None if that fails or lasts."""
-        deadline = time.monotonic() + PENDING_TIMEOUT
-        while verdict is not None and verdict.is_duplicate and verdict.pending is not None:
-            pending = verdict.pending
-            if not await wait_done(pending.add_done_callback, deadline - time.monotonic()):
-                self.journal.failed(
-                    "item_pending_timeout" if prefix else "pending_timeout",
-                    f"{url} waited {PENDING_TIMEOUT:.0f} seconds for {pending.url} to be stored",
-                    trace=False,
-                )
-                return None
-            verdict = self.reserve(signature, url, scope, prefix, has_items=has_items)
-        return verdict
-
     def _close(self) -> None:
-        with self.journal.fails_open("close", "the extraction workers"):
+        """Close workers and index. Runs in a thread, because the last commit to the disk may take long."""
+        with self.reporter.fails_open("close", "the extraction workers"):
             self.workers.close()
-        with self.journal.fails_open("flush", "the last fingerprints"):
+        with self.reporter.fails_open("flush", "the last fingerprints"):
             self.detector.flush()
-        with self.journal.fails_open("gauges", "the stats of the index"):
+        with self.reporter.fails_open("gauges", "the stats of the index"):
             for name, value in self.detector.gauges().items():
                 self.crawler.stats.set_value(f"neardup/index/{name}", value)
-        with self.journal.fails_open("close", "the index"):
+        with self.reporter.fails_open("close", "the index"):
             self.detector.close()
+
+
+def _is_crawl(crawler: Crawler) -> bool:
+    """Whether this is a crawl, and no ``scrapy check``, ``shell``, ``fetch``, ``view`` or ``parse``."""
+    # ``scrapy shell`` makes the extensions before it has a spider.
+    if os.environ.get("SCRAPY_CHECK") or crawler.spider is None:
+        return False
+    start = getattr(type(crawler.spider), "start", None)
+    return not getattr(start, "__module__", "").startswith("scrapy.commands.")
+
+
+def _is_scrapy_command() -> bool:
+    """Whether this process is the command ``scrapy``, and no program of the user's that crawls, too."""
+    program = Path(sys.argv[0])
+    return program.stem == "scrapy" or program.parts[-2:] == ("scrapy", "__main__.py")

@@ -1,74 +1,76 @@
-"""A page between the spider middleware's verdict on it and the end of its items."""
+"""What is known of one page between the verdict on it and the fate of its items."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.surrogates import escaped
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from scrapy_neardup.fingerprint.signature import Signature
     from scrapy_neardup.index.reservation import Reservation
     from scrapy_neardup.verdict import Verdict
 
+    from .pending import Document
     from .settings import Policy
 
 
 @dataclass(eq=False)
-class Visit:
-    """What is known of a page so far, and whether its reservation may be settled."""
+class PageState:
+    """The state of one page. Its counts tell, at the end, whether the page is stored.
 
+    The state must not refer to the response: the states of all pages are kept in a dict with weak references
+    to the responses, see `PageTracker`.
+    """
+
+    #: The policy for this page, if it is a duplicate.
     policy: Policy
+    #: The part of the index that the page is compared with.
     scope: str
-    signature: Signature | None = None
+    #: What the index is asked about; None if the page was not examined and only its items are compared.
+    document: Document | None = None
+    #: The page's place in the index until it is confirmed or released; None if it has none.
     reservation: Reservation | None = None
-    #: The verdict that makes it a duplicate.
+    #: The verdict that makes the page a duplicate; None if it is no duplicate.
     match: Verdict | None = None
-    #: It is to be settled when Scrapy is done with it.
-    watched: bool = False
-    #: Signal handlers that are still busy with that.
-    handlers: list[Awaitable[object]] = field(default_factory=list)
-    #: The callback's output came to its end.
-    completed: bool = False
-    #: Items that the callback yielded, whatever became of them in other spider middlewares.
-    made: int = 0
-    #: Iterations of the page's output that have begun, and those of them that have not ended.
-    begun: int = 0
-    running: int = 0
-    #: Items that left this spider middleware: yielded, stored, dropped by a pipeline.
-    yielded: int = 0
-    stored: int = 0
-    dropped: int = 0
-    #: The callback or an item failed.
+    #: Handlers of the signal ``page_duplicate`` that have not ended.
+    signal_handlers: list[Awaitable[object]] = field(default_factory=list)
+    #: Whether the page is to be settled when Scrapy is done with it.
+    will_be_settled: bool = False
+    #: Whether the callback or an item has failed.
     failed: bool = False
-    #: The items themselves while the item pipeline may ask for their URL.
+
+    #: Items that the callback has yielded, whatever other spider middlewares make of them.
+    callback_items: int = 0
+    #: Whether the output of the callback came to its end.
+    callback_ended: bool = False
+    #: How often the spider middleware has begun to iterate output of this page, and how many such iterations
+    #: run now. More than one means that another middleware has handled an exception.
+    outputs_begun: int = 0
+    outputs_running: int = 0
+    #: Items that the spider middleware has passed on, and how many of them Scrapy has stored or dropped.
+    passed_items: int = 0
+    stored_items: int = 0
+    dropped_items: int = 0
+    #: The items passed on, while the item pipeline may ask which page they come from.
     items: list[Any] = field(default_factory=list)
 
     @property
     def is_stored(self) -> bool:
-        """Whether, at the end, the page counts as stored: it had no items, or at least one of them is stored.
+        """Whether the page counts as stored, once Scrapy is done with it.
 
-        No item may have vanished on its way, and the callback has been called and has come to its end.
+        It does if its callback was called and has ended without failure, if no item has vanished on its way,
+        and if at least one item is stored or the page never had any.
         """
-        ended = self.completed and not self.failed and self.running == 0
-        arrived = self.stored + self.dropped >= self.yielded
-        return ended and arrived and (self.stored > 0 or self.made == self.yielded == 0)
+        ended = self.callback_ended and not self.failed and self.outputs_running == 0
+        arrived = self.stored_items + self.dropped_items >= self.passed_items
+        had_none = self.callback_items == self.passed_items == 0
+        return ended and arrived and (self.stored_items > 0 or had_none)
 
     @property
     def spares_items(self) -> bool:
-        """Whether its items may pass although the policy is to drop them: its match has stored none."""
+        """Whether the page's items may pass although the policy is to drop them.
+
+        They may if the page that is repeated has stored no item itself.
+        """
         return self.policy == "drop_items" and self.match is not None and self.match.weak
-
-
-def match_of(verdict: Verdict, policy: Policy) -> dict[str, Any]:
-    """Return what ``response.meta["neardup_match"]`` says: small, and safe to pickle and to export as UTF-8."""
-    return {
-        "url": None if verdict.url is None else escaped(verdict.url),
-        "kind": verdict.kind,
-        "distance": verdict.distance,
-        "similarity": verdict.similarity,
-        "policy": policy,
-    }

@@ -1,4 +1,4 @@
-"""Compares items by the text of their fields."""
+"""The item pipeline: items are compared by the text of their fields."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import run_in_thread
 
 from .duplicates import NearDuplicateItem
-from .extension import NearDup
-from .filters import MATCH_KEY
-from .page_state import match_of
+from .extension import NearDupExtension
+from .marks import MATCH_KEY, match_of
+from .pending import Document
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -22,23 +22,26 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.reservation import Reservation
     from scrapy_neardup.verdict import Verdict
 
-#: Characters from which on a text is fingerprinted in a thread: about a millisecond of work.
-_LONG = 10_000
+#: A text of more characters than this takes over a millisecond to fingerprint, so it is done in a thread.
+_THREAD_CHARACTERS = 10_000
 
-#: The reservation of the item in hand. Later pipelines may replace the item, so it cannot be known by its identity;
-#: but an item passes all pipelines and has its signal sent in one context.
-_in_hand: ContextVar[Reservation | None] = ContextVar("neardup_item", default=None)
+#: The reservation of the item that is in the pipelines. Later pipelines may replace the item by another
+#: object, so the reservation cannot be found by the item. But the calls of all pipelines for one item, and of
+#: the handlers of its signal, share one context.
+_reservation: ContextVar[Reservation | None] = ContextVar("neardup_item", default=None)
 
 
 class NearDupPipeline:
-    """Drops or tags items whose fields named by ``NEARDUP_ITEM_FIELDS`` repeat the text of another item.
+    """Drops or tags items that repeat the text of another item.
 
-    Items are compared with items only, never with pages. Under the policy ``tag`` an item that can hold a field
-    ``neardup_match`` gets one; under the other policies NearDuplicateItem is raised.
+    The text of an item is that of its fields named by ``NEARDUP_ITEM_FIELDS``; without this setting the
+    pipeline is off. Items are compared with items only, never with pages. Under the policy ``tag`` an item
+    that can hold a field ``neardup_match`` gets one. Under the other policies `NearDuplicateItem` is raised.
+    An item that repeats an item in the pipelines waits until the other one is stored or dropped.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self.extension = NearDup.of(crawler)
+        self.extension = NearDupExtension.of(crawler)
         if not self.extension.config.item_fields:
             raise NotConfigured
 
@@ -51,36 +54,37 @@ class NearDupPipeline:
         return pipeline
 
     async def process_item(self, item: Any) -> Any:
-        _in_hand.set(None)
+        _reservation.set(None)
         url, verdict = "", None
-        with self.extension.journal.fails_open("item", type(item).__name__):
-            url, verdict = await self._judge(item)
+        with self.extension.reporter.fails_open("item", type(item).__name__):
+            url, verdict = await self.judge(item)
         if verdict is None:
             return item
-        _in_hand.set(verdict.reservation)
-        for handler in self.extension.journal.item(item, url, verdict):
+        _reservation.set(verdict.reservation)
+        for handler in self.extension.reporter.item_judged(item, url, verdict):
             await handler
         if not verdict.is_duplicate:
             return item
         if self.extension.config.policy != "tag":
             raise NearDuplicateItem(item, url, verdict)
-        with self.extension.journal.fails_open("item", type(item).__name__):
+        with self.extension.reporter.fails_open("item", type(item).__name__):
             self._tag(item, verdict)
         return item
 
     def item_scraped(self) -> None:
-        reservation = _in_hand.get()
+        reservation = _reservation.get()
         if reservation is not None:
-            with self.extension.journal.fails_open("settle", "an item"):
-                self.extension.settler.confirm(reservation)
+            with self.extension.reporter.fails_open("settle", "an item"):
+                self.extension.reservations.confirm(reservation)
 
     def item_lost(self) -> None:
-        reservation = _in_hand.get()
+        reservation = _reservation.get()
         if reservation is not None:
-            with self.extension.journal.fails_open("settle", "an item"):
-                self.extension.settler.release(reservation)
+            with self.extension.reporter.fails_open("settle", "an item"):
+                self.extension.reservations.release(reservation)
 
-    async def _judge(self, item: Any) -> tuple[str, Verdict | None]:
+    async def judge(self, item: Any) -> tuple[str, Verdict | None]:
+        """Return the item's URL and the verdict on it, which is None if the item cannot be compared."""
         fields = self.extension.config.fields_of(item)
         if not fields:
             return self._skip("class")
@@ -90,30 +94,31 @@ class NearDupPipeline:
             return self._skip("no_text")
         if len(text) > self.extension.config.max_body_size:
             return self._skip("too_large")
-        origin, scope = self.extension.origins.get(id(item), (None, None))
-        url = adapter.get("url") or origin
+        page_url, scope = self.extension.item_origins.get(id(item), (None, None))
+        url = adapter.get("url") or page_url
         if not isinstance(url, str):
             return self._skip("no_url")
         if scope is None:
             scope = self.extension.scope_for(url)
-        fingerprint = self.extension.detector.fingerprinter.signature
-        signature = await run_in_thread(fingerprint, text) if len(text) > _LONG else fingerprint(text)
-        scope = f"item:{scope}"
-        verdict = self.extension.reserve(signature, url, scope, "item/")
-        return url, await self.extension.settled(verdict, signature, url, scope, "item/")
+        sign = self.extension.detector.fingerprinter.signature
+        signature = await run_in_thread(sign, text) if len(text) > _THREAD_CHARACTERS else sign(text)
+        document = Document(signature, url, f"item:{scope}", is_item=True)
+        pending = self.extension.pending
+        return url, await pending.resolve(document, pending.reserve(document))
 
     def _tag(self, item: Any, verdict: Verdict) -> None:
         try:
             ItemAdapter(item)[MATCH_KEY] = match_of(verdict, "tag")
         except KeyError:  # its class declares no such field
-            self.extension.journal.count("item/untaggable")
+            self.extension.reporter.count("item/untaggable")
 
     def _skip(self, reason: str) -> tuple[str, None]:
-        self.extension.journal.count(f"item/skipped/{reason}")
+        self.extension.reporter.count(f"item/skipped/{reason}")
         return "", None
 
 
 def _text(value: Any) -> str:
+    """Return the text of a field's value; those in a list are joined by line feeds."""
     if value is None:
         return ""
     if isinstance(value, (list, tuple)):

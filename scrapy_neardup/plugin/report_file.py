@@ -1,4 +1,4 @@
-"""The report file: one JSON line for each decision that was not "unique"."""
+"""The report file of ``NEARDUP_REPORT``: one JSON line for each decision that was not "unique"."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
 Action = Literal["passed", "tag", "drop_items", "drop_page", "drop_item"]
 
 
-class Report:
-    """Appends lines to a file, which is opened with the first one.
-
-    Raises OSError if the file cannot be written, TypeError or ValueError for what cannot be a line.
-    """
+class ReportFile:
+    """Appends JSON lines to a file. The file and its folder are made with the first line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: FileIO | None = None
 
     def write(self, what: Literal["page", "item"], url: str, verdict: Verdict, action: Action) -> None:
-        """Append one decision. Lone surrogates are written as JSON escapes, whatever is no text as its str()."""
+        """Append one decision as a line of UTF-8.
+
+        A lone surrogate is written as a JSON escape, and a value that is no JSON as its ``str()``. Raises
+        OSError if the file cannot be written, TypeError or ValueError for a value that no line can hold.
+        """
         line = {
             "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
             "type": what,
@@ -44,13 +45,13 @@ class Report:
         data = text.encode("utf-8", "backslashreplace")
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open(
-                "ab", buffering=0
-            )  # each line whole, and nothing left behind by a full disk
+            # Without a buffer each line is written whole, and a full disk leaves nothing to write later.
+            self._file = self.path.open("ab", buffering=0)
         if self._file.write(data) != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
+        """Close the file, if a line was written."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,4 +1,4 @@
-"""Export first, fingerprint second: when a reservation is confirmed, and when it is released."""
+"""The reservations of a crawl: each is confirmed once its output is stored, or released if it is lost."""
 
 from __future__ import annotations
 
@@ -16,99 +16,106 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index.reservation import Reservation
 
-    from .events import Journal
+    from .events import EventReporter
 
-#: Seconds between two looks which pages Scrapy is done with.
-_INTERVAL = 0.05
+#: Seconds between two looks at which pages Scrapy is done with.
+_POLL_SECONDS = 0.05
 
 
-class Settler:
-    """Holds the reservations that this crawl has made and not settled, each with the prefix of its stats."""
+class ReservationTracker:
+    """Holds the reservations that this crawl has made, and settles each of them exactly once.
 
-    def __init__(self, crawler: Crawler, journal: Journal) -> None:
+    A confirmed document outlives a kill of this process no sooner than the items that were exported for it:
+    local feed files are flushed before a reservation is confirmed.
+    """
+
+    def __init__(self, crawler: Crawler, reporter: EventReporter) -> None:
         self.crawler = crawler
-        self.journal = journal
+        self.reporter = reporter
+        #: Reservations that are not settled, each with the prefix of the stats that count it.
         self._open: dict[Reservation, str] = {}
-        #: Those to be confirmed, and whether as weak ones.
-        self._stored: dict[Reservation, bool] = {}
-        #: What to do when Scrapy is done with a request, and with which.
+        #: Reservations that the next turn of the event loop confirms, and whether each is weak.
+        self._to_confirm: dict[Reservation, bool] = {}
+        #: Functions to call when Scrapy is done with a request, each with the request.
         self._waiting: dict[Callable[[], None], Request] = {}
 
-    def hold(self, reservation: Reservation, prefix: str = "") -> None:
-        """Take charge of *reservation* until it is settled."""
-        self._open[reservation] = prefix
+    def hold(self, reservation: Reservation, stats_prefix: str = "") -> None:
+        """Take charge of *reservation* until it is settled, at the latest when the crawl ends."""
+        self._open[reservation] = stats_prefix
 
     def confirm(self, reservation: Reservation, *, weak: bool = False) -> None:
-        """Confirm, because its output is stored, once all who listen to ``item_scraped`` have been told.
+        """Keep the document, because its output is stored; *weak* says that it had no output to store.
 
-        A *weak* one had no output that is stored.
-
-        Handlers of one signal run in no defined order: in this turn of the loop the feed may still lack the item.
+        This happens in the next turn of the event loop. Handlers of the signal ``item_scraped`` run in no
+        defined order, so in this turn the feed may still lack the item.
         """
         if reservation not in self._open:
             return
-        if not self._stored:
-            call_later(0, self._confirm_stored)
-        self._stored[reservation] = weak
+        if not self._to_confirm:
+            call_later(0, self.confirm_stored)
+        self._to_confirm[reservation] = weak
 
     def release(self, reservation: Reservation) -> None:
-        """Release at once: its output is not stored."""
+        """Forget the document at once, because its output is not stored."""
         self._settle(reservation, confirmed=False)
 
-    def when_over(self, request: Request, function: Callable[[], None]) -> None:
+    def when_done(self, request: Request, function: Callable[[], None]) -> None:
         """Call *function*, which must not raise, when Scrapy is done with the response to *request*.
 
-        All its items have then met their fate. Nothing else tells so: one may vanish in a spider middleware nearer
-        to the engine than ours, or become several there, and a page's output may never be asked for. Scrapy sends no
-        signal for it, but keeps account of what it works on.
+        By then each item of the page is stored or lost. Scrapy sends no signal for this, and counting items
+        does not tell: a spider middleware nearer to the engine may drop items or make several of one, and may
+        never ask for a page's output. So this looks, again and again, at the set of requests that Scrapy
+        works on.
         """
         if not self._waiting:
-            call_later(_INTERVAL, self._look)
+            call_later(_POLL_SECONDS, self._call_done)
         self._waiting[function] = request
 
     def close(self) -> None:
-        """Confirm what is stored, release what is not."""
+        """Settle all reservations: confirm those whose output is stored, and release the others."""
         waiting, self._waiting = self._waiting, {}
         for function in waiting:
             function()
-        self._confirm_stored()
+        self.confirm_stored()
         for reservation in list(self._open):
             self.release(reservation)
 
-    def _look(self) -> None:
-        with self.journal.fails_open("settle", "pages that are over"):
+    def confirm_stored(self) -> None:
+        """Flush the feeds, then confirm all reservations that `confirm` was called for."""
+        to_confirm, self._to_confirm = self._to_confirm, {}
+        if to_confirm:
+            with self.reporter.fails_open("flush", "the feeds"):
+                flush_feeds(self.crawler)
+        for reservation, weak in to_confirm.items():
+            self._settle(reservation, confirmed=True, weak=weak)
+
+    def _call_done(self) -> None:
+        with self.reporter.fails_open("settle", "pages that are over"):
             slot = self.crawler.engine.scraper.slot
             for function, request in list(self._waiting.items()):
                 if slot is None or request not in slot.active:
                     del self._waiting[function]
                     function()
             if self._waiting:
-                call_later(_INTERVAL, self._look)
-
-    def _confirm_stored(self) -> None:
-        stored, self._stored = self._stored, {}
-        if stored:
-            with self.journal.fails_open("flush", "the feeds"):
-                self._flush_feeds()
-        for reservation, weak in stored.items():
-            self._settle(reservation, confirmed=True, weak=weak)
+                call_later(_POLL_SECONDS, self._call_done)
 
     def _settle(self, reservation: Reservation, *, confirmed: bool, weak: bool = False) -> None:
-        prefix = self._open.pop(reservation, None)
-        if prefix is None:
+        stats_prefix = self._open.pop(reservation, None)
+        if stats_prefix is None:
             return
-        with self.journal.fails_open("settle", reservation.url):
+        with self.reporter.fails_open("settle", reservation.url):
             if confirmed:
                 reservation.confirm(weak=weak)
             else:
                 reservation.release()
-            self.journal.count(prefix + ("confirmed" if confirmed else "released"))
+            self.reporter.count(stats_prefix + ("confirmed" if confirmed else "released"))
 
-    def _flush_feeds(self) -> None:
-        """Hand the exported items to the operating system, so that they outlive a kill of this process."""
-        exporter = self.crawler.get_extension(FeedExporter)
-        for slot in exporter.slots if exporter is not None else ():
-            if slot.file is not None:
-                # Closed or remote files have nothing to flush; a full disk is for the exporter to report.
-                with suppress(OSError, ValueError, AttributeError):
-                    slot.file.flush()
+
+def flush_feeds(crawler: Crawler) -> None:
+    """Hand the exported items to the operating system, so that they outlive a kill of this process."""
+    exporter = crawler.get_extension(FeedExporter)
+    for slot in exporter.slots if exporter is not None else ():
+        if slot.file is not None:
+            # Closed and remote files have nothing to flush, and a full disk is for the exporter to report.
+            with suppress(OSError, ValueError, AttributeError):
+                slot.file.flush()

@@ -1,9 +1,11 @@
-"""Signals sent during a crawl. Handlers are plain functions, called at once; see docs/scrapy.md."""
+"""Signals that the plugin sends. Handlers are functions or coroutine functions; see docs/scrapy.md."""
 
 from __future__ import annotations
 
-#: ``handler(response, verdict, policy, spider)``: a page repeats a stored one; sent before its callback is called.
+#: ``handler(response, verdict, policy, spider)``: a page repeats a stored one.
+#: Sent before the page's callback is called.
 page_duplicate = object()
 
 #: ``handler(item, verdict, policy, spider)``: the text of an item repeats that of a stored item.
+#: Sent before the item is dropped or tagged.
 item_duplicate = object()

@@ -45,7 +45,7 @@ def test_finds_what_comparing_each_with_each_finds(tmp_path: Path, scheme: str) 
     settings = AuditOptions(scheme=scheme, seed=0)
     pages = load_crawl(store, settings)
     store.close()
-    judge = Judge(pages.documents, pages.long & ~pages.wall, settings.judging)
+    judge = Judge(pages.documents, pages.long & ~pages.wall, settings.matcher)
     a, b = np.triu_indices(len(pages), 1)
     judgement = judge.either(a, b)
     near, template = (
@@ -233,6 +233,7 @@ def extract(html, url):
 """
 
 
+@pytest.mark.slow
 def test_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     pages = tmp_path / "pages"

@@ -151,6 +151,7 @@ def test_no_pages() -> None:
     assert canonical_ranks(pages()).tolist() == []
 
 
+@pytest.mark.slow
 def test_two_hundred_thousand_pages_in_seconds() -> None:
     many = pages(*((f"https://{n % 99}.example/{n * 7919 % 200_000}?q=%20{n}",) for n in range(200_000)))
     started = time.process_time()

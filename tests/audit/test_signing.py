@@ -18,7 +18,10 @@ from scrapy_neardup.fingerprint import Fingerprinter
 
 from .corpora import text
 
-pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc"),
+]
 
 
 def children(pid: int) -> set[int]:

@@ -236,6 +236,7 @@ def test_html_is_extracted_once_and_its_canonical_link_tells_the_site(tmp_path: 
     assert other["recall"] == 0
 
 
+@pytest.mark.slow
 def test_compare_draws_a_picture(files: tuple[Path, Path], tmp_path: Path) -> None:
     picture = tmp_path / "curve.svg"
     lines = run(*files, "--compare", "--plot", picture).stdout.splitlines()

@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import pytest
-
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb import compaction as maintenance
-from tests.index.small import HEADER, documents, reserve, shrink
+from scrapy_neardup.index.lmdb import compaction
+from tests.index.small import HEADER, SMALL, documents, reserve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing is left of a killed one
-    shrink(pytest.MonkeyPatch(), INTERVAL=0.5)
     for line in sys.stdin:
         path, first, log, mode = line.split()
         child = os.fork()
@@ -46,7 +43,7 @@ def add(path: Path, number: int, log: str, mode: str) -> int:
     def say(what: str, of: int) -> None:
         os.write(file, f"{time.time()} {what} {of}\n".encode())
 
-    write = maintenance.write
+    write = compaction.write
 
     def stall(environment: object, partitions: object) -> Iterator[None]:
         """Stop for good after the first part of a merge of runs."""
@@ -57,8 +54,8 @@ def add(path: Path, number: int, log: str, mode: str) -> int:
             yield step
 
     if mode == "slow-merge":
-        maintenance.write = stall
-    index = LmdbIndex(path, HEADER)
+        compaction.write = stall
+    index = LmdbIndex(path, HEADER, tuning=SMALL)
     say("open", number)
     while not stopped:
         number += 1

@@ -24,16 +24,16 @@ def check(index: LmdbIndex) -> None:
         tags = _tags(reader)
         state, dead = reader.state, set(reader.dead.tolist())
         assert [run.start for run in state.runs[1:]] == [run.stop for run in state.runs[:-1]]
-        assert not state.runs or state.runs[-1].stop == state.folded
-        assert state.folded <= state.next
+        assert not state.runs or state.runs[-1].stop == state.flushed
+        assert state.flushed <= state.next
         assert len({run.id for run in state.runs} | {state.next_run}) == len(state.runs) + 1
-        known = set(range(state.folded, state.next))
+        known = set(range(state.flushed, state.next))
         for run in state.runs:
             known |= _check_run(reader, run, tags)
         assert dead <= known, "removed documents are remembered as long as a run holds them, no longer"
-        first = state.folded
+        first = state.flushed
         for number, documents in reader.log(0, check=True):
-            assert number == first, "gap in the log, or folded documents in it"
+            assert number == first, "gap in the log, or flushed documents in it"
             first += len(documents.urls)
             expected = [_xor(reader.header.families, keys) for keys in documents.keys.T.tolist()]
             assert documents.records["tag"].tolist() == expected, "keys and record of different documents"

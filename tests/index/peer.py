@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
-import pytest
 
 from scrapy_neardup.index import LmdbIndex
-from tests.index.small import HEADER, documents, shrink
+from tests.index.small import HEADER, SMALL, documents
 
 
 def main() -> None:
-    shrink(pytest.MonkeyPatch(), INTERVAL=0.0)
+    tuning = replace(SMALL, group_seconds=0.0)
     index: LmdbIndex | None = None
     for line in sys.stdin:
         command, *arguments = json.loads(line)
         answer: object = None
         if command == "open":
-            index = LmdbIndex(Path(arguments[0]), HEADER)
+            index = LmdbIndex(Path(arguments[0]), HEADER, tuning=tuning)
         elif index is None:
             answer = "closed"
         elif command == "add":

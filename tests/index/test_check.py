@@ -19,7 +19,7 @@ from scrapy_neardup.index.lmdb.partition import decode_partition, encode_partiti
 from scrapy_neardup.index.lmdb.tombstones import add_removed, drop_removed, read_removed
 from scrapy_neardup.index.sorted_arrays import Entries
 
-from .small import HEADER, documents, shrink
+from .small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,10 +44,9 @@ def fill(index: LmdbIndex, start: int, stop: int) -> None:
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An index with runs of several partitions, removed documents in them, and a log that is not folded."""
-    shrink(monkeypatch)
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+def path(tmp_path: Path) -> Path:
+    """An index with runs of several partitions, removed documents in them, and a log that is not flushed."""
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
         dice = random.Random(1)
         bulk = index.add(documents([dice.getrandbits(64) for _ in range(100)], [f"u{n}" for n in range(100)]))
         fill(index, 100, 128)
@@ -57,7 +56,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             assert len(reader.state.runs) > 1
             assert max(run.bits for run in reader.state.runs) > 1
             assert len(reader.dead) > 1
-            assert reader.state.next - reader.state.folded > 5
+            assert reader.state.next - reader.state.flushed > 5
     return tmp_path
 
 
@@ -75,10 +74,9 @@ def put_state(transaction: lmdb.Transaction, databases: dict[str, Any], **fields
     transaction.put(b"state", json.dumps(new).encode(), db=databases["meta"])
 
 
-def test_a_sound_index_has_no_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shrink(monkeypatch)
+def test_a_sound_index_has_no_problems(tmp_path: Path) -> None:
     for round_ in range(6):
-        with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
             assert list(check(index)) == []
             fill(index, 40 * round_, 40 * round_ + 40 - round_)
             assert list(check(index)) == []
@@ -98,9 +96,8 @@ def test_progress_ends_at_the_total(path: Path) -> None:
     assert steps[-1][0] == steps[-1][1] > 600
 
 
-def test_others_write_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shrink(monkeypatch)
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+def test_others_write_meanwhile(tmp_path: Path) -> None:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
         writer = threading.Thread(target=fill, args=(index, 0, 400))
         writer.start()
         checks = 0
@@ -203,8 +200,9 @@ def cut_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> N
 
 
 def wrong_directory(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    key, keys, numbers = next(partitions(transaction, databases, 1))
-    transaction.put(key, encode_partition(Entries(keys, numbers), 30), db=databases["runs"])
+    """Of the keys made of URLs, which are all in one partition: 100 numbers below 128."""
+    key, keys, numbers = next(partitions(transaction, databases, 4))
+    transaction.put(key, encode_partition(Entries(keys, numbers), 57), db=databases["runs"])
 
 
 def flip_in_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:

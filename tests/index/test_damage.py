@@ -8,9 +8,13 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from scrapy_neardup.index import LmdbIndex
 
 from .small import HEADER, documents
+
+pytestmark = pytest.mark.slow
 
 DAMAGE_EACH = Path(__file__).with_name("damage_each.py")
 SEEDS = range(40)

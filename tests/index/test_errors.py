@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR
 
 from .consistency import check
 from .flaky import Flaky
-from .small import HEADER, documents, reserve, shrink
+from .small import HEADER, SMALL, documents, reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,6 +64,10 @@ def fails(use: Callable[[], Any]) -> bool:
     return bool(said)
 
 
+TUNING = replace(
+    SMALL, group_seconds=0.0, first_retry_seconds=0.001, last_retry_seconds=0.001, transaction_bytes=2048
+)
+
 USES: dict[str, Callable[[LmdbIndex], Any]] = {
     "search": search,
     "confirm": confirm,
@@ -77,12 +82,10 @@ USES: dict[str, Callable[[LmdbIndex], Any]] = {
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def path(tmp_path: Path) -> Path:
     """An index with a run, a log, and a removed document of each."""
-    shrink(monkeypatch, INTERVAL=0.0, RETRY=(0.001, 0.001))
-    monkeypatch.setattr("scrapy_neardup.index.lmdb.runs.STEP", 2048)
     path = tmp_path / "index"
-    with closing(LmdbIndex(path, HEADER)) as index:
+    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
         index.add(documents(range(25), [f"u{n}" for n in range(25)]))
         index.compact()
         index.add(documents(range(25, 30), [f"u{n}" for n in range(25, 30)]))
@@ -106,7 +109,7 @@ def test_only_our_errors_come_out_of_an_index(
         raise error
 
     raised = 0
-    index = LmdbIndex(path, HEADER)
+    index = LmdbIndex(path, HEADER, tuning=TUNING)
     for use in USES.values():
         for persistently in (True, False):
             if persistently:
@@ -124,9 +127,9 @@ def test_only_our_errors_come_out_of_an_index(
         assert isinstance(error, lmdb.MapFullError)
     for _ in range(2):
         with pytest.raises(NearDupError):
-            LmdbIndex(path, HEADER)
+            LmdbIndex(path, HEADER, tuning=TUNING)
     flaky.hook = None
-    with closing(LmdbIndex(path, HEADER)) as index:
+    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
         assert list(problems(index)) == []
 
 
@@ -147,7 +150,7 @@ def test_only_our_errors_come_out_of_opening(
     for path in (tmp_path / "index", None):
         for number in range(40):
             calls = flaky.once(number, fail, "open", "set_mapsize", *CALLS)
-            fails(lambda path=path: LmdbIndex(path, HEADER).close())
+            fails(lambda path=path: LmdbIndex(path, HEADER, tuning=TUNING).close())
             if len(calls) <= number:
                 break
         assert number > 3
@@ -159,7 +162,7 @@ def test_only_our_errors_come_out_of_opening(
 def test_a_search_goes_on_right_after_a_failed_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A meta page that could not be written leaves an environment that refuses all, until it is opened again."""
     flaky = Flaky(monkeypatch)
-    with closing(LmdbIndex(path, HEADER)) as index:
+    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
         before = search(index)
         opened = flaky.opened
 
@@ -196,7 +199,7 @@ def test_unreadable_records(path: Path, key: bytes, value: bytes | None) -> None
         else:
             transaction.put(key, value)
     with pytest.raises(IndexCorrupted):
-        LmdbIndex(path, HEADER)
+        LmdbIndex(path, HEADER, tuning=TUNING)
 
 
 def test_a_flipped_bit_of_the_header(path: Path) -> None:
@@ -204,12 +207,12 @@ def test_a_flipped_bit_of_the_header(path: Path) -> None:
         fields = json.loads(transaction.get(b"header"))
         transaction.put(b"header", json.dumps({**fields, "seed": fields["seed"] ^ 1}).encode())
     with pytest.raises(IndexCorrupted, match="header"):
-        LmdbIndex(path, HEADER)
+        LmdbIndex(path, HEADER, tuning=TUNING)
 
 
 def test_a_nested_sidecar(path: Path) -> None:
     (path / SIDECAR).write_bytes(nested(100_000))
-    with closing(LmdbIndex(path, HEADER)) as index:
+    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
         assert len(search(index)) == 28
 
 
@@ -252,7 +255,7 @@ def test_a_file_that_holds_something_is_not_made_anew(path: Path) -> None:
     for data in (whole[:4096], whole[:8192], whole[:-4096], b"not mine", b"\1" + bytes(8191)):
         (path / DATA).write_bytes(data)
         with pytest.raises(IndexCorrupted):
-            LmdbIndex(path, HEADER)
+            LmdbIndex(path, HEADER, tuning=TUNING)
         assert (path / DATA).read_bytes() == data
 
 

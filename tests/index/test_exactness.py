@@ -17,7 +17,8 @@ from scrapy_neardup.index import Documents, FingerprintIndex, Header, LmdbIndex,
 from scrapy_neardup.index.lmdb.check import check
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import State, write_state
-from scrapy_neardup.index.search import search_all, search_runs
+from scrapy_neardup.index.lmdb.search import search_runs
+from scrapy_neardup.index.search import search_all
 from scrapy_neardup.index.tables import LAYOUTS, Family, PermutedTables
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def million() -> tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, .
     return stored, queries, brute_force(stored, queries, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", LAYOUTS)
 def test_a_million_equals_brute_force(
     tables: int,
@@ -226,7 +228,7 @@ def test_the_last_number_of_a_document_is_refused(tmp_path: Path) -> None:
     """Numbers have 32 bits, and so has that of the next document."""
     FingerprintIndex.open(tmp_path).close()
     with closing(Environment(tmp_path)) as environment:
-        state = State(next=2**32 - 3, folded=2**32 - 3)
+        state = State(next=2**32 - 3, flushed=2**32 - 3)
         environment.write(lambda transaction: write_state(environment, transaction, state))
     for number in (2**32 - 3, 2**32 - 2):
         with FingerprintIndex.open(tmp_path) as index:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
@@ -15,7 +15,7 @@ from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
 
 from .consistency import check
-from .small import reserve, shrink
+from .small import SMALL, reserve
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,9 +73,8 @@ def documents(new: list[tuple[int, ...]]) -> Documents:
     most=st.integers(0, 6),
     on_disk=st.booleans(),
 )
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 def test_any_key_matches(
-    monkeypatch: pytest.MonkeyPatch,
     stored: list[list[tuple[int, ...]]],
     queries: list[int],
     removed: set[int],
@@ -83,9 +82,8 @@ def test_any_key_matches(
     most: int,
     on_disk: bool,
 ) -> None:
-    shrink(monkeypatch)
     known: dict[int, tuple[int, ...]] = {}
-    with closing(LmdbIndex(None, HEADER) if on_disk else MemoryIndex(HEADER)) as index:
+    with closing(LmdbIndex(None, HEADER, tuning=SMALL) if on_disk else MemoryIndex(HEADER)) as index:
 
         def compare() -> None:
             for asked in (queries, *([query] for query in queries)):
@@ -131,16 +129,13 @@ def test_a_pending_document_is_found_by_each_of_its_keys() -> None:
 
 
 @pytest.mark.parametrize("layout", [[90], [30] * 3, [1] * 60 + [30], [89, 1], [64], [65]], ids=str)
-def test_how_many_share_a_key_does_not_depend_on_runs(
-    layout: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_how_many_share_a_key_does_not_depend_on_runs(layout: list[int], tmp_path: Path) -> None:
     """More than 64 share a phrase, or fewer: it says the same before and after removal, merge and reopening."""
-    shrink(monkeypatch)
     new = documents([(7, 8, number << 8, 0, 0, number) for number in range(sum(layout))])
     starts = np.cumsum([0, *layout])
     with closing(MemoryIndex(HEADER)) as memory:
         memory.add(new)
-        with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
             for start, size in zip(starts.tolist(), layout, strict=False):
                 index.add(new.take(slice(start, start + size)))
 
@@ -158,7 +153,7 @@ def test_how_many_share_a_key_does_not_depend_on_runs(
             assert rows(index, [7, 8]) == rows(memory, [7, 8])
             index.compact()
             assert rows(index, [7, 8]) == rows(memory, [7, 8])
-        with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
             assert rows(index, [7, 8]) == rows(memory, [7, 8])
             pending = [reserve(index, new.take(slice(0, 1))) for _ in range(5)]
             assert rows(index, [7, 8]) == []

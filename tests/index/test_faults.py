@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +19,18 @@ import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex, open_index
-from scrapy_neardup.index.lmdb import compaction as maintenance
-from scrapy_neardup.index.lmdb import environment, writer
-from scrapy_neardup.index.lmdb import wal as log
+from scrapy_neardup.index.lmdb import compaction, wal
+from scrapy_neardup.index.lmdb.tuning import Tuning
 
 from .consistency import check
-from .small import HEADER, documents, reserve, shrink
+from .small import HEADER, SMALL, documents, reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
+HASTY = Tuning(group_seconds=0.0, first_retry_seconds=0.01, last_retry_seconds=0.01, backlog_documents=10)
+GROWING_MAP = Tuning(map_bytes=1 << 20, group_seconds=0.0)
 
 
 def store(index: LmdbIndex, *numbers: int) -> None:
@@ -53,6 +55,13 @@ def wait(until: Callable[[], object], seconds: float = 5) -> None:
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[LmdbIndex]:
     with closing(LmdbIndex(tmp_path / "index", HEADER)) as index:
+        yield index
+
+
+@pytest.fixture
+def hasty(tmp_path: Path) -> Iterator[LmdbIndex]:
+    """An index that commits at once, tries again soon, and keeps few documents for that."""
+    with closing(LmdbIndex(tmp_path / "index", HEADER, tuning=HASTY)) as index:
         yield index
 
 
@@ -95,6 +104,7 @@ assert gauges["degraded"] == 1 and gauges["documents"] == 3100 and gauges["backl
 """
 
 
+@pytest.mark.slow
 def test_full_disk_recovers(tmp_path: Path) -> None:
     output = run(
         FULL_DISK
@@ -138,6 +148,7 @@ index.close()
         assert all(has(index, number) for number in range(100))
 
 
+@pytest.mark.slow
 def test_full_disk_during_a_bulk_load(tmp_path: Path) -> None:
     output = run(
         """
@@ -168,15 +179,15 @@ index.close()
 def test_upkeep_that_fails_is_reported_once_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shrink(monkeypatch, INTERVAL=0.0, RETRY=(0.01, 0.05))
-    fold, calls = maintenance._fold, []
+    tuning = replace(SMALL, group_seconds=0.0, first_retry_seconds=0.01, last_retry_seconds=0.05)
+    flush, calls = compaction._flush, []
 
     def fail(*arguments: Any) -> Iterator[None]:
         calls.append(arguments)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(maintenance, "_fold", fail)
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+    monkeypatch.setattr(compaction, "_flush", fail)
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         for start in range(0, 100, 10):
             store(index, *range(start, start + 10))
             index.flush()
@@ -185,24 +196,24 @@ def test_upkeep_that_fails_is_reported_once_and_tried_again(
         assert all(has(index, number) for number in range(100))
         assert [record.levelno for record in caplog.records] == [logging.ERROR]
         assert "cannot be maintained" in caplog.text
-        monkeypatch.setattr(maintenance, "_fold", fold)
+        monkeypatch.setattr(compaction, "_flush", flush)
         wait(lambda: index.gauges()["runs"] and not index.gauges()["degraded"])
         check(index)
 
 
 def test_a_commit_that_fails_while_its_documents_are_removed(
-    index: LmdbIndex, monkeypatch: pytest.MonkeyPatch
+    hasty: LmdbIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "INTERVAL", 0.0)
+    index = hasty
     started, go_on = threading.Event(), threading.Event()
-    put = log.put_block
+    put = wal.put_block
 
     def fail(*arguments: Any) -> None:
         started.set()
         go_on.wait(5)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(log, "put_block", fail)
+    monkeypatch.setattr(wal, "put_block", fail)
     store(index, 1, 2)
     assert started.wait(5)
     index.discard(index.search(1, np.array([1], np.uint64)).document.tolist())
@@ -211,25 +222,25 @@ def test_a_commit_that_fails_while_its_documents_are_removed(
     wait(lambda: index.gauges()["degraded"])
     assert not has(index, 1)
     assert has(index, 2)
-    monkeypatch.setattr(log, "put_block", put)
+    monkeypatch.setattr(wal, "put_block", put)
     index.flush()
     assert [has(index, number) for number in (1, 2)] == [False, True]
     check(index)
 
 
 def test_a_document_removed_during_its_commit(
-    index: LmdbIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hasty: LmdbIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "INTERVAL", 0.0)
+    index = hasty
     started, go_on = threading.Event(), threading.Event()
-    put = log.put_block
+    put = wal.put_block
 
     def slow(*arguments: Any) -> None:
         started.set()
         go_on.wait(5)
         put(*arguments)
 
-    monkeypatch.setattr(log, "put_block", slow)
+    monkeypatch.setattr(wal, "put_block", slow)
     store(index, 1, 2)
     assert started.wait(5)
     index.discard(index.search(1, np.array([1], np.uint64)).document.tolist())
@@ -251,15 +262,14 @@ def test_a_flush_covers_what_was_confirmed_before_it(index: LmdbIndex) -> None:
         assert index.gauges()["backlog"] == 0
 
 
-def test_a_full_backlog_forgets_the_oldest(index: LmdbIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("INTERVAL", 0.0), ("BACKLOG", 10), ("RETRY", (0.01, 0.01))):
-        monkeypatch.setattr(writer, name, value)
-    put = log.put_block
-    monkeypatch.setattr(log, "put_block", lambda *arguments: 1 / 0)
+def test_a_full_backlog_forgets_the_oldest(hasty: LmdbIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = hasty
+    put = wal.put_block
+    monkeypatch.setattr(wal, "put_block", lambda *arguments: 1 / 0)
     store(index, *range(50))
     wait(lambda: index.gauges()["forgotten"] == 40)
     assert [number for number in range(50) if has(index, number)] == list(range(40, 50))
-    monkeypatch.setattr(log, "put_block", put)
+    monkeypatch.setattr(wal, "put_block", put)
     index.flush()
     check(index)
     assert index.gauges()["documents"] == 10
@@ -274,10 +284,9 @@ def test_numbers_that_were_never_given_are_not_removed(index: LmdbIndex) -> None
     check(index)
 
 
-def test_removed_twice_by_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removed_twice_by_two_processes(tmp_path: Path) -> None:
     """The second removal comes after a merge that has let go of the document already."""
-    shrink(monkeypatch)
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
         index.add(documents(range(40), [f"u{n}" for n in range(40)]))
         old = index.search(1, np.array([7], np.uint64)).document.tolist()
         index.discard(old)
@@ -351,12 +360,11 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> Non
 # The map
 
 
-def test_growth_of_the_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "MAP_SIZE", 1 << 20)
-    monkeypatch.setattr(writer, "INTERVAL", 0.0)
+@pytest.mark.slow
+def test_growth_of_the_map(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     stop, failures = threading.Event(), []
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=GROWING_MAP)) as index:
         store(index, 0)
 
         def search() -> None:
@@ -393,10 +401,8 @@ def test_growth_of_the_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 GROWING = """
-environment.MAP_SIZE = 1 << 20
-writer.INTERVAL = 0.0
 first = int(sys.argv[2])
-index = LmdbIndex(Path(sys.argv[1]), HEADER)
+index = LmdbIndex(Path(sys.argv[1]), HEADER, tuning=GROWING_MAP)
 print("open", flush=True)
 sys.stdin.readline()
 for start in range(first, first + 30_000, 3000):
@@ -409,10 +415,10 @@ index.close()
 """
 
 
-def test_two_processes_that_grow_the_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_two_processes_that_grow_the_map(tmp_path: Path) -> None:
     """And a third one that only searches, and has to follow."""
-    monkeypatch.setattr(environment, "MAP_SIZE", 1 << 20)
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=Tuning(map_bytes=1 << 20))) as index:
         writers = [script(GROWING, tmp_path, first) for first in (0, 100_000)]
         for word in ("open", "done"):
             for writer in writers:
@@ -446,9 +452,8 @@ index._environment.write(work)
 """
 
 
-def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "TIMEOUT", 0.5)
-    index = LmdbIndex(tmp_path, HEADER)
+def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path) -> None:
+    index = LmdbIndex(tmp_path, HEADER, tuning=Tuning(disk_wait_seconds=0.5, backlog_documents=1998))
     store(index, 1)
     index.flush()
     with script(STOPPED, tmp_path) as other:
@@ -465,15 +470,14 @@ def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path, monkeypatch
             gauges = index.gauges()
             assert gauges["backlog"] == 1998
             assert gauges["degraded"] == 1
-            monkeypatch.setattr(writer, "BACKLOG", 500)
-            store(index, 2000)
+            store(index, *range(2000, 3500))
             assert has(index, 2)  # on its way to the disk
-            gone = [number for number in range(1, 2001) if not has(index, number)]
+            gone = [number for number in range(1, 3500) if not has(index, number)]
             assert len(gone) == index.gauges()["forgotten"] > 0
-            assert index.gauges()["backlog"] == 1999 - len(gone)
+            assert index.gauges()["backlog"] == 3498 - len(gone)
             assert gone == list(range(gone[0], gone[-1] + 1))
             assert gone[0] < 1500
-            assert has(index, 2000)
+            assert has(index, 3499)
             started = time.monotonic()
             with pytest.raises(
                 IndexUnavailable, match=r"\d+ changes .*another process holds its lock.*forgotten"
@@ -494,9 +498,7 @@ time.sleep(60)
 """
 
 
-def test_a_reader_that_was_killed_does_not_make_the_file_grow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_was_killed_does_not_make_the_file_grow(tmp_path: Path) -> None:
     with closing(LmdbIndex(tmp_path, HEADER)) as index:
         store(index, *range(20_000))
         index.flush()
@@ -613,10 +615,9 @@ def test_everything_is_refused_after_close(tmp_path: Path) -> None:
             action()
 
 
-def test_expiry_drops_whole_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shrink(monkeypatch)
+def test_expiry_drops_whole_runs(tmp_path: Path) -> None:
     now = int(time.time())
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
         for first, age in ((0, 1000), (400, 500), (500, 10)):
             size = {0: 400, 400: 100, 500: 20}[first]
             numbers = range(first, first + size)
@@ -624,13 +625,13 @@ def test_expiry_drops_whole_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         index.discard([3, 450])
         index.flush()
         assert index.gauges()["runs"] == 3
-    with closing(LmdbIndex(tmp_path, HEADER, window=400)) as index:
+    with closing(LmdbIndex(tmp_path, HEADER, window=400, tuning=SMALL)) as index:
         wait(lambda: index.gauges()["runs"] == 1)
         assert index.gauges()["documents"] == 20
         assert [has(index, number) for number in (0, 399, 400, 499, 500, 519)] == [False] * 4 + [True] * 2
         index.add(documents([1], ["u1000"], time=now))
         check_after_expiry(index)
-    with closing(LmdbIndex(tmp_path, HEADER, window=400)) as index:
+    with closing(LmdbIndex(tmp_path, HEADER, window=400, tuning=SMALL)) as index:
         assert index.gauges()["documents"] == 21
         assert has(index, 510)
 
@@ -641,18 +642,17 @@ def check_after_expiry(index: LmdbIndex) -> None:
         assert reader.dead.tolist() == []
 
 
-def test_a_run_with_one_newer_document_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_with_one_newer_document_stays(tmp_path: Path) -> None:
     """Though its last document is too old, as after a clock that went back."""
-    shrink(monkeypatch)
     now = int(time.time())
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
         new = documents(range(100), [f"u{n}" for n in range(100)], time=now - 1000)
         new.records["time"][50] = now
         index.add(new)
         index.compact()
         new = documents([200], ["u200"], time=now)
         index.add(new)
-    with closing(LmdbIndex(tmp_path, HEADER, window=400)) as index:
+    with closing(LmdbIndex(tmp_path, HEADER, window=400, tuning=SMALL)) as index:
         wait(lambda: index._writer._expire_at)
         index.add(new)  # which looks for what has expired, too
         assert index.gauges()["documents"] == 102

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,14 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb import wal as log
+from scrapy_neardup.index.lmdb import wal
 from scrapy_neardup.index.lmdb.check import check as problems
 from scrapy_neardup.index.lmdb.compaction import load, maintain, merge_all
 from scrapy_neardup.index.lmdb.environment import Environment
 
 from .consistency import check
 from .flaky import Flaky
-from .small import HEADER, documents, shrink
+from .small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 #: Documents 0 to 69 are in runs, the others in the log.
 COUNT = 90
 NOTHING = documents([], [])
+TUNING = replace(SMALL, group_seconds=0.0, transaction_bytes=2048)
 
 
 def fail(error: Exception) -> Callable[[], None]:
@@ -48,10 +50,8 @@ def found(index: LmdbIndex) -> list[int]:
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An index of two runs and a log, some documents of each removed."""
-    shrink(monkeypatch, INTERVAL=0.0)
-    monkeypatch.setattr("scrapy_neardup.index.lmdb.runs.STEP", 2048)  # each step is tried
     path = tmp_path / "index"
-    with closing(LmdbIndex(path, HEADER)) as index:
+    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
         for start, stop in ((0, 60), (60, 70)):
             numbers = range(start, stop)
             index.add(documents([7 * number for number in numbers], [f"u{number}" for number in numbers]))
@@ -67,7 +67,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def fold_and_merge(environment: Environment) -> Iterator[None]:
+def flush_and_merge(environment: Environment) -> Iterator[None]:
     yield from maintain(environment, HEADER)
 
 
@@ -85,20 +85,20 @@ def load_more(environment: Environment) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("work", [fold_and_merge, merge, load_more])
+@pytest.mark.parametrize("work", [flush_and_merge, merge, load_more])
 def test_what_is_removed_while_the_map_grows_stays_away(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[Environment], Iterator[None]]
 ) -> None:
-    """At each write transaction of a fold or a merge documents are removed first, then the map is full."""
+    """At each write transaction of a flush or a merge documents are removed first, then the map is full."""
     flaky = Flaky(monkeypatch)
     for number in count():
         copy = tmp_path / str(number)
         shutil.copytree(path, copy)
-        environment = Environment(copy)
+        environment = Environment(copy, TUNING)
         removed = [1 + number % 2, 30, 61 + number % 3, COUNT - 1 - number % 10]
 
         def remove_and_grow(environment: Environment = environment, removed: list[int] = removed) -> None:
-            log.append(environment, NOTHING, removed)
+            wal.append(environment, NOTHING, removed)
             raise lmdb.MapFullError("as if")
 
         calls = flaky.once(number, remove_and_grow, "begin write")
@@ -107,7 +107,7 @@ def test_what_is_removed_while_the_map_grows_stays_away(
         over = len(calls) <= number
         flaky.hook = None
         environment.close()
-        with closing(LmdbIndex(copy, HEADER)) as index:
+        with closing(LmdbIndex(copy, HEADER, tuning=TUNING)) as index:
             gone = {3, 10, 65, 72} | set([] if over else removed)
             kept = [each for each in range(COUNT) if each not in gone]
             assert [each for each in found(index) if each < COUNT] == kept, number
@@ -126,7 +126,7 @@ def test_what_is_removed_stays_away_when_its_commit_finds_the_map_moved(
     path: Path, monkeypatch: pytest.MonkeyPatch, error: type[lmdb.Error]
 ) -> None:
     flaky = Flaky(monkeypatch)
-    with closing(LmdbIndex(path, HEADER)) as index:
+    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
         gone = {3, 10, 65, 72}
         for number in range(12):
             flaky.once(number, fail(error("as if")), "begin write", "begin", "put")
@@ -137,7 +137,7 @@ def test_what_is_removed_stays_away_when_its_commit_finds_the_map_moved(
             flaky.hook = None
             assert set(range(COUNT)) - set(found(index)) == gone
         assert list(problems(index)) == []
-    with closing(LmdbIndex(path, HEADER)) as index:
+    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
         assert set(range(COUNT)) - set(found(index)) == gone
 
 
@@ -164,7 +164,7 @@ def test_every_transaction_follows_a_map_that_has_moved(
         copy = tmp_path / str(number)
         shutil.copytree(path, copy)
         calls = flaky.once(number, fail(error("as if")), *([] if use != "open" else ["begin", "begin write"]))
-        with closing(LmdbIndex(copy, HEADER)) as index:
+        with closing(LmdbIndex(copy, HEADER, tuning=TUNING)) as index:
             if use != "open":
                 calls = flaky.once(number, fail(error("as if")), "begin", "begin write")
                 USES[use](index)

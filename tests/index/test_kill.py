@@ -19,10 +19,12 @@ import pytest
 from scrapy_neardup.index import LmdbIndex
 
 from .consistency import check
-from .small import HEADER, shrink
+from .small import HEADER, SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.slow
 
 ADDER = Path(__file__).with_name("adder.py")
 KILLS = int(os.environ.get("NEARDUP_KILLS", "60"))
@@ -73,11 +75,6 @@ def missing(index: LmdbIndex, numbers: set[int]) -> set[int]:
     return set(keys[~np.isin(np.arange(len(keys)), index.search(1, keys).query)].tolist())
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    shrink(monkeypatch, INTERVAL=0.5)
-
-
 @pytest.fixture(autouse=True, scope="module")
 def nursery() -> Iterator[None]:
     with subprocess.Popen(
@@ -111,10 +108,10 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
                     kept.add(number)
             kept |= {number for _, what, number in adder.said() if what == "confirmed" and number <= flushed}
         if kill % 5 == 4 or kill == KILLS - 1:
-            with closing(LmdbIndex(tmp_path / "index", HEADER)) as index:
+            with closing(LmdbIndex(tmp_path / "index", HEADER, tuning=SMALL)) as index:
                 check(index)
                 assert not missing(index, kept)
-                # folding, merging and sweeping what was left half done
+                # flushing, merging and sweeping what was left half done
                 index.compact()
                 check(index)
                 with index.reading() as reader:
@@ -127,7 +124,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
 
 
 def test_two_processes_add_at_the_same_time(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path / "index", HEADER)) as index:
+    with closing(LmdbIndex(tmp_path / "index", HEADER, tuning=SMALL)) as index:
         adders = [Adder(tmp_path / "index", 1_000_000 * which, tmp_path / str(which)) for which in range(2)]
         time.sleep(1.5)
         for adder in adders:
@@ -143,7 +140,7 @@ def test_two_processes_add_at_the_same_time(tmp_path: Path) -> None:
 
 
 def test_killed_during_a_merge_the_other_goes_on_and_sweeps(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path / "index", HEADER)) as index:
+    with closing(LmdbIndex(tmp_path / "index", HEADER, tuning=SMALL)) as index:
         slow = Adder(tmp_path / "index", 0, tmp_path / "slow", "slow-merge")
         other = Adder(tmp_path / "index", 1_000_000, tmp_path / "other")
         time.sleep(0.5)  # it cannot merge meanwhile, but adds

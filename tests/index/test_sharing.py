@@ -7,8 +7,10 @@ import random
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 
@@ -16,9 +18,11 @@ from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import FingerprintIndex, LmdbIndex, open_index
 from scrapy_neardup.index.lmdb.check import check as problems
+from scrapy_neardup.index.lmdb.tuning import Tuning
+from scrapy_neardup.index.lmdb.wal import append
 
 from .consistency import check
-from .small import HEADER, documents, shrink
+from .small import HEADER, SMALL, documents
 from .test_faults import has, script, store, wait
 
 if TYPE_CHECKING:
@@ -128,9 +132,11 @@ def test_no_lock_held_at_a_fork_keeps_the_child_waiting(tmp_path: Path) -> None:
 
 LIMITED = """
 import resource
-from scrapy_neardup.index import environment, FingerprintIndex
-environment.MAP_SIZE = environment.MIN_MAP_SIZE = 1 << 25
-index = FingerprintIndex.open(sys.argv[1])
+from scrapy_neardup.index import FingerprintIndex, Header
+from scrapy_neardup.index.tables import LAYOUTS, Family
+tuning = Tuning(map_bytes=1 << 25, min_map_bytes=1 << 25)
+header = Header((Family(LAYOUTS[4]),), (("fingerprint", "<u8"),))
+index = FingerprintIndex(open_index(sys.argv[1], header, tuning=tuning))
 rng = np.random.default_rng(1)
 some = rng.integers(0, 2**64, 20000, np.uint64)
 index.add(some)
@@ -205,7 +211,7 @@ def test_other_processes_do_not_keep_pages_for_long(tmp_path: Path, killed: bool
 
 PEER = """
 from scrapy_neardup.detector import Detector
-from scrapy_neardup.index import FingerprintIndex
+from scrapy_neardup.index import FingerprintIndex, Header
 for line in sys.stdin:
     if sys.argv[2] == "bare":
         with FingerprintIndex.open(sys.argv[1]) as index:
@@ -251,8 +257,8 @@ def test_a_url_that_another_process_has_just_stored(tmp_path: Path) -> None:
 
 def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As while something keeps it at an older view: what the commit sees decides, not what was known before."""
-    shrink(monkeypatch, INTERVAL=0.0)
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+    tuning = replace(SMALL, group_seconds=0.0)
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         index.add(documents([1], ["u1"]))
         look = LmdbIndex._look
         monkeypatch.setattr(LmdbIndex, "_look", lambda self: None)
@@ -274,16 +280,16 @@ def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pyt
 # Expiry
 
 
-def test_expiry_frees_little_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expiry_frees_little_at_a_time(tmp_path: Path) -> None:
     """What a transaction frees, LMDB lists in each commit after it until it is used up."""
-    monkeypatch.setattr("scrapy_neardup.index.lmdb.runs.STEP", 1 << 16)
+    tuning = Tuning(transaction_bytes=1 << 16)
     dice = random.Random(1)
     now = int(time.time())
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         numbers = range(40_000)
         new = documents(numbers, [f"u{n}" for n in numbers], time=now - 1000)
         index.add(new._replace(urls=[dice.randbytes(400).hex() for _ in numbers]))
-    with closing(LmdbIndex(tmp_path, HEADER, window=400)) as index:
+    with closing(LmdbIndex(tmp_path, HEADER, window=400, tuning=tuning)) as index:
         wait(lambda: index.gauges()["documents"] == index.gauges()["runs"] == 0)
         index.compact()  # which waits for what the thread of the index does
         sizes = []
@@ -299,3 +305,16 @@ def written() -> int:
     """Bytes that this process has written."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
+
+
+def test_a_commit_whose_number_shows_before_it_can_be_seen_is_not_missed(tmp_path: Path) -> None:
+    """LMDB writes the page with the number of a commit first, and lets readers see the commit a moment later."""
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        index.add(documents([1], ["u1"]))
+        environment = index._environment
+        number = environment.last_transaction()
+        with mock.patch.object(environment, "last_transaction", return_value=number + 1):
+            assert index.gauges()["documents"] == 1  # looks while another process is between the two steps
+        append(environment, documents([], []), [0])  # as that process does
+        assert environment.last_transaction() == number + 1
+        assert index.gauges()["documents"] == 0

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,11 +27,10 @@ from hypothesis.stateful import (
 )
 
 from scrapy_neardup.index import LmdbIndex, MemoryIndex
-from scrapy_neardup.index.lmdb import writer
 from scrapy_neardup.index.protocol import Lookup
 
 from .consistency import check
-from .small import HEADER, documents, reserve, shrink
+from .small import HEADER, SMALL, documents, reserve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -201,12 +201,18 @@ class Disk(Memory):
 
     def start(self) -> None:
         self.path = Path(tempfile.mkdtemp())
-        self.index = LmdbIndex(self.path, HEADER)
+        self.tuning = SMALL
+        self.open()
         self.joined = False
 
-    @initialize(interval=st.sampled_from((0.0, 60.0)))
-    def choose_interval(self, interval: float) -> None:
-        writer.INTERVAL = interval
+    def open(self) -> None:
+        self.index = LmdbIndex(self.path, HEADER, tuning=self.tuning)
+
+    @initialize(seconds=st.sampled_from((0.0, 60.0)))
+    def choose_how_long_a_group_waits(self, seconds: float) -> None:
+        self.index.close()
+        self.tuning = replace(SMALL, group_seconds=seconds)
+        self.open()
 
     @rule()
     def compact(self) -> None:
@@ -220,7 +226,7 @@ class Disk(Memory):
         self.index.close()
         self.waiting.clear()
         self.numbers.clear()
-        self.index = LmdbIndex(self.path, HEADER)
+        self.open()
         assert self.index.gauges()["pending"] == 0
 
     @rule()
@@ -267,7 +273,7 @@ class Disk(Memory):
             self.check()
             super().teardown()
             self.waiting.clear()
-            self.index = LmdbIndex(self.path, HEADER)
+            self.open()
             self.check()
             super().teardown()
         finally:
@@ -281,8 +287,7 @@ def test_memory() -> None:
 
 
 @pytest.fixture
-def peer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Peer]:
-    shrink(monkeypatch, INTERVAL=0.5)  # which each example changes
+def peer() -> Iterator[Peer]:
     peer = Peer()
     yield peer
     peer.stop()

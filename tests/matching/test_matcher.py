@@ -26,7 +26,7 @@ from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import entries, families, filed_url, find_urls, record, scheme_of
 from scrapy_neardup.matching.sites import site_key
-from tests.index.small import shrink
+from tests.index.small import SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -511,9 +511,8 @@ def test_verdicts_are_those_of_comparing_with_every_stored_page(scheme: str) -> 
     assert seen >= {"unique", "exact", "revisit", *(("template", "near") * (scheme != "supershingles"))}
 
 
-def test_verdicts_do_not_change_with_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_do_not_change_with_merges(tmp_path: Path) -> None:
     """A phrase that 64 pages share is evidence, one that 65 share is none: in many runs, in one, in memory."""
-    shrink(monkeypatch)
     scheme = load_scheme("simhash+anchors")
     parameters = {**scheme.parameters, "features": {}}
     header = Header(families(scheme), record(scheme), parameters, 11)
@@ -538,11 +537,11 @@ def test_verdicts_do_not_change_with_merges(tmp_path: Path, monkeypatch: pytest.
 
         assert kinds(memory) == ["near"] * 3 + ["unique"] * 2
     for size in (60, 250):
-        with Detector(LmdbIndex(tmp_path / str(size), header)) as detector:
+        with Detector(LmdbIndex(tmp_path / str(size), header, tuning=SMALL)) as detector:
             for start in range(0, len(members), size):
                 detector.index.add(filed.take(slice(start, start + size)))
             assert kinds(detector) == ["near"] * 3 + ["unique"] * 2
             detector.index.compact()  # type: ignore[attr-defined]
             assert kinds(detector) == ["near"] * 3 + ["unique"] * 2
-        with Detector(LmdbIndex(tmp_path / str(size), header)) as detector:
+        with Detector(LmdbIndex(tmp_path / str(size), header, tuning=SMALL)) as detector:
             assert kinds(detector) == ["near"] * 3 + ["unique"] * 2

@@ -17,6 +17,7 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 
 from scrapy_neardup import detector
+from scrapy_neardup.plugin import NearDupExtension
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -178,6 +179,17 @@ def crawl(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Await
     """Run ``await crawl(spider class, settings, **spider arguments)`` in this process, without a reactor."""
     monkeypatch.chdir(tmp_path)
     return _crawl
+
+
+@pytest.fixture
+def with_extension() -> Callable[..., dict[str, Any]]:
+    """Settings that put a subclass with other *attributes*, such as time-outs, in the place of the extension."""
+
+    def settings(**attributes: object) -> dict[str, Any]:
+        subclass = type("OtherExtension", (NearDupExtension,), attributes)
+        return {"EXTENSIONS": {NearDupExtension: None, subclass: 0}}
+
+    return settings
 
 
 @pytest.fixture

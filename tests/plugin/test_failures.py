@@ -14,16 +14,16 @@ from scrapy_neardup.extraction import Extraction, Workers
 from scrapy_neardup.extraction.turns import STRIKES
 from scrapy_neardup.index.reservation import Reservation
 from scrapy_neardup.plugin import (
-    downloader as downloadermiddleware,
-)
-from scrapy_neardup.plugin import (
-    extension,
+    NearDupExtension,
+    NearDupPipeline,
+    admission,
+    downloader,
     pipeline,
+    settlement,
 )
-from scrapy_neardup.plugin import (
-    spider as spidermiddleware,
-)
-from scrapy_neardup.plugin.settlement import Settler
+from scrapy_neardup.plugin.admission import PageAdmission
+from scrapy_neardup.plugin.pages import PageTracker
+from scrapy_neardup.plugin.settlement import ReservationTracker
 
 SETTINGS = {"NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": "drop_page"}
 
@@ -70,18 +70,18 @@ async def test_nothing_fails(crawl_five):
         (Workers, "start", "error/start"),
         (Workers, "submit", "error/extract"),
         (Workers, "close", "error/close"),
-        (downloadermiddleware, "skip_reason", "error/extract"),
-        (downloadermiddleware, "clear_match", "error/extract"),
-        (downloadermiddleware, "Page", "error/extract"),
-        (extension.NearDup, "extract", "error/extract"),
-        (extension.NearDup, "scope_for", "error/input"),
-        (extension.NearDup, "policy_for", "error/input"),
-        (spidermiddleware, "Visit", "error/input"),
-        (spidermiddleware.NearDupSpiderMiddleware, "judge", "error/input"),
-        (spidermiddleware.NearDupSpiderMiddleware, "_signature", "error/input"),
-        (spidermiddleware.NearDupSpiderMiddleware, "_item_yielded", "error/output"),
-        (Settler, "confirm", "error/settle"),
-        (Settler, "_flush_feeds", "error/flush"),
+        (downloader, "skip_reason", "error/extract"),
+        (downloader, "clear_marks", "error/extract"),
+        (downloader, "Page", "error/extract"),
+        (NearDupExtension, "extract", "error/extract"),
+        (NearDupExtension, "scope_for", "error/input"),
+        (NearDupExtension, "policy_for", "error/input"),
+        (admission, "PageState", "error/input"),
+        (PageAdmission, "judge", "error/input"),
+        (PageAdmission, "signature_of", "error/input"),
+        (PageTracker, "pass_item", "error/output"),
+        (ReservationTracker, "confirm", "error/settle"),
+        (settlement, "flush_feeds", "error/flush"),
         (pipeline, "ItemAdapter", "error/item"),
     ],
 )
@@ -104,7 +104,7 @@ async def test_index_that_does_not_close(crawl_five, monkeypatch):
 
 
 async def test_fingerprint_of_an_item_fails(crawl_five, monkeypatch):
-    monkeypatch.setattr(pipeline.NearDupPipeline, "_judge", fail)
+    monkeypatch.setattr(NearDupPipeline, "judge", fail)
     assert (await crawl_five())["error/item"] == 5
 
 
@@ -125,10 +125,10 @@ async def test_every_reason_of_the_extraction(crawl_five, monkeypatch, reason):
     assert result["checked"] == 0
 
 
-async def test_stuck_workers(crawl_five, monkeypatch):
+async def test_stuck_workers(crawl_five, monkeypatch, with_extension):
     monkeypatch.setattr(Workers, "submit", lambda self, page: Future())
-    monkeypatch.setattr(extension, "_GRACE", 0.2)
-    result = await crawl_five({"NEARDUP_EXTRACT_TIMEOUT": 0.1})
+    settings = with_extension(worker_grace_seconds=0.2)
+    result = await crawl_five({**settings, "NEARDUP_EXTRACT_TIMEOUT": 0.1})
     assert result["error/extract/stuck"] == 5
 
 

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 1.0
 HOSTILE = 20
 #: Sleeps where the page says so.

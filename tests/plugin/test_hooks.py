@@ -7,7 +7,6 @@ import asyncio
 import pytest
 from scrapy import signals as scrapy_signals
 
-from scrapy_neardup.plugin import browser_page as heldpage
 from scrapy_neardup.plugin import signals
 from scrapy_neardup.plugin.duplicates import NearDuplicateItem, NearDuplicatePage
 
@@ -156,14 +155,17 @@ async def test_a_browser_page_that_nobody_would_close_is_closed(
     assert not [name for name in result.stats if name.startswith("neardup/error")]
 
 
-async def test_a_browser_page_that_does_not_close_is_left(site, crawl, pages, monkeypatch):
-    monkeypatch.setattr(heldpage, "_TIMEOUT", 0.1)
-
+async def test_a_browser_page_that_does_not_close_is_left(site, crawl, pages, with_extension):
     class NoErrback(pages):
         failed = None
 
     meta = {"playwright_include_page": True, "playwright_page": BrowserPage(None, hangs=True)}
     urls = [site.article("/a"), site.article("/b")]
-    result = await crawl(NoErrback, {**ONE_BY_ONE, "NEARDUP_POLICY": "drop_page"}, urls=urls, meta=meta)
+    settings = {
+        **ONE_BY_ONE,
+        **with_extension(browser_page_timeout_seconds=0.1),
+        "NEARDUP_POLICY": "drop_page",
+    }
+    result = await crawl(NoErrback, settings, urls=urls, meta=meta)
     assert result["error/close_page"] == 1
     assert len(result.items) == 1

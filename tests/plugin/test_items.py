@@ -10,7 +10,7 @@ import scrapy
 from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
 
-from scrapy_neardup.plugin import signals
+from scrapy_neardup.plugin import NearDupExtension, signals
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1, "NEARDUP_ITEM_FIELDS": ["title", "text"]}
 
@@ -158,21 +158,18 @@ async def test_signal(crawl, site, text):
     assert heard == [("exact", urls[0], "drop_items", {"text"})]
 
 
-async def test_nothing_is_remembered_of_items_on_their_way(crawl_items, text, monkeypatch):
-    from scrapy_neardup.plugin.extension import NearDup
-
+async def test_no_item_is_remembered_once_the_crawl_has_ended(crawl_items, text, with_extension):
     origins = []
-    monkeypatch.setattr(NearDup, "spider_closed", _recording(NearDup.spider_closed, origins))
-    await crawl_items(lambda r: [{"text": text(1)}, {"text": text(2)}, {"other": 1}])
+
+    async def spider_closed(self):
+        await NearDupExtension.spider_closed(self)
+        origins.append(dict(self.item_origins))
+
+    await crawl_items(
+        lambda r: [{"text": text(1)}, {"text": text(2)}, {"other": 1}],
+        with_extension(spider_closed=spider_closed),
+    )
     assert origins == [{}]
-
-
-def _recording(method, origins):
-    async def wrapper(self):
-        await method(self)
-        origins.append(dict(self.origins))
-
-    return wrapper
 
 
 async def test_item_with_more_text_than_a_page_may_have(crawl_items, text):

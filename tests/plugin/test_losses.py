@@ -297,6 +297,7 @@ STORIES = {f"{way}/{policy}" for way, each in enumerate(WAYS) for policy in each
 ORDERS = (10, 20, 100, 500, 900)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 16])
 async def test_every_story_ends_in_the_output(site, crawl, pages, text, page, concurrency):
     site.pages["/link"] = page("nothing")

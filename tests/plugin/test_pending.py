@@ -9,8 +9,7 @@ from scrapy import Request
 from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
 
-from scrapy_neardup.plugin import extension
-from scrapy_neardup.plugin.duplicates import NearDuplicatePage
+from scrapy_neardup.plugin import NearDuplicatePage
 
 POLICIES = ["tag", "drop_items", "drop_page"]
 SIX = {"CONCURRENT_REQUESTS": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 6}
@@ -195,14 +194,15 @@ async def test_callback_sees_the_request_as_it_was(site, crawl, pages):
         def parse(self, response):
             self.note(response)
             assert response.request.callback == self.parse
-            yield response.request.replace(url=f"{site.url}/other/{len(self.seen)}", callback=self.other)
+            url = response.url.replace("/together/", "/other/")
+            yield response.request.replace(url=url, callback=self.other)
 
         def other(self, response):
             assert response.url not in self.matches
             self.note(response)
 
-    for number in range(1, 7):
-        site.article(f"/other/{number}", seed=number)
+    for number in range(6):
+        site.article(f"/other/{number}", seed=number + 1)
     result = await crawl(Copying, {**SIX, "NEARDUP_POLICY": "tag"}, urls=site.copies(6))
     assert len(result.spider.seen) == 12
     assert len(result.spider.matches) == 5  # copied meta marks nobody
@@ -210,9 +210,7 @@ async def test_callback_sees_the_request_as_it_was(site, crawl, pages):
     assert "spider_exceptions/count" not in result.stats
 
 
-async def test_waits_no_longer_than_the_limit(site, crawl, pages, monkeypatch):
-    monkeypatch.setattr(extension, "PENDING_TIMEOUT", 0.3)
-
+async def test_waits_no_longer_than_the_limit(site, crawl, pages, with_extension):
     class Slow(pages):
         async def parse(self, response):
             self.note(response)
@@ -220,6 +218,7 @@ async def test_waits_no_longer_than_the_limit(site, crawl, pages, monkeypatch):
                 await run_in_thread(time.sleep, 1.5)
             yield {"url": response.url}
 
-    result = await crawl(Slow, {**SIX, "NEARDUP_POLICY": "drop_page"}, urls=site.copies(6))
+    settings = {**SIX, **with_extension(pending_timeout_seconds=0.3), "NEARDUP_POLICY": "drop_page"}
+    result = await crawl(Slow, settings, urls=site.copies(6))
     assert result["error/pending_timeout"] == 5
     assert len(result.items) == 6

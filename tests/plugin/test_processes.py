@@ -13,6 +13,8 @@ from contextlib import suppress
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SPIDER = """
 import json, os, sys, time
 import scrapy
@@ -118,7 +120,11 @@ def test_a_page_that_hangs_and_one_that_kills_its_worker(site, run, tmp_path, ho
         "    return html\n"
     )
     urls = [site.article(path, seed=seed) for seed, path in enumerate(("/hangs", "/kills", "/good"))]
-    settings = {"NEARDUP_EXTRACTOR": "wild:extract", "NEARDUP_EXTRACT_TIMEOUT": 1}
+    settings = {
+        "NEARDUP_EXTRACTOR": "wild:extract",
+        "NEARDUP_EXTRACT_TIMEOUT": 1,
+        "CONCURRENT_REQUESTS": 1,  # a page that hangs may cost the pages that queue behind it their turn
+    }
     code, (stats,), log = run([how, "1"], urls, **settings)
     assert code == 0, log
     assert stats["item_scraped_count"] == 3

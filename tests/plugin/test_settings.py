@@ -14,13 +14,10 @@ import pytest
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
-from scrapy_neardup.addon import Addon
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, ExtractorUnavailable, IndexMismatch, NearDupError
 from scrapy_neardup.fingerprint import SCHEMES, Features
 from scrapy_neardup.plugin import settings as settings_module
-from scrapy_neardup.plugin.downloader import NearDupDownloaderMiddleware
-from scrapy_neardup.plugin.extension import NearDup
 from scrapy_neardup.plugin.settings import CrawlOptions, is_enabled
 
 DOCS = Path(__file__).parents[2] / "docs" / "scrapy.md"
@@ -250,6 +247,7 @@ def test_relative_dir_without_a_project_folder_stops_the_crawl(without_cfg, comm
     assert "item_scraped_count" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_crawl_without_a_project_folder(without_cfg, tmp_path):
     """With an absolute path, without a project at all, and where detection is switched off or there is no crawl."""
     for setting, where in ((tmp_path / "index", "index"), ("seen", ".scrapy/seen")):
@@ -269,22 +267,6 @@ def test_fields_of_the_nearest_base_class():
     assert fields.fields_of(Item()) == ("of dict",)
     assert fields.fields_of(object()) == ("any",)
     assert config(item_fields={dict: "a"}).fields_of(object()) == ()
-
-
-def test_addon_puts_components_and_leaves_those_of_the_user():
-    settings = Settings(
-        {"DOWNLOADER_MIDDLEWARES": {NearDupDownloaderMiddleware: 800}, "EXTENSIONS": {NearDup: None}}
-    )
-    Addon().update_settings(settings)
-    assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {NearDupDownloaderMiddleware: 800}
-    assert dict(settings["EXTENSIONS"]) == {NearDup: None}
-    assert list(settings["SPIDER_MIDDLEWARES"].values()) == [60]
-    assert list(settings["ITEM_PIPELINES"].values()) == [750]
-
-
-async def test_extension_that_the_user_disabled(site, crawl, pages):
-    urls = [site.article("/a"), site.article("/b")]
-    assert len((await crawl(pages, {"EXTENSIONS": {NearDup: None}}, urls=urls)).items) == 2
 
 
 @pytest.mark.parametrize(

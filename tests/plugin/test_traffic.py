@@ -14,6 +14,7 @@ from scrapy.pipelines.files import FilesPipeline
 from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_neardup.extraction import load_extractor
+from scrapy_neardup.index.reservation import Reservation
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
 
@@ -116,6 +117,7 @@ async def test_http_cache(site, crawl, pages):
         assert (result["unique"], result["duplicate"], len(result.items)) == (1, 1, 1)
 
 
+@pytest.mark.slow
 async def test_event_loop_is_free_while_a_page_is_extracted(site, crawl, pages, text):
     gaps = []
 
@@ -180,17 +182,15 @@ async def test_output_that_nobody_finishes_releases(site, crawl, pages):
 
 
 async def test_feed_is_on_disk_before_the_fingerprint(site, crawl, pages, tmp_path, monkeypatch):
-    from scrapy_neardup.plugin.settlement import Settler
-
     feed = tmp_path / "feed.jsonl"
     sizes = []
-    settle = Settler._settle
+    confirm = Reservation.confirm
 
-    def watched(self, reservation, **options):
-        sizes.append((feed.read_text().count("\n"), reservation.url))
-        settle(self, reservation, **options)
+    def watched(self, **options):
+        sizes.append((feed.read_text().count("\n"), self.url))
+        confirm(self, **options)
 
-    monkeypatch.setattr(Settler, "_settle", watched)
+    monkeypatch.setattr(Reservation, "confirm", watched)
     urls = [site.article(f"/{number}", seed=number) for number in range(3)]
     await crawl(pages, {**ONE_BY_ONE, "FEEDS": {str(feed): {"format": "jsonlines"}}}, urls=urls)
     assert len(sizes) == 3

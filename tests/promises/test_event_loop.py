@@ -20,10 +20,13 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 
 from scrapy_neardup.extraction import Workers
-from scrapy_neardup.plugin.settlement import Settler
-from scrapy_neardup.plugin.spider import NearDupSpiderMiddleware
+from scrapy_neardup.plugin import NearDupSpiderMiddleware
+from scrapy_neardup.plugin.pages import PageTracker
+from scrapy_neardup.plugin.settlement import ReservationTracker
 
 from .site import page
+
+pytestmark = pytest.mark.slow
 
 PAGES = 200
 DATA = Path(os.environ.get("NEARDUP_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -61,9 +64,9 @@ async def test_no_hook_holds_the_loop(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(owner, name, wrapper)
 
     timed(NearDupSpiderMiddleware, "process_spider_input")
-    timed(NearDupSpiderMiddleware, "_settle")
+    timed(PageTracker, "settle")
     timed(Workers, "submit")
-    timed(Settler, "_confirm_stored")
+    timed(ReservationTracker, "confirm_stored")
 
     class Pages(Spider):
         name = "pages"

@@ -22,6 +22,8 @@ from scrapy_neardup.matching.records import find_urls
 
 from .site import Site
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("NEARDUP_KILLS", "10"))
 STORIES = 60
 

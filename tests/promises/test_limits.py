@@ -16,6 +16,8 @@ from .site import page
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 2.0
 #: 13 kB in which trafilatura is busy for over 20 seconds.
 TABLE = (

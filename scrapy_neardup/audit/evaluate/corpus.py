@@ -11,7 +11,7 @@ from collections import deque
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.audit.sources.canonical_link import canonical_url
+from scrapy_neardup.audit.sources.head import canonical_url
 from scrapy_neardup.audit.sources.limits import Unreadable
 from scrapy_neardup.audit.sources.streams import Stream
 from scrapy_neardup.errors import ConfigurationError
@@ -68,10 +68,10 @@ def read_texts(
 ) -> dict[str, Text]:
     """Read JSON lines (plain, gzip, xz or bzip2) with ``id`` and ``text`` or ``html``, and if they have it ``url`` or ``host``.
 
-    Only the documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, a page in
-    *timeout* seconds and *memory* bytes; a page without main text has the text "". Where a page has no URL its
-    canonical link serves. Texts extracted before are taken from the file *cache*. Raises `ConfigurationError` for
-    a line that is no document.
+    Only the documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, a
+    page in *timeout* seconds and *memory* bytes; a page without main text has the text "". Where a page has
+    no URL its canonical link serves. Texts extracted before are taken from the file *cache*. Raises
+    `ConfigurationError` for a line that is no document.
     """
     texts: dict[str, Text] = {}
     workers = Workers(
@@ -147,7 +147,10 @@ def _url(fields: dict[str, Any]) -> str:
 
 
 class _Cache:
-    """Texts of pages by a hash of the page and of what extracted it. While others keep it locked, nothing is known."""
+    """Texts of pages by a hash of the page and of what extracted it.
+
+    While others keep it locked, nothing is known.
+    """
 
     def __init__(self, path: Path | None, extractor: str) -> None:
         self._extractor = extractor

@@ -137,7 +137,8 @@ def compare(
 class Found:
     """All duplicates among some documents: the pairs of rows *a* and *b* (int64[m]), the lower first.
 
-    Of g equal texts they are g - 1 pairs with the first, which alone is compared with others (one for each site).
+    Of g equal texts they are g - 1 pairs with the first, which alone is compared with others (one for each
+    site).
     """
 
     a: NDArray[np.int64]
@@ -170,7 +171,10 @@ def find_all(judge: Judge) -> Found:
 
 
 def draw(outcomes: Sequence[Outcome], path: Path) -> None:
-    """Draw precision against recall, a curve for each name. Raises `ConfigurationError` if that cannot be done."""
+    """Draw precision against recall, a curve for each name.
+
+    Raises `ConfigurationError` if that cannot be done.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

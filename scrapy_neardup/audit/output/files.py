@@ -1,4 +1,6 @@
-"""The files in the directory of the results. Equal crawls give equal files, but for signatures.sqlite.
+"""Writes the result of an audit to the files in its directory.
+
+Equal crawls give equal files, except signatures.sqlite.
 
 Each appears, or takes the place of an older one, once it is complete.
 """
@@ -18,7 +20,6 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.records import filed_url
 
 from .report.urls import split_url
-from .report_input import report_data
 from .summary import summarise
 from .tables import write_csv, write_parquet
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_neardup.audit.run import Audit
+    from scrapy_neardup.audit.model import Audit
 
 Format = Literal["csv", "parquet"]
 TABLES = ("pages", "clusters", "pairs")
@@ -34,7 +35,8 @@ FILES = (
     *(f"{name}.jsonl" for name in (*TABLES, "problems")), "summary.json", "drop.txt", "report.html",
     *(f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet")),
 )  # fmt: skip
-#: One a line, whoever reads it: nothing that ends a line or steers a terminal, and no white space in URLs.
+#: drop.txt has one name a line. So a name in it has nothing that ends a line or steers a terminal, and a URL
+#: no white space.
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _PLAIN_URL = re.compile(r"[^\s\x00-\x20\x7f-\x9f]+")
 _PLAIN_IDENTIFIER = re.compile(r"(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<! )")
@@ -57,7 +59,7 @@ def formats_in(out: Path) -> list[Format]:
 
 def write(out: Path, audit: Audit, formats: Sequence[Format]) -> None:
     """Write all files of the results; those of formats that are not asked for are removed. Raises OSError."""
-    from .report import write_report
+    from .report import ReportData, write_report
 
     rows = {"pages": pages_of, "clusters": clusters_of, "pairs": pairs_of, "problems": problems_of}
     for name, function in rows.items():
@@ -80,7 +82,7 @@ def write(out: Path, audit: Audit, formats: Sequence[Format]) -> None:
     with _replacing(out / "summary.json") as file:
         json.dump(summarise(audit), file, indent=2, ensure_ascii=False)
         file.write("\n")
-    write_report(out / "report.html", report_data(audit))
+    write_report(out / "report.html", ReportData.of(audit))
 
 
 def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
@@ -146,7 +148,7 @@ def problems_of(audit: Audit) -> Iterator[dict[str, Any]]:
 
 
 def dropped(audit: Audit) -> list[str]:
-    """Return the URLs and identifiers of which every page repeats one under another that stays; sorted."""
+    """Return the URLs and identifiers that can be dropped, sorted: every page of each repeats a page that is kept."""
     pages = audit.pages
     names = [filed_url(url) if _URL.match(url) else url for url in pages["url"].tolist()]
     repeats = np.isin(pages["verdict"], ("exact", "near")).tolist()
@@ -164,7 +166,7 @@ def _is_plain(name: str) -> bool:
 def _replacing(path: Path) -> Iterator[IO[str]]:
     part = path.with_name(path.name + ".part")
     try:
-        # What cannot be encoded is written as JSON escapes it.
+        # UTF-8 cannot hold surrogates. They are written as escapes, as JSON has them.
         with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             yield file
         part.replace(path)

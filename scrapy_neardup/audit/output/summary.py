@@ -1,4 +1,4 @@
-"""The figures of an audit: in all, by host, and the largest clusters."""
+"""Makes the summary of an audit: totals, figures by host, and the largest clusters."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .report import VERDICTS
+from scrapy_neardup.audit.model import VERDICTS
+
 from .report.urls import split_url
 
 if TYPE_CHECKING:
-    from scrapy_neardup.audit.run import Audit
+    from scrapy_neardup.audit.model import Audit
 
 #: Problems listed in the summary; all are in problems.jsonl.
 PROBLEMS = 100

@@ -1,4 +1,4 @@
-"""The tables of the results for spreadsheets and data frames."""
+"""Writes the tables of the results as CSV, for spreadsheets, and as Parquet, for data frames."""
 
 from __future__ import annotations
 
@@ -25,13 +25,17 @@ COLUMNS = {
         "containment": "float32",
     },
 }  # fmt: skip
-#: With these a cell begins that a spreadsheet would run, once it has dropped white space and control characters.
+#: A cell that begins with one of these, or with white space and one of these, is run by a spreadsheet as a
+#: formula.
 _FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n")
 _ROWS = 10_000
 
 
 def write_csv(file: IO[str], table: str, rows: Iterable[dict[str, Any]]) -> None:
-    """Write a table whose cells no spreadsheet takes for formulas: a quote stands before those. Lists get a space."""
+    """Write a table as CSV. A cell that a spreadsheet would run as a formula gets a quote before it.
+
+    The values of a list are joined by spaces.
+    """
     writer = csv.writer(file)
     writer.writerow(COLUMNS[table])
     for row in rows:

@@ -1,8 +1,8 @@
 """All pairs of documents of which one repeats the other: found by what a crawl would look up, judged as it would judge.
 
-Equal documents are compared once. Of more than `MOST` that share a key, and more than `SAME` different texts with the
-same fingerprint, which a template makes, only the first is compared with the others: so the work hardly grows with the
-square of the documents.
+Equal documents are compared once. Of more than `MOST` that share a key, and more than `SAME` different texts
+with the same fingerprint, which a template makes, only the first is compared with the others: so the work
+hardly grows with the square of the documents.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-#: Documents with the same key that are all compared with each other, and with the same fingerprint.
+#: Up to so many documents with the same key, or with the same fingerprint, are all compared with each other.
 MOST, SAME = 64, 8
-#: Pairs of a page with others of its template that are kept, about; further ones say nothing new.
+#: About how many pairs of a page with others of its template are kept. Further ones would say nothing new.
 SIBLINGS = 8
-#: Pairs expanded at a time; pairs kept in all that were not alike enough.
+#: How many pairs are in memory at a time before they are judged; how many rejected pairs are returned at
+#: most.
 _CHUNK, _REJECTED = 1 << 18, 1 << 18
 
 
@@ -49,11 +50,12 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True)
 class Groups:
-    """Which of n documents stand for which: int64[n] each, a row for every row."""
+    """Groups of n documents that are compared only once. Each is named by its first row; int64[n] each."""
 
-    #: The first document with the same text.
+    #: For each row the first row with the same text.
     same_text: Rows
-    #: The first that is compared alike: of the same text, fingerprint and site.
+    #: For each row the first row with the same text, fingerprint and site: any comparison of the two ends
+    #: alike.
     alike: Rows
 
     @classmethod
@@ -69,10 +71,11 @@ def compare_all(
 ) -> Compared:
     """Return all pairs of fit documents that are duplicates or pages of one template.
 
-    A pair is judged with the longer document stored: which came first is of no account here.
-    Of g documents with equal texts, these are g - 1 pairs with the first, which alone is compared with others (one
-    for each site); of the pairs of a template they are some of each page. Pairs that are neither, but similar by *least* at least, are returned too: the most similar
-    ones. *advance* is told how many pairs have been compared. Memory: some 100 MB, and what is returned.
+    A pair is judged as if the longer document were stored, whichever came first. Of g documents with equal
+    texts, g - 1 pairs with the first are returned, and only the first (one for each site) is compared with
+    other documents. Of the pairs of a template, some pairs of each page are returned. Rejected pairs with a
+    similarity of *least* or more are returned too, the most similar ones. *advance* is called with the number
+    of pairs compared so far. This takes about 100 MB beside what is returned.
     """
     rows = np.flatnonzero(judge.fit)
     copies = rows[groups.same_text[rows] != rows]

@@ -1,15 +1,17 @@
 """All pairs of alike documents: permuted tables, and tables of equal keys, joined with themselves.
 
-**Near pairs.** A table is the fingerprints permuted and sorted, without document numbers: sorting plain integers is
-several times faster than sorting them with what they belong to, and the few that are found are looked up afterwards.
-Each fingerprint is compared with those behind it that share the prefix (`PermutedTables`): at shift 1, then 2, and
-so on until every group of equal prefixes is exhausted, in slices that stay in the processor's cache.
+**Near pairs.** A table is the fingerprints permuted and sorted, without document numbers: sorting plain
+integers is several times faster than sorting them with what they belong to, and the few that are found are
+looked up afterwards. Each fingerprint is compared with those behind it that share the prefix
+(`PermutedTables`): at shift 1, then 2, and so on until every group of equal prefixes is exhausted, in slices
+that stay in the processor's cache.
 
-**Cost.** Of *n* fingerprints, a layout of T tables costs ``n * T * 50 ns`` to permute, sort and scan them, and
-``4 ns`` for each two that share a prefix: about ``n**2 / 2**(p + 1)`` a table if the prefix has p bits and the
-fingerprints are spread evenly. More blocks make more tables with longer prefixes. Whether they are spread evenly is
-not taken for granted: the pairs are counted in a sample, and `choose_layout` takes the cheapest layout. For distance 3
-and even spread that is 4 tables up to about 2.5 million, 10 up to about a billion, then 20.
+**Cost.** Of *n* fingerprints, a layout of T tables costs ``n * T * 50 ns`` to permute, sort and scan them,
+and ``4 ns`` for each two that share a prefix: about ``n**2 / 2**(p + 1)`` a table if the prefix has p bits
+and the fingerprints are spread evenly. More blocks make more tables with longer prefixes. Whether they are
+spread evenly is not taken for granted: the pairs are counted in a sample, and `choose_layout` takes the
+cheapest layout. For distance 3 and even spread that is 4 tables up to about 2.5 million, 10 up to about a
+billion, then 20.
 
 Memory: nine 8-byte columns of *n* at most with two workers, plus the chunk that is yielded.
 """
@@ -48,11 +50,11 @@ def near_pairs(
 ) -> Iterator[Numbers]:
     """Yield all pairs of *fingerprints* (uint64[n]) that differ in at most *distance* bits, as chunks of int64[m, 2].
 
-    A pair is two positions, the lower one first, and comes once. Of equal fingerprints the first stands for all:
-    the others are paired with it, and only it with those that differ. So a million equal ones make a million pairs.
-    A chunk has about a million pairs at most. The pairs and their order depend neither on *workers*, the threads
-    that sort, nor on anything random. Raises `ConfigurationError` for a distance that is not 0 to 7, or that the
-    *layout* cannot find.
+    A pair is two positions, the lower one first, and comes once. Of equal fingerprints the first stands for
+    all: the others are paired with it, and only it with those that differ. So a million equal ones make a
+    million pairs. A chunk has about a million pairs at most. The pairs and their order depend neither on
+    *workers*, the threads that sort, nor on anything random. Raises `ConfigurationError` for a distance that
+    is not 0 to 7, or that the *layout* cannot find.
     """
     if not 0 <= distance <= MAX_DISTANCE:
         raise ConfigurationError(f"Distance {distance} cannot be searched: use 0 to {MAX_DISTANCE} bits.")
@@ -213,50 +215,77 @@ def _neighbours(keys: Keys, bits: int, distance: int) -> Iterator[tuple[Keys, Ke
 def equal_keys(keys: Keys, documents: Numbers, most: int = 64) -> Iterator[tuple[Numbers, Numbers]]:
     """Yield the pairs of *documents* that have *keys* in common, and how many: chunks of int64[m, 2] and int64[m].
 
-    ``keys[i]`` (uint64) is a key of ``documents[i]`` (int64): an anchor, band or super-shingle; `NO_KEY` is none, and
-    a key that a document has twice counts once. A pair has the lower number first and comes once; its count is exact.
-    A key that more than *most* documents share (a stock phrase, or many copies of one page) pairs only the least of
-    them with each other one: it costs as many pairs as it has documents, not their square, yet a thousand copies
-    stay connected. Memory: pairs of about a million, though all those of one document come together.
+    ``keys[i]`` (uint64) is a key of ``documents[i]`` (int64): an anchor, band or super-shingle; `NO_KEY` is
+    none, and a key that a document has twice counts once. A pair has the lower number first and comes once;
+    its count is exact. A key that more than *most* documents share (a stock phrase, or many copies of one
+    page) pairs only the least of them with each other one: it costs as many pairs as it has documents, not
+    their square, yet a thousand copies stay connected. Memory: pairs of about a million, though all those of
+    one document come together.
     """
-    keys, documents = np.asarray(keys, np.uint64), np.asarray(documents, np.int64)
-    filed = keys != NO_KEY
-    keys, documents = keys[filed], documents[filed]
-    order = np.lexsort((documents, keys))
-    keys, documents = keys[order], documents[order]
-    new = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
-    once = new | np.append(True, documents[1:] != documents[:-1])[: len(keys)]
-    new, documents = new[once], documents[once]
-    starts = np.flatnonzero(new)
-    sizes = np.diff(starts, append=len(documents))
-    group = np.repeat(np.arange(len(starts)), sizes)
-    large = (sizes > most)[group]
-    behind = np.where(
-        large & ~new, 0, np.repeat(starts + sizes, sizes) - np.arange(len(documents)) - 1
-    ).astype(np.int64)
-    span = int(documents.max(initial=0)) + 1
-    codes = group[large] * span + documents[large]  # ascending
-    by_document = np.argsort(documents, kind="stable")
-    for part in _chunks(documents[by_document], behind[by_document]):
-        places = by_document[part]
-        a = np.repeat(documents[places], behind[places])
-        b = documents[ranges(places + 1, behind[places])]
-        counted = np.repeat(~large[places], behind[places])
-        pairs, which = np.unique(a * span + b, return_inverse=True)
-        shared = np.bincount(which, counted, len(pairs)).astype(np.int64)
-        a, b = np.divmod(pairs, span)
-        # What a pair shares in large groups does not show in the stars: look for the one's groups at the other.
-        places = places[large[places]]
-        owners, since = np.unique(documents[places], return_index=True)
-        held = np.diff(since, append=len(places))
-        if len(owners):
-            at = np.minimum(np.searchsorted(owners, a), len(owners) - 1)
-            held_by_a = np.where(owners[at] == a, held[at], 0)
-            wanted = group[places[ranges(since[at], held_by_a)]] * span + np.repeat(b, held_by_a)
-            found = codes[np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)] == wanted
-            shared += np.bincount(np.repeat(np.arange(len(a)), held_by_a), found, len(a)).astype(np.int64)
+    table = _Groups(np.asarray(keys, np.uint64), np.asarray(documents, np.int64), most)
+    by_document = np.argsort(table.documents, kind="stable")
+    partners = table.partners
+    for part in _chunks(table.documents[by_document], partners[by_document]):
+        entries = by_document[part]
+        a = np.repeat(table.documents[entries], partners[entries])
+        b = table.documents[ranges(entries + 1, partners[entries])]
+        counted = np.repeat(~table.large[entries], partners[entries])
+        codes, which = np.unique(a * table.span + b, return_inverse=True)
+        shared = np.bincount(which, counted, len(codes)).astype(np.int64)
+        a, b = np.divmod(codes, table.span)
         if len(a):
-            yield np.stack((a, b), axis=1), shared
+            yield np.stack((a, b), axis=1), shared + table.shared_in_large(a, b, entries)
+
+
+class _Groups:
+    """Documents by their keys: one entry for each key of each document, sorted by key, then by document.
+
+    The entries of one key are a group. It is large if more than *most* documents have the key.
+    """
+
+    def __init__(self, keys: Keys, documents: Numbers, most: int) -> None:
+        filed = keys != NO_KEY
+        keys, documents = keys[filed], documents[filed]
+        order = np.lexsort((documents, keys))
+        keys, documents = keys[order], documents[order]
+        first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+        once = first | np.append(True, documents[1:] != documents[:-1])[: len(keys)]
+        first = first[once]
+        #: The document of each of e entries; int64[e].
+        self.documents = documents[once]
+        starts = np.flatnonzero(first)
+        sizes = np.diff(starts, append=len(first))
+        #: The number of each entry's group; int64[e].
+        self._group = np.repeat(np.arange(len(starts)), sizes)
+        #: Whether that group is large; bool[e].
+        self.large = (sizes > most)[self._group]
+        behind = np.repeat(starts + sizes, sizes) - np.arange(len(first)) - 1
+        #: With how many of the entries behind it each is paired: all of its group, but in a large one only by
+        #: the first; int64[e].
+        self.partners = np.where(self.large & ~first, 0, behind).astype(np.int64)
+        #: More than any document's number: ``a * span + b`` stands for a and b.
+        self.span = int(self.documents.max(initial=0)) + 1
+        # The documents of large groups, as ``group * span + document``; ascending.
+        self._in_large = self._group[self.large] * self.span + self.documents[self.large]
+
+    def shared_in_large(self, a: Numbers, b: Numbers, entries: Numbers) -> Numbers:
+        """Count the large groups that have both documents of each pair of *a* and *b* (int64[m] each); int64[m].
+
+        The pairs of a large group do not show them, for there only the first document is paired. So every
+        large group of *a* is looked for among those of *b*. *entries* are all entries of the documents in
+        *a*, document by document.
+        """
+        entries = entries[self.large[entries]]
+        owners, starts = np.unique(self.documents[entries], return_index=True)
+        if not len(owners):
+            return np.zeros(len(a), np.int64)
+        sizes = np.diff(starts, append=len(entries))
+        owner = np.minimum(np.searchsorted(owners, a), len(owners) - 1)
+        groups = np.where(owners[owner] == a, sizes[owner], 0)  # large ones of each a
+        wanted = self._group[entries[ranges(starts[owner], groups)]] * self.span + np.repeat(b, groups)
+        place = np.minimum(np.searchsorted(self._in_large, wanted), len(self._in_large) - 1)
+        found = self._in_large[place] == wanted
+        return np.bincount(np.repeat(np.arange(len(a)), groups), found, len(a)).astype(np.int64)
 
 
 def _chunks(documents: Numbers, pairs: Numbers) -> Iterator[slice]:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from .opening import Source, find_sources, open_sources, read_source
-from .values import Omission, Options, Origin, Page, Problem, Record, Revisit, Skipped, SourceUnavailable
+from .records import (
+    BrokenRecord,
+    CrawledPage,
+    Omission,
+    Options,
+    Origin,
+    Record,
+    Revisit,
+    Skipped,
+    SourceUnavailable,
+)
 
 __all__ = [
+    "BrokenRecord",
+    "CrawledPage",
     "Omission",
     "Options",
     "Origin",
-    "Page",
-    "Problem",
     "Record",
     "Revisit",
     "Skipped",

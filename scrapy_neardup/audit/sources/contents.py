@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 from scrapy_neardup.extraction.guards import is_binary
 
 from .limits import MAX_RECORD, MAX_URL, Unreadable, megabytes
+from .records import BrokenRecord, CrawledPage, Skipped
 from .robots import header_forbids
-from .values import Page, Problem, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .values import Omission, Origin, Record
+    from .records import Omission, Origin, Record
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 
@@ -44,13 +44,13 @@ def page_of_response(
     try:
         body = decode_body(body, headers.get("content-encoding", ""))
     except (ValueError, OSError, EOFError, zlib.error, Unreadable) as error:
-        return Problem(origin, f"the body cannot be decoded: {error}")
+        return BrokenRecord(origin, f"the body cannot be decoded: {error}")
     if is_binary(body) or not ("content-type" in headers or looks_like_html(body)):
         return Skipped(origin, "not_html")
     if len(url) > MAX_URL:
-        return Problem(origin, f"the URL has {len(url)} characters")
+        return BrokenRecord(origin, f"the URL has {len(url)} characters")
     noindex = header_forbids(headers.get("x-robots-tag", ""))
-    return Page(url, None, body, headers.get("content-type"), fetched, origin, digest, noindex)
+    return CrawledPage(url, None, body, headers.get("content-type"), fetched, origin, digest, noindex)
 
 
 def omission(url: str, status: int, content_type: str | None) -> Omission | None:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from .fields import Fields
 from .limits import MAX_ELEMENTS, MAX_RECORD, Unreadable, megabytes
 from .objects import split_objects
+from .records import BrokenRecord, CrawledPage, Origin
 from .streams import Stream
-from .values import Origin, Page, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from .values import Options, Record
+    from .records import Options, Record
 
 _LARGE = 1 << 20  # bytes; nothing smaller can have too many elements to matter
 #: Blank lines in a row that a cell of a table may have, and the least that a line of one counts, in bytes.
@@ -38,7 +38,11 @@ def read_json(path: Path, label: str, options: Options) -> Iterator[Record]:
     fields = Fields(options)
     for number, content in split_objects(stream):
         origin = Origin(label, f"item {number}")
-        yield Problem(origin, content) if isinstance(content, str) else _page(stream, fields, content, origin)
+        yield (
+            BrokenRecord(origin, content)
+            if isinstance(content, str)
+            else _page(stream, fields, content, origin)
+        )
 
 
 def read_csv(path: Path, label: str, options: Options) -> Iterator[Record]:
@@ -58,29 +62,29 @@ def read_csv(path: Path, label: str, options: Options) -> Iterator[Record]:
         except StopIteration:
             break
         except (csv.Error, Unreadable, UnicodeDecodeError) as error:
-            yield Problem(origin, str(error))
+            yield BrokenRecord(origin, str(error))
             continue
         if len(row) == len(names):
             page = fields.page(dict(zip(names, row, strict=True)), origin)
-            if isinstance(page, Page):
+            if isinstance(page, CrawledPage):
                 stream.rewarded()
             yield page
         elif row:
-            yield Problem(origin, f"{len(row)} fields instead of {len(names)}")
+            yield BrokenRecord(origin, f"{len(row)} fields instead of {len(names)}")
     if whole and lines.last and not lines.last.endswith("\r\n"):
         # Python's writer, which is Scrapy's, ends each line so; other programs may leave it out at the end.
-        yield Problem(origin, "the line before has no end: the file may have been cut there")
+        yield BrokenRecord(origin, "the line before has no end: the file may have been cut there")
 
 
 def _page(stream: Stream, fields: Fields, content: bytes | None, origin: Origin) -> Record:
     if content is None:
-        return Problem(origin, _TOO_LONG)
+        return BrokenRecord(origin, _TOO_LONG)
     try:
         item = _parse(content)
     except (ValueError, RecursionError, Unreadable) as error:
-        return Problem(origin, f"not a JSON object: {error}")
+        return BrokenRecord(origin, f"not a JSON object: {error}")
     page = fields.page(item, origin)
-    if isinstance(page, Page):
+    if isinstance(page, CrawledPage):
         stream.rewarded()
     return page
 

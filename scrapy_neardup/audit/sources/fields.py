@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .contents import looks_like_html
 from .limits import MAX_URL
-from .values import Page, Problem
+from .records import BrokenRecord, CrawledPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .values import Options, Origin
+    from .records import Options, Origin
 
 #: In the order of preference; case, hyphens and underscores do not matter.
 _TEXT = (
@@ -65,31 +65,31 @@ class Fields:
         self._url_field = options.url_field
         self._plans: dict[tuple[str, ...], _Plan] = {}
 
-    def page(self, item: Mapping[str, Any], origin: Origin) -> Page | Problem:
+    def page(self, item: Mapping[str, Any], origin: Origin) -> CrawledPage | BrokenRecord:
         """Make a page of *item*; an item without a URL has its origin for one.
 
         But where the field of the URL was named, one that has no such field is a problem.
         """
         plan = self._plan(item)
         if self._url_field is not None and _get(item, self._url_field) is None:
-            return Problem(origin, self.no_url(item))
+            return BrokenRecord(origin, self.no_url(item))
         found = [
             (value, html) for name, html in plan.content if (value := _content(_get(item, name))) is not None
         ]
         if not found:
-            return Problem(origin, self.no_text(item))
+            return BrokenRecord(origin, self.no_text(item))
         content, html = next((pair for pair in found if pair[0].strip()), found[0])
         url = next((url for name in plan.url if (url := _url(_get(item, name)))), None) or str(origin)
         if len(url) > MAX_URL:
-            return Problem(origin, f"the URL has {len(url)} characters")
+            return BrokenRecord(origin, f"the URL has {len(url)} characters")
         fetched = next(
             (time for name in plan.fetched if (time := seconds(_get(item, name))) is not None), None
         )
         if isinstance(content, bytes):
-            return Page(url, None, content, None, fetched, origin)
+            return CrawledPage(url, None, content, None, fetched, origin)
         if html or is_html(content):
-            return Page(url, None, content.encode(), "text/html; charset=utf-8", fetched, origin)
-        return Page(url, content, None, None, fetched, origin)
+            return CrawledPage(url, None, content.encode(), "text/html; charset=utf-8", fetched, origin)
+        return CrawledPage(url, content, None, None, fetched, origin)
 
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return those of the columns *names* of a table that `page` looks at; none if none can hold text."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.extraction.guards import is_binary
 
+from .records import CrawledPage, Origin, Skipped
 from .streams import read_whole
-from .values import Origin, Page, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from .values import Options, Record
+    from .records import Options, Record
 
 #: What browsers write into the pages that they save, with the length of the URL.
 _SAVED_FROM = re.compile(rb"<!--\s*saved from url=\(\d{4,}\)(https?://[^\s>]+)\s*-->")
@@ -31,4 +31,4 @@ def read_html(path: Path, label: str, options: Options) -> Iterator[Record]:
     else:
         saved = _SAVED_FROM.search(body[:4096])
         url = saved[1].decode("utf-8", "replace") if saved else path.absolute().as_uri()
-        yield Page(url, None, body, None, None, origin)
+        yield CrawledPage(url, None, body, None, None, origin)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from .cache import is_cache, read_cache
 from .contents import looks_like_html
-from .dbmcache import is_dbm, is_dbm_folder, read_dbm
+from .dbm_cache import is_dbm, is_dbm_folder, read_dbm
 from .feeds import read_csv, read_json, read_json_lines
+from .filesystem_cache import is_cache, read_cache
 from .html import read_html
 from .parquet import read_parquet
 from .streams import head
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from .values import Options, Record
+    from .records import Options, Record
 
 Kind: TypeAlias = Literal[
     "json lines", "json", "csv", "parquet", "warc", "wacz", "html", "cache", "dbm", "folder"

@@ -1,4 +1,4 @@
-"""What hostile or broken input may cost."""
+"""Limits on what is read from a source, so that hostile or broken input takes bounded time and memory."""
 
 from __future__ import annotations
 

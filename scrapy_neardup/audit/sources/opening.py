@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.index.lmdb.recognition import is_index
 
-from .dbmcache import first_file
+from .dbm_cache import first_file
 from .fields import clean
 from .kinds import EXTRAS, KNOWN, READERS, is_in_folder, kind_of_directory, kind_of_file
 from .limits import MAX_PROBLEMS
-from .values import Options, Origin, Page, Problem, Skipped, SourceUnavailable
+from .records import BrokenRecord, CrawledPage, Options, Origin, Skipped, SourceUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .kinds import Kind
-    from .values import Record
+    from .records import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def open_sources(
     """Return an iterator over the pages of all sources, in the order of *paths*, file names and positions.
 
     Paths may have wildcards. Raises `SourceUnavailable` at once if one does not exist or cannot be read; from
-    then on nothing raises: what is broken comes out as a `Problem`, what is no page as `Skipped`.
+    then on nothing raises: what is broken comes out as a `BrokenRecord`, what is no page as `Skipped`.
     """
     options = Options(text_field, url_field, trust_pickle)
     sources = find_sources(paths)
@@ -55,7 +55,10 @@ def open_sources(
 
 
 def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
-    """Return what *paths* name, each once. Raises `SourceUnavailable` for one that is not there or not known."""
+    """Return what *paths* name, each once.
+
+    Raises `SourceUnavailable` for one that is not there or not known.
+    """
     sources: dict[Path, Source] = {}
     for given in paths:
         for path in _expanded(os.fspath(given)):
@@ -81,7 +84,7 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
                 kind = kind_of_file(path) if path.is_file() else None
                 wanted = is_in_folder(path, kind)
             except OSError as error:
-                yield Problem(Origin(clean(str(path))), error.strerror or str(error))
+                yield BrokenRecord(Origin(clean(str(path))), error.strerror or str(error))
                 continue
             if kind is not None and wanted:
                 yield from read_source(Source(path, kind), options)
@@ -90,22 +93,22 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
 
 
 def _guarded(records: Iterator[Record], label: str) -> Iterator[Record]:
-    """Yield *records*, and whatever ends them early as a `Problem`."""
+    """Yield *records*, and whatever ends them early as a `BrokenRecord`."""
     origin, problems = Origin(label), 0
     try:
         for record in records:
             origin = record.origin
-            if isinstance(record, Page):
+            if isinstance(record, CrawledPage):
                 problems = 0
-            elif isinstance(record, Problem):
+            elif isinstance(record, BrokenRecord):
                 problems += 1
             yield record
             if problems >= MAX_PROBLEMS:
-                yield Problem(origin, f"{problems} broken records in a row: the rest is left out")
+                yield BrokenRecord(origin, f"{problems} broken records in a row: the rest is left out")
                 return
     except Exception as error:  # noqa: BLE001  # parsers of hostile input raise whatever they like
         what = str(error) or type(error).__name__
-        yield Problem(Origin(label, f"after {origin.place}" if origin.place else ""), what)
+        yield BrokenRecord(Origin(label, f"after {origin.place}" if origin.place else ""), what)
 
 
 def _expanded(given: str) -> list[Path]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .fields import Fields
 from .limits import MAX_RECORD, megabytes
-from .values import Origin, Problem
+from .records import BrokenRecord, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from .values import Options, Record
+    from .records import Options, Record
 
 #: Rows read at a time.
 _BATCH = 64
@@ -29,10 +29,10 @@ def read_parquet(path: Path, label: str, options: Options) -> Iterator[Record]:
     schema = pq.read_schema(path)
     columns = fields.columns(schema.names)
     if not columns:
-        yield Problem(Origin(label), fields.no_text(schema.names))
+        yield BrokenRecord(Origin(label), fields.no_text(schema.names))
         return
     if not fields.has_url(schema.names):
-        yield Problem(Origin(label), fields.no_url(schema.names))
+        yield BrokenRecord(Origin(label), fields.no_url(schema.names))
         return
     # A value that is repeated stays once in memory: a small file can repeat a large one a million times.
     strings = [name for name in columns if schema.field(name).type in (pa.string(), pa.binary())]
@@ -46,7 +46,7 @@ def read_parquet(path: Path, label: str, options: Options) -> Iterator[Record]:
                     yield _page(fields, batch, row, Origin(label, f"row {number}"))
                     number += 1
         except (pa.ArrowException, OSError, ValueError) as error:
-            yield Problem(Origin(label, f"row {number} and the rest of its row group"), str(error))
+            yield BrokenRecord(Origin(label, f"row {number} and the rest of its row group"), str(error))
         first += table.metadata.row_group(group).num_rows
 
 
@@ -54,7 +54,7 @@ def _page(fields: Fields, batch: pa.RecordBatch, row: int, origin: Origin) -> Re
     try:
         item = {name: batch.column(name)[row].as_py() for name in batch.schema.names}
     except ValueError as error:  # such as bytes that are not UTF-8
-        return Problem(origin, str(error))
+        return BrokenRecord(origin, str(error))
     if any(isinstance(value, (str, bytes)) and len(value) > MAX_RECORD for value in item.values()):
-        return Problem(origin, f"longer than {megabytes(MAX_RECORD)}")
+        return BrokenRecord(origin, f"longer than {megabytes(MAX_RECORD)}")
     return fields.page(item, origin)

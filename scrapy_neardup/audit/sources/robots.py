@@ -1,4 +1,7 @@
-"""Whether a page asks search engines not to index it: such a page is no better copy than one that may be found."""
+"""Tells whether a page asks search engines not to index it.
+
+Of two copies, the one without that wish is kept.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "m
 
 
 def header_forbids(value: str) -> bool:
-    """Whether an ``X-Robots-Tag`` header does, such as ``noindex, nofollow`` or ``googlebot: noindex``.
+    """Tell whether the value of an ``X-Robots-Tag`` header forbids indexing, such as ``noindex, nofollow`` or ``googlebot: noindex``.
 
     A name holds for the directives that follow it. Several headers are joined by commas.
     """
@@ -30,7 +33,7 @@ def header_forbids(value: str) -> bool:
 
 
 def head_forbids(tree: HtmlElement) -> bool:
-    """Whether a ``<meta name=robots>`` in the head of a page does."""
+    """Tell whether a ``<meta name=robots>`` in the head of a page forbids indexing."""
     return any(
         meta.get("name", "").strip().lower() in _AGENTS
         and not _FORBIDDING.isdisjoint(part.strip() for part in meta.get("content", "").lower().split(","))

@@ -49,7 +49,8 @@ class Stream:
 def split_lines(chunks: Iterable[bytes], blank: int = 0) -> Iterator[tuple[int, bytes | None]]:
     """Yield lines with their ends, numbered from 1; None for one of more than `MAX_RECORD` bytes.
 
-    Of blank lines in a row the first *blank* are yielded at most: one by one, millions of them would take minutes.
+    Of blank lines in a row the first *blank* are yielded at most: one by one, millions of them would take
+    minutes.
     """
     number, parts, size = 1, list[bytes](), 0
     for chunk in chunks:
@@ -88,7 +89,10 @@ def split_lines(chunks: Iterable[bytes], blank: int = 0) -> Iterator[tuple[int, 
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file to be read. Raises `Unreadable` for a pipe or a device, which may never end, and OSError."""
+    """Open a file to be read.
+
+    Raises `Unreadable` for a pipe or a device, which may never end, and OSError.
+    """
     if not stat.S_ISREG(path.stat().st_mode):
         raise Unreadable(f"{path.name} is no regular file")
     return path.open("rb")

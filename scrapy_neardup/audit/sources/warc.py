@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from .contents import is_robots, omission, page_of_response
 from .fields import clean, seconds
 from .limits import MAX_RECORD, MAX_URL, Unreadable, megabytes
-from .values import Origin, Page, Problem, Revisit, Skipped
+from .records import BrokenRecord, CrawledPage, Origin, Revisit, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from fastwarc import WarcRecord
 
-    from .values import Options, Record
+    from .records import Options, Record
 
 _CHUNK = 1 << 20  # bytes
 _PIECE = 1 << 14
-#: Places to look for a sound record after a broken one.
+#: Places behind a broken record that are tried in turn, until one is a sound record.
 _TRIES = 1000
 _CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\n]*)?\r\n")
 
@@ -41,7 +41,7 @@ def read_wacz(path: Path, label: str, options: Options) -> Iterator[Record]:
         for name in sorted(set(names)):
             yield from _member(archive, name, label)
         if not names:
-            yield Problem(Origin(label), "no WARC file is in it")
+            yield BrokenRecord(Origin(label), "no WARC file is in it")
 
 
 def _member(archive: zipfile.ZipFile, name: str, label: str) -> Iterator[Record]:
@@ -49,33 +49,43 @@ def _member(archive: zipfile.ZipFile, name: str, label: str) -> Iterator[Record]
         with archive.open(name) as file:
             yield from _pages(file, label, f"{name}, ")
     except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, ValueError, zlib.error) as error:
-        yield Problem(Origin(label, name), str(error))
+        yield BrokenRecord(Origin(label, name), str(error))
 
 
 def _pages(file: IO[bytes], label: str, where: str = "") -> Iterator[Record]:
-    """Yield the pages of an open WARC file, going on behind whatever is broken."""
+    """Yield the pages of an open WARC file.
+
+    Behind a broken record reading goes on where the next one seems to begin.
+
+    That may be no record either. Then the place after it is tried, and after `_TRIES` of them the rest of the
+    file is left out. *where* precedes the positions of records in messages.
+    """
     from fastwarc import ArchiveIterator
+
+    def problem(reason: str) -> BrokenRecord:
+        return BrokenRecord(Origin(label, f"{where}byte {position}"), reason)
 
     compressed = file.read(2) == b"\x1f\x8b"
     start: int | None = 0
-    tries = 0
-    while start is not None and tries < _TRIES:
+    attempts = 0  # to find a record, since the last sound one
+    while start is not None and attempts < _TRIES:
         file.seek(start)
-        last, tries = start, tries + 1
+        position = start  # of the record that is read
+        attempts += 1
         try:
             for record in ArchiveIterator(file, parse_http=False):
-                last = record.stream_pos
-                page = _page(record, Origin(label, f"{where}byte {last}"))
-                tries = 0
+                position = record.stream_pos
+                page = _page(record, Origin(label, f"{where}byte {position}"))
+                attempts = 0
                 if page is not None:
                     yield page
-            if compressed and tries <= 1 and _is_cut(file, last):
-                yield Problem(Origin(label, f"{where}byte {last}"), "the file ends in the middle of it")
+            if compressed and attempts <= 1 and _is_cut(file, position):
+                yield problem("the file ends in the middle of it")
             return
         except (OSError, ValueError, Unreadable) as error:
-            if tries <= 1:
-                yield Problem(Origin(label, f"{where}byte {last}"), f"broken: {error}")
-        start = _next_record(file, last + 1, compressed=compressed)
+            if attempts <= 1:  # one message for a damaged part of the file is enough
+                yield problem(f"broken: {error}")
+        start = _next_record(file, position + 1, compressed=compressed)
 
 
 def _is_cut(file: IO[bytes], start: int) -> bool:
@@ -128,41 +138,41 @@ def _page(record: WarcRecord, origin: Origin) -> Record | None:
     if not wanted or length > MAX_RECORD:
         if record.consume() < length:
             raise Unreadable("the file ends in the middle of it")
-        return Problem(origin, f"more than {megabytes(MAX_RECORD)}") if wanted else None
+        return BrokenRecord(origin, f"more than {megabytes(MAX_RECORD)}") if wanted else None
     block = record.reader.read(length)
     if len(block) < length:
         raise Unreadable("the file ends in the middle of it")
     url = clean(record.headers.get("WARC-Target-URI") or "").strip("<>")
     if not url or len(url) > MAX_URL:
-        return Problem(origin, f"its URL has {len(url)} characters")
+        return BrokenRecord(origin, f"its URL has {len(url)} characters")
     fetched = seconds(record.headers.get("WARC-Date"))
     digest = record.headers.get("WARC-Payload-Digest")
     if record.record_type == WarcRecordType.revisit:
-        return _revisit(record, block, Page(url, None, None, None, fetched, origin, digest))
+        return _revisit(record, block, CrawledPage(url, None, None, None, fetched, origin, digest))
     parsed = _parse(block)
     if parsed is None:
-        return Problem(origin, "its HTTP headers cannot be parsed")
+        return BrokenRecord(origin, "its HTTP headers cannot be parsed")
     status, headers, body = parsed
     if not omission(url, status, headers.get("content-type")):
         body = _dechunked(headers, body)
     return page_of_response(url, status, headers, body, fetched, origin, digest)
 
 
-def _revisit(record: WarcRecord, block: bytes, page: Page) -> Record:
+def _revisit(record: WarcRecord, block: bytes, page: CrawledPage) -> Record:
     """Make a page of a revisit, whose headers need not be there, and whose status may be 304."""
     refers_to = record.headers.get("WARC-Refers-To-Target-URI")
     if refers_to is None and "not-modified" in (record.headers.get("WARC-Profile") or ""):
         refers_to = page.url
     url = None if refers_to is None else clean(refers_to).strip("<>")
     if url is None and page.digest is None:
-        return Problem(page.origin, "it does not say what it is a revisit of")
+        return BrokenRecord(page.origin, "it does not say what it is a revisit of")
     parsed = _parse(block)
     status, headers, _ = parsed or (200, {}, b"")
     reason = omission(page.url, 200 if status == 304 else status, headers.get("content-type"))
     if reason or is_robots(page.url):
         return Skipped(page.origin, reason or "robots")
     content_type = headers.get("content-type")
-    return Page(
+    return CrawledPage(
         page.url, None, None, content_type, page.fetched, page.origin, page.digest,
         revisit_of=Revisit(page.digest, url),
     )  # fmt: skip

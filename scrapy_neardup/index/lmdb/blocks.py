@@ -1,8 +1,8 @@
-"""Blocks of documents as bytes: their records, their URLs compressed in small chunks, and in the log their keys.
+"""Blocks of documents as bytes: records, URLs and, in the log, keys.
 
-Of records a byte that is the same in all of a block, as in the scope, and in high digits of times and counts, is
-stored once. URLs that are stored one after the other resemble each other: 32 in a chunk take a quarter of their length, and 8 µs
-to read. No byte of UTF-8 is 0xFF, which separates them.
+Many bytes are the same in all records of a block, such as those of the scope and the upper ones of times and counts:
+they are stored once. URLs that follow one another resemble each other: 32 of them compressed together take a quarter
+of their length, and 8 µs to read. The byte 0xFF, which UTF-8 never has, stands between two URLs.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index.header import Header
 
-#: URLs of one chunk.
-CHUNK = 32
+#: So many URLs are compressed together. Part of the format.
+CHUNK_URLS = 32
 SEPARATOR = b"\xff"
-#: Levels of zlib: for what stays; and for the log, which is soon written again, none. Both are read alike.
-SMALL, FAST = 6, 0
+#: Levels of zlib for the blocks of runs, and for those of the log, which are soon written again. Both are read alike.
+RUN_LEVEL, LOG_LEVEL = 6, 0
 
-#: Number of documents, checksum of all that follows: LMDB 0.9 has none.
+#: Number of documents; checksum of all that follows, since LMDB 0.9 has none.
 _HEAD = struct.Struct("<II")
 
 
 def encode_block(documents: Stored | Documents) -> bytes:
-    """Serialise documents without their keys."""
-    return _with_head(len(documents.urls), _body(documents, SMALL))
+    """Return the bytes of a block of a run: *documents* without their keys."""
+    return _with_head(len(documents.urls), _body(documents, RUN_LEVEL))
 
 
 def encode_logged(documents: Documents) -> bytes:
-    """Serialise documents with their keys."""
-    return _with_head(len(documents.urls), documents.keys.tobytes() + _body(documents, FAST))
+    """Return the bytes of a block of the log: *documents* with their keys."""
+    return _with_head(len(documents.urls), documents.keys.tobytes() + _body(documents, LOG_LEVEL))
 
 
 def decode_block(
     data: bytes | memoryview, header: Header, rows: NDArray[np.int64] | None = None, *, check: bool = False
 ) -> Stored:
-    """Return copies of *rows* of a block, or of all.
+    """Return copies of *rows* (int64[n]) of a block of a run, or of all its documents.
 
-    Raises `IndexCorrupted` for one that cannot be decoded, or if a *check* of its checksum fails.
+    Raises `IndexCorrupted` if it cannot be decoded or, with *check*, if it does not match its checksum.
     """
     with decoding("A block of documents"):
         count = _count(data, check)
@@ -56,7 +56,7 @@ def decode_block(
 
 
 def decode_logged(data: bytes | memoryview, header: Header, *, check: bool = False) -> Documents:
-    """Return copies of the documents of a block of the log. Raises `IndexCorrupted` as `decode_block` does."""
+    """Return copies of all documents of a block of the log. Raises `IndexCorrupted` as `decode_block` does."""
     with decoding("A block of the log"):
         count = _count(data, check)
         keys = np.frombuffer(data, np.uint64, header.keys * count, _HEAD.size).reshape(header.keys, count)
@@ -65,24 +65,25 @@ def decode_logged(data: bytes | memoryview, header: Header, *, check: bool = Fal
 
 
 def block_size(data: bytes | memoryview) -> int:
-    """Return the number of documents of a block."""
+    """Return how many documents a block has. Raises struct.error if it is cut short."""
     return int(_HEAD.unpack_from(data)[0])
 
 
 def _with_head(count: int, body: bytes) -> bytes:
+    """Put the number of documents and a checksum before *body*."""
     return _HEAD.pack(count, zlib.crc32(body)) + body
 
 
 def _body(documents: Stored | Documents, level: int) -> bytes:
-    """Return records, where each chunk of URLs ends (uint32), chunks compressed at *level*."""
+    """Return the packed records, where each chunk of URLs ends (uint32[chunks]), and the chunks."""
     urls = documents.urls
-    chunks = [_pack(urls[start : start + CHUNK], level) for start in range(0, len(urls), CHUNK)]
+    chunks = [_pack(urls[start : start + CHUNK_URLS], level) for start in range(0, len(urls), CHUNK_URLS)]
     ends = np.cumsum([len(chunk) for chunk in chunks], dtype=np.uint32)
     return b"".join((_pack_records(documents.records), ends.tobytes(), *chunks))
 
 
 def _pack_records(records: NDArray[Any]) -> bytes:
-    """Return which bytes of a record differ (bits), the first record, and of all records the bytes that differ."""
+    """Return one bit for each byte of a record that differs, the first record, and the differing bytes of all."""
     rows = _bytes_of(records)
     if not rows.size:
         return b""
@@ -93,8 +94,11 @@ def _pack_records(records: NDArray[Any]) -> bytes:
 def _unpack_records(
     data: bytes | memoryview, place: int, kind: np.dtype[Any], count: int, rows: NDArray[np.int64]
 ) -> tuple[NDArray[Any], int]:
-    """Undo `_pack_records` for *rows* of *count* records, which begin at *place*; return where they end, too."""
-    records = np.zeros(len(rows), kind)  # NumPy cannot make them of bytes if they have no size
+    """Return *rows* of the *count* records that `_pack_records` has put at *place*, and the place where they end.
+
+    *kind* is the dtype of a record.
+    """
+    records = np.zeros(len(rows), kind)  # also if a record has no bytes at all
     size = kind.itemsize
     if not size or not count:
         return records, place
@@ -111,23 +115,24 @@ def _unpack_records(
 
 
 def _bytes_of(records: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return *records* as rows of bytes."""
+    """Return a view of *records*, one a row: uint8[n, bytes of a record]."""
     return np.ascontiguousarray(records).view(np.uint8).reshape(len(records), records.dtype.itemsize)
 
 
 def _pack(urls: list[str], level: int) -> bytes:
-    """Compress URLs; none at all take nothing."""
+    """Compress a chunk of URLs. If all of them are empty, the chunk is, too."""
     if not any(urls):
         return b""
     return zlib.compress(SEPARATOR.join(url.encode("utf-8", "surrogatepass") for url in urls), level)
 
 
 def _unpack(data: bytes | memoryview) -> list[bytes]:
-    """Undo `_pack`, but for the encoding."""
-    return zlib.decompress(data).split(SEPARATOR) if len(data) else [b""] * CHUNK
+    """Return the URLs of a chunk as bytes."""
+    return zlib.decompress(data).split(SEPARATOR) if len(data) else [b""] * CHUNK_URLS
 
 
 def _count(data: bytes | memoryview, check: bool) -> int:
+    """Return how many documents a block has; with *check*, verify its checksum first."""
     count, checksum = _HEAD.unpack_from(data)
     if check and zlib.crc32(memoryview(data)[_HEAD.size :]) != checksum:
         raise IndexCorrupted(
@@ -139,13 +144,14 @@ def _count(data: bytes | memoryview, check: bool) -> int:
 def _decode(
     data: bytes | memoryview, place: int, header: Header, count: int, rows: NDArray[np.int64]
 ) -> Stored:
+    """Return *rows* of the *count* documents whose records begin at *place*."""
     records, place = _unpack_records(data, place, header.dtype, count, rows)
-    ends = np.frombuffer(data, np.uint32, -(-count // CHUNK), place)
+    ends = np.frombuffer(data, np.uint32, -(-count // CHUNK_URLS), place)
     place += ends.nbytes
     chunks: dict[int, list[bytes]] = {}
     urls = []
     for row in rows.tolist():
-        chunk, at = divmod(row, CHUNK)
+        chunk, at = divmod(row, CHUNK_URLS)
         if chunk not in chunks:
             start = int(ends[chunk - 1]) if chunk else 0
             chunks[chunk] = _unpack(data[place + start : place + int(ends[chunk])])

@@ -1,8 +1,8 @@
-"""Turning the log into sorted runs, and runs into larger ones, a little at a time.
+"""Maintenance: the log is flushed into sorted runs, and runs are merged into larger ones, a little at a time.
 
-A log-structured merge tree (O'Neil et al., Acta Informatica 33, 1996). Runs cover neighbouring ranges of document
-numbers and each is at least twice as large as all newer ones together, so their number grows with the logarithm of
-the documents, and each entry is rewritten about as often.
+This is a log-structured merge tree (O'Neil et al., Acta Informatica 33, 1996). Runs cover neighbouring ranges of
+document numbers. Each is at least twice as large as all newer ones together, so the number of runs grows with the
+logarithm of the number of documents, and so does how often an entry is written again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from .directory import MERGE, file_lock
 from .faults import unavailable
 from .layout import read_state, write_state
 from .ledger import count_removed, write_ledger
-from .runs import BLOCK, blocks, merge_partitions, new_run, partitions, put, replace_runs, sweep, write
+from .runs import blocks, merge_partitions, new_run, partitions, put, replace_runs, write
 from .snapshot import Snapshot
+from .sweeping import sweep
 from .tombstones import drop_removed, read_removed
 from .wal import require_room
 
@@ -36,23 +37,20 @@ if TYPE_CHECKING:
     from .environment import Environment
     from .layout import Run, State
 
-#: Documents in the log when it is folded into a run. Until then they are in memory, too.
-FOLD = 1 << 14
-
 
 def maintain(environment: Environment, header: Header, expires: int = 0) -> Iterator[None]:
-    """Fold, expire and merge what is due, yielding after every short transaction.
+    """Flush, expire and merge what is due, yielding after every short transaction.
 
-    Documents whose record says they are older than *expires* (seconds since 1970) may go, by whole runs. One
-    thread of one process at a time does this; in the others it ends at once.
+    Runs whose records all have a ``time`` before *expires* (seconds since 1970) are dropped; 0 keeps all. One thread
+    of one process maintains an index at a time; for the others this ends at once.
     """
     with merge_lock(environment) as held:
         if not held:
             return
         with reading(environment, header) as reader:
             yield from sweep(environment, reader)
-            if reader.state.next - reader.state.folded >= FOLD:
-                yield from _fold(environment, reader)
+            if reader.state.next - reader.state.flushed >= environment.tuning.flush_documents:
+                yield from _flush(environment, reader)
             if expires:
                 yield from _expire(environment, reader, expires)
             while len(due := due_for_merge(reader.state.runs)) > 1:
@@ -60,17 +58,17 @@ def maintain(environment: Environment, header: Header, expires: int = 0) -> Iter
 
 
 def merge_all(environment: Environment, header: Header) -> Iterator[None]:
-    """Fold all of the log and merge all runs into one, without the documents that were removed."""
+    """Flush the whole log and merge all runs into one, without the documents that were removed."""
     with merge_lock(environment, wait=True), reading(environment, header) as reader:
         yield from sweep(environment, reader)
-        if reader.state.next > reader.state.folded:
-            yield from _fold(environment, reader)
+        if reader.state.next > reader.state.flushed:
+            yield from _flush(environment, reader)
         if len(reader.state.runs) > 1 or (reader.state.runs and len(reader.dead)):
             yield from _merge(environment, reader, reader.state.runs)
 
 
 def load(environment: Environment, header: Header, documents: Documents) -> State:
-    """Write many documents and their run in one transaction, with what the log held before them.
+    """Write many *documents* straight into a run, in one transaction, together with those of the log.
 
     Returns the state that this leads to.
     """
@@ -78,24 +76,31 @@ def load(environment: Environment, header: Header, documents: Documents) -> Stat
         run = new_run(environment, 0, 0, len(documents.urls))
 
         def work(transaction: lmdb.Transaction) -> State:
-            reader.refresh()  # nobody else folds now, but others may have added to the log
+            reader.refresh()  # nobody else flushes now, but others may have added to the log
             state = read_state(environment, transaction)
             require_room(state.next, documents)
-            folded = Documents.concatenate([*_log(reader), documents])
+            together = Documents.concatenate([*_log(reader), documents])
             stop = state.next + len(documents.urls)
-            held = _not_removed(reader.dead, state.folded, stop)
-            final = replace(run, start=state.folded, stop=stop, documents=int(held.sum()))
-            put(environment, transaction, blocks(state.folded, folded.stored))
-            put(environment, transaction, partitions(header, final, held, folded.keys))
+            held = _not_removed(reader.dead, state.flushed, stop)
+            final = replace(run, start=state.flushed, stop=stop, documents=int(held.sum()))
+            put(
+                environment,
+                transaction,
+                blocks(state.flushed, together.stored, environment.tuning.block_documents),
+            )
+            put(environment, transaction, partitions(header, final, held, together.keys))
             write_state(environment, transaction, replace(state, next=stop))
-            return replace_runs(environment, transaction, final, held, (), folded=stop)
+            return replace_runs(environment, transaction, final, held, (), flushed=stop)
 
         return environment.write(work)
 
 
 @contextlib.contextmanager
 def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
-    """Read the newest commit, with the memory map kept in place by this thread."""
+    """Yield a snapshot of the newest commit, and keep other threads from moving the memory map meanwhile.
+
+    Raises `IndexUnavailable` or `IndexCorrupted`.
+    """
     environment.require_same_process()  # whose child would wait for a lock that nobody holds any more
     with environment.upkeep:
         reader = Snapshot(environment, header)
@@ -110,7 +115,7 @@ def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
 
 
 def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the newest runs, as many as have to become one to keep sizes geometric."""
+    """Return the newest of *runs*, as many as have to be merged so that each is twice as large as all newer ones."""
     start, newer = len(runs), 0
     for place in range(len(runs) - 1, -1, -1):
         if newer and runs[place].documents < 2 * newer:
@@ -121,7 +126,10 @@ def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
 
 @contextlib.contextmanager
 def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool]:
-    """Hold the lock of the one thread of one process that maintains the index; yields False if it is taken."""
+    """Hold the lock of the one thread of one process that maintains the index; yields whether it is held.
+
+    If it is taken, this yields False, or waits for it with *wait*.
+    """
     if not environment.merging.acquire(blocking=wait):
         yield False
         return
@@ -135,43 +143,45 @@ def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool
         environment.merging.release()
 
 
-def _fold(environment: Environment, reader: Snapshot) -> Iterator[None]:
-    """Make a run of all documents in the log."""
+def _flush(environment: Environment, reader: Snapshot) -> Iterator[None]:
+    """Flush the log: make a run of all its documents."""
     state = reader.state
     documents = Documents.concatenate(list(_log(reader)))
-    held = _not_removed(reader.dead, state.folded, state.next)
-    run = new_run(environment, state.folded, state.next, int(held.sum()))
+    held = _not_removed(reader.dead, state.flushed, state.next)
+    run = new_run(environment, state.flushed, state.next, int(held.sum()))
     items = chain(
-        blocks(state.folded, documents.stored), partitions(reader.header, run, held, documents.keys)
+        blocks(state.flushed, documents.stored, environment.tuning.block_documents),
+        partitions(reader.header, run, held, documents.keys),
     )
     for _ in write(environment, items):
         yield
     environment.write(
-        lambda transaction: replace_runs(environment, transaction, run, held, (), folded=run.stop)
+        lambda transaction: replace_runs(environment, transaction, run, held, (), flushed=run.stop)
     )
     reader.refresh()
 
 
 def _log(reader: Snapshot) -> Iterator[Documents]:
-    for _, documents in reader.log(reader.state.folded, check=True):
+    """Yield the documents of the log, block by block."""
+    for _, documents in reader.log(reader.state.flushed, check=True):
         yield documents
 
 
 def _not_removed(dead: NDArray[np.int64], start: int, stop: int) -> NDArray[np.bool_]:
-    """Tell which documents from *start* to before *stop* are not *dead*: bool[stop - start]."""
+    """Return which documents from *start* to before *stop* are not among *dead*: bool[stop - start]."""
     held = np.ones(stop - start, bool)
     held[dead[(dead >= start) & (dead < stop)] - start] = False
     return held
 
 
 def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> Iterator[None]:
-    """Make one run of several neighbours."""
+    """Make one run of several neighbouring *runs*, without the documents that have a tombstone."""
     start, stop = runs[0].start, runs[-1].stop
-    # What is left out is settled here, once: the reader moves on meanwhile, to later marks.
+    # This says once what the new run leaves out, because the reader moves on and sees later tombstones.
     held = np.concatenate([reader.held(run) for run in runs]) & _not_removed(reader.dead, start, stop)
     merged = new_run(environment, start, stop, int(held.sum()))
     for _ in write(environment, merge_partitions(reader, runs, merged, held)):
-        reader.refresh()  # or the pages that others free during a long merge could not be used again
+        reader.refresh()  # LMDB could not use the pages again that others free during a long merge
         yield
     environment.write(lambda transaction: replace_runs(environment, transaction, merged, held, runs))
     reader.refresh()
@@ -179,7 +189,7 @@ def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> I
 
 
 def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator[None]:
-    """Drop the oldest runs as long as all of their documents are too old; the blocks of these are swept away."""
+    """Drop the oldest runs as long as all their documents are older than *expires*, then sweep their blocks away."""
     if "time" not in (reader.header.dtype.names or ()):
         return
     for run in reader.state.runs:
@@ -203,12 +213,13 @@ def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterato
 
 
 def _is_older(reader: Snapshot, run: Run, expires: int) -> Generator[None, None, bool]:
-    """Tell whether all documents of *run* are older than *expires*."""
-    # Documents are filed as time goes by, so mostly the last one tells that there is no need to read on.
+    """Read whether all documents of *run* are older than *expires*, yielding after every few of them."""
+    # Documents mostly come in the order of time, so the last one mostly tells that there is no need to read on.
     if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
         return False
-    for start in range(run.start, run.stop, BLOCK):
-        some = reader.blocks(start, min(start + BLOCK, run.stop))
+    step = reader.tuning.block_documents
+    for start in range(run.start, run.stop, step):
+        some = reader.blocks(start, min(start + step, run.stop))
         if any(stored.records["time"].max() >= expires for _, stored in some):
             return False
         yield

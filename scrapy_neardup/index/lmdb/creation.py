@@ -1,4 +1,4 @@
-"""Making an index on disk, or making sure that the one there is the one wanted."""
+"""Making a new index on disk, or verifying that the one that is there is the one wanted."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def open_header(environment: Environment, wanted: Header | None, ignore: Collection[str]) -> Header:
-    """Return the header of the index, written first if the index is new.
+    """Return the header of the index. A new index gets the header *wanted* and an empty state first.
 
-    Raises `IndexMismatch`, `IndexCorrupted`, or `IndexUnavailable` if there is none and nothing is *wanted*.
+    Raises `IndexMismatch` if the header differs from *wanted* in more than the parameters named in *ignore*,
+    `IndexCorrupted` if it cannot be read, `IndexUnavailable` if there is none and *wanted* is None.
     """
 
     def work(transaction: lmdb.Transaction) -> Header:
@@ -54,12 +55,12 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
 
 
 def read_header(environment: Environment, transaction: lmdb.Transaction) -> Header | None:
-    """Return the header, None if there is none yet. Raises `IndexCorrupted`, `IndexMismatch`."""
+    """Return the header, None if there is none yet. Raises `IndexCorrupted`, or `IndexMismatch` for another format."""
     data = transaction.get(b"header", db=environment.databases["meta"])
     if data is None:
         return None
     header = Header.from_json(bytes(data))
-    # Indexes that were made before there was one have none.
+    # An index that was made by a version without checksums of headers has none.
     checksum = transaction.get(b"checksum", db=environment.databases["meta"])
     if checksum is not None and bytes(checksum) != b"%08x" % zlib.crc32(data):
         raise corrupted(environment.path / DATA, "its header does not match its checksum")

@@ -1,7 +1,8 @@
-"""What can be wrong with a state or a partition by itself."""
+"""What can be wrong with a state or with a partition, without a look at anything else."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,17 @@ if TYPE_CHECKING:
     from .layout import State
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in an index that should not be."""
+
+    where: str
+    #: A sentence.
+    what: str
+
+
 def partition_fault(data: bytes | memoryview | None, bits: int, partition: int) -> str | None:
-    """Say what is wrong with a *partition* of a table cut by *bits*, None if nothing is."""
+    """Return what is wrong with the bytes of a *partition* of a table cut by *bits*; None if nothing is."""
     if data is None:
         return "It is missing."
     if not is_whole(data):
@@ -27,7 +37,7 @@ def partition_fault(data: bytes | memoryview | None, bits: int, partition: int) 
     keys = entries.keys
     if (keys[1:] < keys[:-1]).any():
         return "Its keys are not sorted."
-    if bits and len(keys):  # sorted: the ends tell
+    if bits and len(keys):  # they are sorted, so the first and the last tell of all
         shift = np.uint64(64 - bits)
         if keys[0] >> shift != partition or keys[-1] >> shift != partition:
             return "It holds keys of other partitions."
@@ -37,17 +47,17 @@ def partition_fault(data: bytes | memoryview | None, bits: int, partition: int) 
 
 
 def state_faults(state: State) -> Iterator[str]:
-    """Say what is wrong with a *state*."""
-    numbers: list[object] = [state.next, state.folded, state.next_run, state.removals]
+    """Yield what is wrong with a *state*."""
+    numbers: list[object] = [state.next, state.flushed, state.next_run, state.removals]
     for run in state.runs:
         numbers += [run.id, run.start, run.stop, run.documents, run.bits]
     if not all(isinstance(number, int) and number >= 0 for number in numbers):
         yield "It holds values that are not numbers."
         return
-    if not state.folded <= state.next <= MAX_DOCUMENTS:
-        yield f"{state.folded} documents are folded of {state.next}."
+    if not state.flushed <= state.next <= MAX_DOCUMENTS:
+        yield f"{state.flushed} documents are flushed of {state.next}."
     for run in state.runs:
-        if not run.start < run.stop <= state.folded or run.documents > run.stop - run.start:
+        if not run.start < run.stop <= state.flushed or run.documents > run.stop - run.start:
             yield f"Run {run.id} holds {run.documents} documents from {run.start} to {run.stop}."
         if run.bits > MAX_PARTITION_BITS:
             yield f"Run {run.id} is cut by {run.bits} bits."
@@ -56,7 +66,7 @@ def state_faults(state: State) -> Iterator[str]:
     for run, after in pairwise(state.runs):
         if run.stop != after.start:
             yield f"Run {run.id} ends at document {run.stop}, and the next begins with {after.start}."
-    if state.runs and state.runs[-1].stop != state.folded:
-        yield f"The last run ends at document {state.runs[-1].stop}, and {state.folded} are folded."
+    if state.runs and state.runs[-1].stop != state.flushed:
+        yield f"The last run ends at document {state.runs[-1].stop}, and {state.flushed} are flushed."
     if len({run.id for run in state.runs}) < len(state.runs):
         yield "Two runs have the same number."

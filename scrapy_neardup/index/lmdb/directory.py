@@ -1,4 +1,4 @@
-"""The directory of an index, looked at before LMDB is let into it."""
+"""The directory of an index: what is verified before LMDB opens it, its locks, and the note beside the data."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 DATA, LOCK = "data.mdb", "lock.mdb"
 SIDECAR, USERS, MERGE = "index.json", "users.lock", "merge.lock"
+#: Two meta pages of LMDB, of the largest size that a page can have.
+META_BYTES = 1 << 17
 
-#: LMDB needs file locks and memory maps that these do not give.
+#: LMDB needs file locks and memory maps, which these file systems do not provide reliably.
 NETWORK_FILE_SYSTEMS = frozenset(
     {
         "nfs",
@@ -45,7 +47,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 
 def check_directory(path: Path) -> None:
-    """Raise `IndexUnavailable` unless *path* is, or can be made, a directory that LMDB can live in."""
+    """Make the directory *path*, unless it is there. Raises `IndexUnavailable` if LMDB cannot use it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -64,7 +66,7 @@ def check_directory(path: Path) -> None:
 
 
 def file_system(path: Path) -> str:
-    """Return the type of the file system of *path*; "" where the system does not tell."""
+    """Return the type of the file system of *path*, such as "ext4"; "" where the system does not tell."""
     best, kind = "", ""
     with (
         contextlib.suppress(OSError),
@@ -80,18 +82,18 @@ def file_system(path: Path) -> str:
 
 
 def check_data_file(data: Path) -> None:
-    """Raise `IndexCorrupted` for a file that is no LMDB file, or shorter than it says.
+    """Raise `IndexCorrupted` for a file that is not one of LMDB, or is shorter than it says.
 
-    LMDB maps the file into memory: reading past the end of a truncated one kills the interpreter. The two meta
-    pages begin the file; each is a page header of 16 bytes, then magic, version, address, map size, two database
-    records of 48 bytes (the first begins with the page size), last page and transaction number (lmdb 0.9, mdb.c).
+    A file that is missing or empty raises nothing. LMDB maps the file into memory, and reading past the end of a
+    truncated file would kill the interpreter. The file begins with two meta pages. Each has a page header of 16
+    bytes, then magic, version, address, map size, two database records of 48 bytes (the first begins with the page
+    size), last page and transaction number (LMDB 0.9, mdb.c).
     """
     try:
         with data.open("rb") as file:
-            head = file.read(1 << 17)
-            size = os.fstat(
-                file.fileno()
-            ).st_size  # afterwards: others may be writing, and the file never shrinks
+            head = file.read(META_BYTES)
+            # The size is read after the head: others may write meanwhile, and the file never shrinks.
+            size = os.fstat(file.fileno()).st_size
     except FileNotFoundError:
         return
     except OSError as error:
@@ -100,7 +102,7 @@ def check_data_file(data: Path) -> None:
             "or set NEARDUP_DIR to another directory."
         ) from error
     if not size:
-        return  # the caller knows whether there should be something
+        return  # only the caller knows whether something should be there
     if len(head) < 152:
         raise corrupted(data, "it is too short to be an index")
     magic, version = struct.unpack_from("=II", head, 16)
@@ -116,16 +118,17 @@ def check_data_file(data: Path) -> None:
 
 
 def is_unfinished(path: Path) -> bool:
-    """Tell whether the data file in *path* is one that LMDB began to make, and nothing was ever written to.
+    """Return whether LMDB has begun to make the data file in *path*, and nothing was ever written to it.
 
-    LMDB begins with two meta pages that name no page but themselves. A full disk may cut them short, or leave zeros.
+    Such a file consists of two meta pages that name no page but themselves. A full disk may have cut them short, or
+    left zeros.
     """
     try:
         with (path / DATA).open("rb") as file:
-            head = file.read((1 << 17) + 1)
-    except OSError:  # whoever opens it says so
+            head = file.read(META_BYTES + 1)
+    except OSError:  # the error is raised when the file is opened
         return False
-    if (path / SIDECAR).exists() or not 0 < len(head) <= 1 << 17:
+    if (path / SIDECAR).exists() or not 0 < len(head) <= META_BYTES:
         return False
     if not any(head):
         return True
@@ -138,7 +141,7 @@ def is_unfinished(path: Path) -> bool:
 
 
 def corrupted(data: Path, why: str) -> IndexCorrupted:
-    """Make the error for a damaged file."""
+    """Return the error for the damaged file *data*; *why* is put in brackets."""
     return IndexCorrupted(
         f"The index file {data} is damaged ({why}): restore it from a copy, set NEARDUP_DIR to another directory, "
         "or delete the directory to start anew (NEARDUP_RESET = True)."
@@ -146,7 +149,10 @@ def corrupted(data: Path, why: str) -> IndexCorrupted:
 
 
 def read_sidecar(path: Path) -> int | None:
-    """Return how many documents the index had when its file was last closed; None if it never was one."""
+    """Return how many documents the index had when it was last closed.
+
+    None if there is no note, 0 if it cannot be read. Raises OSError.
+    """
     try:
         return int(json.loads((path / SIDECAR).read_bytes())["documents"])
     except FileNotFoundError:
@@ -156,7 +162,10 @@ def read_sidecar(path: Path) -> int | None:
 
 
 def write_sidecar(path: Path, uuid: str, documents: int) -> None:
-    """Note beside the data file that there is an index: LMDB takes an empty file for a new one."""
+    """Write the note beside the data file which says that there is an index.
+
+    LMDB takes an empty file for a new one: the note shows that documents were lost. Raises OSError.
+    """
     part = path / f"{SIDECAR}.{os.getpid()}"
     try:
         part.write_text(json.dumps({"uuid": uuid, "documents": documents}) + "\n")
@@ -167,9 +176,10 @@ def write_sidecar(path: Path, uuid: str, documents: int) -> None:
 
 @contextlib.contextmanager
 def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
-    """Hold the directory as one of its users; with *reset*, empty it first, which only its sole user may.
+    """Count as a user of the index in *path* for a while. With *reset*, delete the index first.
 
-    It is also emptied of a file that was never finished, as on a full disk.
+    A data file that was never finished, as on a full disk, is deleted, too. Raises `IndexUnavailable` if *path*
+    cannot be used, or if the index should be deleted and has other users.
     """
     check_directory(path)
     descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -190,7 +200,7 @@ def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
 
 
 def _lock(descriptor: int) -> bool:
-    """Take the lock of a file for this process alone, unless another one holds it."""
+    """Take the lock of an open file for this process alone; returns False if another process holds it."""
     if fcntl is not None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -201,7 +211,10 @@ def _lock(descriptor: int) -> bool:
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold a lock among processes, which the system frees at death; yields False if it is taken and not to *wait*."""
+    """Hold the lock of file *path*, which the system frees if the process dies; yields whether it is held.
+
+    If another process holds it, this yields False, or waits for it with *wait*.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         if fcntl is not None:

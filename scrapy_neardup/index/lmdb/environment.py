@@ -1,19 +1,17 @@
-"""The LMDB environment of an index: checked before it is opened, opened once a process, grown when full.
+"""The LMDB environment of an index: transactions that go on when the memory map has to move.
 
-Flags: ``metasync=False`` with ``sync=True`` survives power cuts with at most the last commit undone; ``sync=False``
-and ``writemap=True`` can corrupt the file, so only a scratch index, which nobody will open again, goes without sync.
+The file is checked before it is opened. The map moves when it is full, when another process has made it larger, or
+when a failed write has left the environment unusable. Before it moves, everybody who reads it has to let go of it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import random
 import shutil
 import sys
 import tempfile
 import threading
-import time
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -23,88 +21,55 @@ import lmdb
 from scrapy_neardup.errors import IndexUnavailable, NearDupError
 
 from .directory import DATA, check_data_file, check_directory
-from .faults import translated, unavailable
+from .faults import translated
+from .forks import FORKED, environments
+from .opening import open_environment
+from .tuning import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .snapshot import Snapshot
+    from .map_reader import MapReader
+    from .tuning import Tuning
 
 Result = TypeVar("Result")
 
-#: Address space reserved for the file, which itself grows as it is used.
-MAP_SIZE = 1 << 36
-MIN_MAP_SIZE = 1 << 26
-MAX_READERS = 1024
-#: Commits after which to look for readers that died: until then no page that they could read is used again.
-CHECK_READERS = 64
-#: Times that a transaction is begun anew after what has kept it from beginning was mended.
+#: After so many commits the slots of readers that died are freed. Until then LMDB uses no page again that they could
+#: still read.
+READER_CHECK_COMMITS = 64
+#: A transaction is begun at most so often, if what has kept it from beginning could be mended each time.
 TRIES = 8
-FORKED = (
-    "The index was opened before a fork, which LMDB does not survive: close it before the fork, or start child "
-    'processes by multiprocessing\'s method "spawn" or "forkserver".'
-)
-DATABASES = ("meta", "log", "documents", "runs", "dead")
-
-
-#: All that were opened in this process or, after a fork, by its parent: those must never be finalised in the child,
-#: whose transactions would give up the parent's slots in the table of readers.
-_environments: weakref.WeakSet[Environment] = weakref.WeakSet()
-_inherited: list[object] = []
-_held: list[threading.RLock] = []
-
-
-def _before_fork() -> None:
-    """Take the locks, so that no other thread holds them in the child, where it would never let go."""
-    _held[:] = [environment.lock for environment in list(_environments)]
-    for lock in _held:
-        lock.acquire()
-
-
-def _after_fork() -> None:
-    for lock in _held:
-        lock.release()
-    _held.clear()
-
-
-def _after_fork_in_child() -> None:
-    _after_fork()
-    _inherited.extend(
-        (environment, [snapshot.leave() for snapshot in environment.snapshots])
-        for environment in _environments
-    )
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
 
 
 class Environment:
-    """An open LMDB environment. Raises `IndexUnavailable` or `IndexCorrupted` if it cannot be opened.
+    """The open LMDB environment of the index in directory *path*, or of a scratch index if that is None.
 
-    Locks are taken in this order: `merging`, `upkeep`, `lock`, then the one of the write transaction.
+    Raises `IndexUnavailable` or `IndexCorrupted` if it cannot be opened. All methods may be called from any thread.
+    Whoever takes several locks takes them in this order: `merging`, `upkeep`, `lock`, then the one of a write
+    transaction.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, tuning: Tuning = DEFAULT) -> None:
         self.scratch = path is None
+        self.tuning = tuning
         self.path = Path(tempfile.mkdtemp(prefix="neardup-")) if path is None else path
-        #: Held by the thread that maintains the index, for as long as that takes.
+        #: Held by the thread that maintains the index, as long as that takes.
         self.merging = threading.Lock()
-        #: Held by the thread that reads the memory map at length: maintenance, checks.
+        #: Held by a thread that reads much of the memory map: maintenance, checks, audits.
         self.upkeep = threading.RLock()
-        #: Held by whoever searches.
+        #: Held during each search and each change of the memtable.
         self.lock = threading.RLock()
-        #: What reads the memory map and has to let go of it before it moves.
-        self.snapshots: weakref.WeakSet[Snapshot] = weakref.WeakSet()
+        #: All that have to let go of the memory map before it moves.
+        self.readers: weakref.WeakSet[MapReader] = weakref.WeakSet()
         self._writing = threading.RLock()
         self._pid = os.getpid()
         self._commits = 0
         self._transacting = False
-        #: The thread that moves the memory map.
+        #: The thread that moves the memory map at the moment.
         self._mover: int | None = None
-        #: Whether it could not be opened again after it had to be closed.
+        #: Whether the environment was closed and could not be opened again.
         self._lost = False
-        self._size = MAP_SIZE
+        self._map_bytes = tuning.map_bytes
         try:
             with translated(self.path, "opened"):
                 if path is not None:
@@ -112,25 +77,29 @@ class Environment:
                     check_data_file(path / DATA)
                 self._open()
                 if self.scratch and sys.platform != "win32":
-                    # Nobody else opens it: without a name, it is gone with the process, however that ends.
+                    # Nobody else opens it. A file without a name is gone with the process, however that ends.
                     shutil.rmtree(self.path)
         except BaseException:
             if self.scratch:
                 shutil.rmtree(self.path, ignore_errors=True)
             raise
-        _environments.add(self)
+        environments.add(self)
+
+    # Transactions
 
     def read(self, *, wait: bool = True) -> lmdb.Transaction:
         """Begin a read transaction, whose values are views of the memory map.
 
-        What can be mended first, is: a map that another process has made larger, an environment that a failed write
-        has left unusable. That needs the locks of all who read the map. Where they are not to be *waited* for, as by
-        who searches, the error of LMDB is raised instead.
+        If the map has to move first, this needs the locks of all who read it. Without *wait*, and with one of the
+        locks taken, the error of LMDB is raised instead: a search must not wait for maintenance.
         """
         return self._begin(wait, lambda: self._env.begin(buffers=True))
 
     def write(self, work: Callable[[lmdb.Transaction], Result]) -> Result:
-        """Run *work* in a write transaction; again, if the map had to grow. Blocks while others write."""
+        """Run *work* in a write transaction and commit; returns what *work* returns.
+
+        *work* is run again from the start if the map was full and had to grow. This blocks while others write.
+        """
 
         def transact() -> Result:
             with self._writing:
@@ -141,7 +110,7 @@ class Environment:
                     finally:
                         self._transacting = False
                 self._commits += 1
-                if self._commits % CHECK_READERS == 0:
+                if self._commits % READER_CHECK_COMMITS == 0:
                     self.reader_check()
                 return result
 
@@ -149,10 +118,10 @@ class Environment:
             try:
                 return self._begin(True, transact)
             except lmdb.MapFullError:  # noqa: PERF203
-                self._remap(self._grow)
+                self._move_map(self._grow)
 
     def _begin(self, wait: bool, begin: Callable[[], Result]) -> Result:
-        """Run *begin*, again each time that what keeps it from a transaction could be mended."""
+        """Run *begin*, and again each time that the error that it raised could be mended."""
         for attempt in range(TRIES):
             self.require_same_process()
             try:
@@ -163,35 +132,37 @@ class Environment:
         raise AssertionError
 
     def _mend(self, error: lmdb.Error, wait: bool) -> bool:
-        """Do what lets a transaction begin after *error*; returns whether there was something to do, and it is done."""
+        """Remove the cause of *error*, if that is possible; returns whether it was."""
         if self._mover == threading.get_ident():
             return False
         if self._lost or isinstance(error, lmdb.PanicError):  # a meta page could not be written
-            return self._remap(self._reopen, wait)
-        if isinstance(error, lmdb.MapResizedError):  # another process made it larger
-            return self._remap(self._adopt, wait)
+            return self._move_map(self._reopen, wait)
+        if isinstance(error, lmdb.MapResizedError):  # another process has made the map larger
+            return self._move_map(self._adopt, wait)
         if isinstance(error, lmdb.ReadersFullError):
             return self.reader_check() > 0
         return False
+
+    # The rest
 
     def last_transaction(self) -> int:
         """Return the number of the last commit by any process; -1 while that cannot be told."""
         return -1 if self._lost else int(self._env.info()["last_txnid"])
 
     def size(self) -> int:
-        """Return the bytes of the file in use."""
+        """Return how many bytes of the file are in use."""
         return int((self._env.info()["last_pgno"] + 1) * self._env.stat()["psize"])
 
     def reader_check(self) -> int:
-        """Clear the slots of readers that died, which would keep old pages from being used again; returns how many."""
+        """Free the slots of readers that died, which keep LMDB from using old pages again; returns how many."""
         return int(self._env.reader_check())
 
     def copy(self, target: Path) -> None:
-        """Write a compact copy, consistent while others write, into the empty directory *target*."""
+        """Write a compact copy into the empty directory *target*. It is consistent, even while others write."""
         self._env.copy(str(target), compact=True)
 
     def close(self) -> None:
-        """Close."""
+        """Close the environment; a scratch index is deleted."""
         with self._writing:
             self._env.close()
         if self.scratch:
@@ -199,54 +170,67 @@ class Environment:
 
     @property
     def forked(self) -> bool:
-        """Whether this is a child of the process that opened it, which has to leave it alone."""
+        """Whether this is a child of the process that opened the environment, which must not use it."""
         return os.getpid() != self._pid
 
     def require_same_process(self) -> None:
-        """Raise `IndexUnavailable` after a fork, across which LMDB must not be used."""
+        """Raise `IndexUnavailable` in a child of the process that opened the environment."""
         if self.forked:
             raise IndexUnavailable(FORKED)
 
-    def _remap(self, move: Callable[[], object], wait: bool = True) -> bool:
-        """Let all let go of the memory map, and *move* it; returns whether its locks were free, or *waited* for."""
+    def leave(self) -> object:
+        """Stop reading in a forked child; returns the open transactions, which must not be finalised there."""
+        return [reader.leave() for reader in self.readers]
+
+    # The memory map
+
+    def _move_map(self, move: Callable[[], object], wait: bool = True) -> bool:
+        """Make all readers let go of the map, call *move*, and let them read again.
+
+        Returns False, and does nothing, if this thread has a write transaction open, or if another one holds a lock
+        and this one should not *wait*.
+        """
         with contextlib.ExitStack() as held:
             for lock in (self.upkeep, self.lock, self._writing):
                 if not lock.acquire(blocking=wait):
                     return False
                 held.callback(lock.release)
-            if self._transacting:  # this thread, whose transaction has to end first
+            if self._transacting:
                 return False
-            snapshots = list(self.snapshots)
-            for snapshot in snapshots:
-                snapshot.drop()
+            readers = list(self.readers)
+            for reader in readers:
+                reader.drop()
             self._mover = threading.get_ident()
             try:
                 move()
             finally:
-                for snapshot in snapshots:
-                    # Where this fails, it is tried again by whoever reads next, who is told.
+                for reader in readers:
+                    # A reader for which this fails tries again when it is used next, and raises then.
                     with contextlib.suppress(lmdb.Error, NearDupError):
-                        snapshot.refresh()
+                        reader.refresh()
                 self._mover = None
         return True
 
     def _adopt(self) -> None:
+        """Map as much as another process has."""
         try:
             self._env.set_mapsize(0)
         except lmdb.Error:  # LMDB has let go of the map; perhaps what is in use can be mapped
             self._reopen()
 
     def _grow(self) -> None:
+        """Double the map. If the system refuses, the old size is mapped again and the error is raised."""
         size = int(self._env.info()["map_size"])
         try:
             self._env.set_mapsize(2 * size)
         except lmdb.Error:
-            self._size = size
+            self._map_bytes = size
             self._reopen()
             raise
-        self._size = 2 * size
+        self._map_bytes = 2 * size
 
     def _reopen(self) -> None:
+        """Close the environment and open it again. Raises `IndexUnavailable` if its file is gone."""
         self._lost = True
         self._env.close()
         if not (self.path / DATA).is_file():  # LMDB would make a new one
@@ -257,35 +241,6 @@ class Environment:
         self._lost = False
 
     def _open(self) -> None:
-        for attempt in range(60):
-            try:
-                self._env = lmdb.open(
-                    str(self.path),
-                    map_size=self._size,
-                    max_dbs=len(DATABASES),
-                    max_readers=MAX_READERS,
-                    sync=not self.scratch,
-                    metasync=False,
-                    writemap=False,
-                    meminit=False,
-                    readahead=False,
-                    lib_version=0,
-                )
-                break
-            except (lmdb.Error, OSError, MemoryError) as error:
-                if "Cannot allocate" in str(error) and self._size > MIN_MAP_SIZE:
-                    self._size //= 2  # a limit on address space
-                elif "Invalid argument" in str(error) and attempt < 50:
-                    time.sleep(random.uniform(0.001, 0.02))  # another process opens or closes at this moment
-                elif any(other.forked and other.path == self.path for other in list(_environments)):
-                    raise IndexUnavailable(
-                        FORKED
-                    ) from error  # LMDB takes it for one that this process has open
-                else:
-                    raise unavailable(self.path, error, "opened") from error
-        try:
-            self._env.reader_check()
-            self.databases = {name: self._env.open_db(name.encode()) for name in DATABASES}
-        except lmdb.Error as error:
-            self._env.close()
-            raise unavailable(self.path, error, "written") from error
+        self._env, self.databases, self._map_bytes = open_environment(
+            self.path, self._map_bytes, self.tuning.min_map_bytes, sync=not self.scratch
+        )

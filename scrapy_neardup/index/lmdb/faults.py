@@ -1,4 +1,7 @@
-"""What goes wrong in LMDB, on the disk or in what is stored, as the errors of the library: a sentence with a remedy."""
+"""Errors of LMDB, of the disk and of stored values, turned into those of this package.
+
+Each of them is one sentence that says what can be done.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from .directory import DATA, corrupted
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: What LMDB says of a file whose pages contradict each other.
+#: The errors that LMDB raises for a file whose pages contradict each other.
 DAMAGED = (
     lmdb.BadChecksumError,
     lmdb.BadDbiError,
@@ -29,7 +32,7 @@ DAMAGED = (
     lmdb.PageNotFoundError,
     lmdb.VersionMismatchError,
 )
-#: What reading a damaged value raises.
+#: The errors that reading a damaged value may raise.
 UNREADABLE = (
     IndexError,
     KeyError,
@@ -48,7 +51,7 @@ REMEDIES = {
     errno.ENOSPC: SPACE,
     errno.EDQUOT: SPACE,
     errno.EFBIG: SPACE,
-    errno.EIO: SPACE,  # which LMDB says of a write that was cut short
+    errno.EIO: SPACE,  # LMDB says this when a write was cut short
     errno.EACCES: RIGHTS,
     errno.EPERM: RIGHTS,
     errno.EROFS: RIGHTS,
@@ -78,7 +81,7 @@ def remedy(error: BaseException) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return what an *error* says, in brackets, and what can be done: the end of a sentence on an index."""
+    """Return the end of a sentence on an index: what *error* says, in brackets, and what can be done."""
     if isinstance(error, NearDupError):
         if error.__cause__ is None:
             return f"({error})"
@@ -88,14 +91,17 @@ def reason(error: BaseException) -> str:
 
 
 def unavailable(path: Path, error: Exception, what: str) -> IndexUnavailable:
-    """Return the error to raise in the place of *error*, which has kept the index in *path* from being *what*."""
+    """Return the error to raise in the place of *error*: the index in *path* could not be *what*, such as "opened"."""
     if isinstance(error, DAMAGED):
         return corrupted(path / DATA, str(error))
     return IndexUnavailable(f"The index in {path} cannot be {what} {reason(error)}")
 
 
-class translated:  # noqa: N801  # a generator would take each search longer
-    """Raise `IndexUnavailable` or `IndexCorrupted` for whatever LMDB or the disk keeps the index from being *what*."""
+class translated:  # noqa: N801  # as a generator it would make each search slower
+    """A block in which errors of LMDB and of the disk become `IndexUnavailable` or `IndexCorrupted`.
+
+    *what* says in the sentence what the index in *path* could not be, such as "written".
+    """
 
     def __init__(self, path: Path, what: str = "used") -> None:
         self._path, self._what = path, what
@@ -109,7 +115,7 @@ class translated:  # noqa: N801  # a generator would take each search longer
 
 
 class decoding:  # noqa: N801
-    """Raise `IndexCorrupted` for a value that cannot be read; *what* begins the sentence."""
+    """A block in which errors of reading a stored value become `IndexCorrupted`; *what* begins the sentence."""
 
     def __init__(self, what: str) -> None:
         self._what = what

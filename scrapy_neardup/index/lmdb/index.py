@@ -1,4 +1,4 @@
-"""The index on disk: an overlay in memory over sorted runs in LMDB, and a thread that moves the one to the other."""
+"""The index on disk: a memtable over sorted runs in LMDB, and a thread that writes the one to the other."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ import numpy as np
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.local import LocalIndex
 from scrapy_neardup.index.protocol import Documents, Stored
-from scrapy_neardup.index.search import search_all, search_runs
+from scrapy_neardup.index.search import search_all
 
-from .compaction import FOLD, load, merge_all, reading
+from .compaction import load, merge_all, reading
 from .creation import open_header
 from .directory import shared_use, write_sidecar
 from .environment import Environment
 from .faults import decoding, translated
-from .memtable import Overlay
+from .memtable import Memtable
+from .search import search_runs
 from .snapshot import Snapshot
+from .tuning import DEFAULT
 from .wal import append
 from .writer import Writer
 
@@ -34,16 +36,16 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Matches
     from scrapy_neardup.index.reservation import Reservation
 
-#: Documents of one transaction of a bulk load.
-LOAD = 1 << 20
+    from .tuning import Tuning
 
 
 class LmdbIndex(LocalIndex):
-    """The `Index` in the directory *path*, or with None a scratch index on disk that vanishes with the process.
+    """The index in the directory *path*, or a scratch index on disk that vanishes with the process if that is None.
 
-    *wanted* says how it must have been made, but for what to *ignore*, and how to make it if it is new; None takes
-    it as it is. Runs of documents whose records have a ``time`` more than *window* seconds ago are dropped. Raises
-    `IndexUnavailable`, `IndexCorrupted` or `IndexMismatch`.
+    *wanted* is the header that the index must have, but for the parameters named in *ignore*; a new index is made
+    with it. With None any header will do, and there must be an index. With *reset* an index that is there is deleted
+    first. With a *window*, runs are dropped when the ``time`` of all their records is more than so many seconds ago.
+    The protocol `Index` says what the methods do. Raises `IndexUnavailable`, `IndexCorrupted` or `IndexMismatch`.
     """
 
     def __init__(
@@ -54,48 +56,50 @@ class LmdbIndex(LocalIndex):
         ignore: Collection[str] = (),
         window: float = 0,
         reset: bool = False,
+        tuning: Tuning = DEFAULT,
     ) -> None:
         self.path = path
         self._closed = False
-        #: The last commit seen, and what keeps from seeing later ones.
-        self._seen = -1
+        #: The error that keeps later commits from being seen.
         self._behind: lmdb.Error | None = None
         where = Path(tempfile.gettempdir()) if path is None else path
         with translated(where, "opened"), contextlib.ExitStack() as undo:
             if path is not None:
                 undo.enter_context(shared_use(path, reset=reset))
-            self._environment = Environment(path)
+            self._environment = Environment(path, tuning)
             undo.callback(self._environment.close)
             super().__init__(self._environment.lock)
             self.header = open_header(self._environment, wanted, ignore)
-            self._overlay = Overlay(self.header)
+            self._memtable = Memtable(self.header, tuning)
             self._snapshot = Snapshot(self._environment, self.header)
             self._snapshot.refresh()
-            self._overlay.follow(self._snapshot)
+            self._memtable.follow(self._snapshot)
             self._undo = undo.pop_all()
-        self._writer = Writer(self._environment, self.header, self._overlay, self._look, window)
+        self._writer = Writer(self._environment, self.header, self._memtable, self._look, window)
 
     # Searching
 
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
-        """See `Index`."""
+    @contextlib.contextmanager
+    def _newest(self) -> Iterator[None]:
         with self.lock, self._translated():
             self._catch_up()
-            with decoding("A partition"):
-                return search_all(
-                    (
-                        lambda some: search_runs(self._snapshot, family, some, distance, most),
-                        lambda some: self._overlay.columns.search(family, some, distance, most),
-                    ),
-                    keys,
-                    most,
-                )
+            yield
+
+    def _search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int) -> Matches:
+        with decoding("A partition"):
+            return search_all(
+                (
+                    lambda some: search_runs(self._snapshot, family, some, distance, most),
+                    lambda some: self._memtable.columns.search(family, some, distance, most),
+                ),
+                keys,
+                most,
+            )
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        """See `Index`."""
         with self.lock, self._translated():
-            columns = self._overlay.columns
-            numbers = [self._overlay.number(document) for document in documents.tolist()]
+            columns = self._memtable.columns
+            numbers = [self._memtable.number(document) for document in documents.tolist()]
             new = [place for place, number in enumerate(numbers) if number in columns]
             if len(new) == len(numbers):
                 return columns.fetch(numbers)
@@ -112,56 +116,56 @@ class LmdbIndex(LocalIndex):
 
     def _reserve(self, document: Documents, holder: Reservation | None) -> int:
         self.require_open()
-        return self._overlay.reserve(document.keys[:, 0], document.records[0], document.urls[0], holder)
+        return self._memtable.reserve(document.keys[:, 0], document.records[0], document.urls[0], holder)
 
     def _holder(self, document: int) -> Reservation | None:
-        return self._overlay.holder(document)
+        return self._memtable.holder(document)
 
     def _confirm(self, document: int, replaces: Sequence[int]) -> None:
-        if self._overlay.confirm(document):
+        if self._memtable.confirm(document):
             if replaces:
                 self.discard(replaces)
             self._writer.notice()
 
     def _release(self, document: int) -> None:
-        self._overlay.release(document)
+        self._memtable.release(document)
 
     def discard(self, documents: Sequence[int]) -> None:
-        """See `Index`."""
         with self.lock, self._translated():
             self._catch_up()
-            self._overlay.discard(documents, self._snapshot)
-            if self._overlay.removals:
+            self._memtable.discard(documents, self._snapshot)
+            if self._memtable.removals:
                 self._writer.notice()
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
-        """See `Index`. A large load goes past the log, straight into a run."""
+        """File many documents at once. A large load goes past the log, straight into a run."""
         self.require_open()
+        tuning = self._environment.tuning
         numbers = [np.empty(0, np.int64)]
         with self._translated("written"):
-            for start in range(0, len(documents.urls), LOAD):
-                part = documents.take(slice(start, start + LOAD))
-                if len(part.urls) < FOLD:
+            for start in range(0, len(documents.urls), tuning.load_documents):
+                part = documents.take(slice(start, start + tuning.load_documents))
+                if len(part.urls) < tuning.flush_documents:
                     state = append(self._environment, part)
                 else:
                     state = load(self._environment, self.header, part)
                 numbers.append(np.arange(state.next - len(part.urls), state.next))
-            for _ in self._writer.upkeep():
+            for _ in self._writer.maintenance():
                 pass
             with self.lock:
                 self._writer.settle()
                 self._look()
         return np.concatenate(numbers)
 
-    # Life
+    # The index as a whole
 
     def flush(self) -> None:
-        """See `Index`."""
+        """Return once all that was confirmed is on disk. Raises `IndexUnavailable` if it cannot be written."""
         self.require_open()
         self._writer.flush()
 
     def compact(self) -> None:
-        """Merge all runs into one, without what was removed."""
+        """Flush the log and merge all runs into one, without the documents that were removed."""
         self.flush()
         with self._translated("written"):
             for _ in merge_all(self._environment, self.header):
@@ -170,16 +174,16 @@ class LmdbIndex(LocalIndex):
                 self._look()
 
     def gauges(self) -> dict[str, int]:
-        """See `Index`."""
+        """Return numbers on size and health, by name."""
         with self.lock, self._translated():
             self._catch_up()
-            overlay, state = self._overlay, self._snapshot.state
-            removed = int(np.searchsorted(self._snapshot.dead, state.folded))
+            memtable, state = self._memtable, self._snapshot.state
+            removed = int(np.searchsorted(self._snapshot.dead, state.flushed))
             stored = sum(run.documents for run in state.runs) - removed
             return {
-                "documents": stored + len(overlay.columns) - overlay.pending,
-                "pending": overlay.pending,
-                "backlog": len(overlay.queue),
+                "documents": stored + len(memtable.columns) - memtable.pending,
+                "pending": memtable.pending,
+                "backlog": len(memtable.queue),
                 "runs": len(state.runs),
                 "bytes": self._environment.size(),
                 "degraded": int(self._writer.degraded or self._behind is not None),
@@ -188,12 +192,12 @@ class LmdbIndex(LocalIndex):
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Snapshot]:
-        """Read what is committed, for checks and audits."""
+        """Yield a snapshot of its own of what is committed, for checks and audits."""
         with reading(self._environment, self.header) as reader:
             yield reader
 
     def close(self) -> None:
-        """Write what is confirmed, drop what is pending, close. Raises `IndexUnavailable` if writing failed."""
+        """Write what is confirmed, drop what is pending, and close. Raises `IndexUnavailable` if writing failed."""
         if self._environment.forked:
             return
         with self.lock:
@@ -201,12 +205,12 @@ class LmdbIndex(LocalIndex):
                 return
             self._closed = True
         ended = self._writer.stop()
-        lost = self._overlay.changes
+        lost = self._memtable.changes
         if ended:
             with self.lock:
                 self._snapshot.close()
             if not self._environment.scratch:
-                # It only says that there is an index, which it said before.
+                # Without this, the older note still says that there is an index.
                 with contextlib.suppress(OSError):
                     write_sidecar(self._environment.path, self.header.uuid, self._snapshot.state.next)
             with self._translated("closed"):
@@ -218,7 +222,7 @@ class LmdbIndex(LocalIndex):
             )
 
     def require_open(self) -> None:
-        """Raise `IndexUnavailable` if it is closed, or was opened before a fork."""
+        """Raise `IndexUnavailable` if the index is closed, or was opened before a fork."""
         self._environment.require_same_process()
         if self._closed:
             raise IndexUnavailable("The index is closed: open it again.")
@@ -229,22 +233,21 @@ class LmdbIndex(LocalIndex):
     # Keeping up with other processes
 
     def _catch_up(self) -> None:
-        """Take in what other processes have committed."""
+        """Take in what other processes have committed, as far as that can be seen at the moment. Needs the lock."""
         self.require_open()
         self._look()
-        self._overlay.follow(self._snapshot)  # it may have moved on with the memory map
+        self._memtable.follow(self._snapshot)  # the snapshot moves on by itself when the memory map moves
 
     def _look(self) -> None:
-        """Move on to the newest commit, unless one of ours is under way."""
-        last = self._environment.last_transaction()
-        if self._overlay.committing or (last == self._seen and self._snapshot.attached):
+        """Move on to the newest commit, unless one of this process is under way. Needs the lock."""
+        if self._memtable.committing or self._environment.last_transaction() == self._snapshot.commit:
             return
         try:
             self._snapshot.refresh(wait=False)
         except lmdb.Error as error:
             if not self._snapshot.attached:
                 raise
-            self._behind = error  # until it can be mended, the older view has to do
+            self._behind = error  # the older view has to do until the map can be moved
             return
-        self._overlay.follow(self._snapshot)
-        self._seen, self._behind = last, None
+        self._memtable.follow(self._snapshot)
+        self._behind = None

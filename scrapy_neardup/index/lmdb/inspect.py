@@ -1,4 +1,4 @@
-"""What an index is, in numbers."""
+"""The description of an index in numbers, for `scrapy-neardup index info`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def describe(path: Path, progress: Callable[[int, int], None]) -> dict[str, Any]:
-    """Return what is known of the index in *path*, ready for JSON."""
+    """Return numbers and parameters of the index in *path*, by name, ready for JSON.
+
+    *progress* is called with the documents read so far, and how many there are. Raises as `opened` does.
+    """
     with opened(path) as (environment, header), reading(environment, header) as reader:
         documents = count_documents(reader)
         times = _times(reader, progress) if "time" in (header.dtype.names or ()) else (None, None)
@@ -36,7 +39,7 @@ def describe(path: Path, progress: Callable[[int, int], None]) -> dict[str, Any]
             "newest": times[1],
             "added": reader.state.next,
             "removed": len(reader.dead),
-            "backlog": reader.state.next - reader.state.folded,
+            "backlog": reader.state.next - reader.state.flushed,
             "runs": [
                 {"id": run.id, "start": run.start, "stop": run.stop, "documents": run.documents}
                 for run in reader.state.runs
@@ -48,7 +51,7 @@ def describe(path: Path, progress: Callable[[int, int], None]) -> dict[str, Any]
 
 
 def _times(reader: Snapshot, progress: Callable[[int, int], None]) -> tuple[str | None, str | None]:
-    """Return when the oldest and the newest document were stored."""
+    """Return when the oldest and the newest document were stored, in ISO 8601; None for an empty index."""
     oldest, newest = [], []
     for numbers, documents in live_documents(reader, progress):
         if len(numbers):
@@ -63,7 +66,7 @@ def _times(reader: Snapshot, progress: Callable[[int, int], None]) -> tuple[str 
 
 
 def _space(environment: Environment, documents: int) -> dict[str, Any]:
-    """Return where the bytes of the file are."""
+    """Return how many bytes of the file are used, and for what."""
     with environment.read() as transaction:
         used = {}
         for name, database in environment.databases.items():

@@ -1,7 +1,7 @@
-"""Which documents have been removed, as a number that folds and merges must leave as it is.
+"""A count and a checksum of all removed documents, which flushes and merges must leave as they are.
 
-A document is removed by a mark, and the next run that is made of it leaves it out instead. Were the mark to go
-without that, the document would be back, and nothing in the tables would tell.
+A removed document has a tombstone, until a new run leaves it out. If a tombstone went without that, the document
+would be back, and nothing in the tables would show it.
 """
 
 from __future__ import annotations
@@ -29,23 +29,24 @@ KEY = b"removed"
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All removed documents from the first run on."""
+    """How many documents are removed, of those from the first run on, and which."""
 
-    #: Of the state that it belongs to; another one was written by a version that did not know of this.
+    #: The `State.removals` that it belongs to. If the state has another one, it was written by a version that keeps
+    #: no ledger.
     removals: int
     count: int
-    #: Of hashes of their numbers.
+    #: The sum of a hash of each number, as in `Sums`.
     entries: int
 
     def add(self, documents: NDArray[np.int64]) -> Ledger:
-        """Return it with more *documents* (int64[n])."""
+        """Return a ledger that has *documents* (int64[n]), too."""
         sums = Sums(self.count, self.entries)
         sums.add(documents.astype(np.uint32), np.zeros(len(documents), np.uint64))
         return replace(self, count=sums.count, entries=sums.entries)
 
 
 def count_removed(environment: Environment, transaction: lmdb.Transaction, state: State) -> Ledger:
-    """Go through the marks and through what each run leaves out. Raises `IndexCorrupted`."""
+    """Make the ledger of *state* from the tombstones and from what each run leaves out. Raises `IndexCorrupted`."""
     ledger = Ledger(state.removals, 0, 0).add(read_removed(transaction, environment.databases["dead"]))
     for run in state.runs:
         data = transaction.get(partition_key(run.id, HELD, 0), b"", db=environment.databases["runs"])
@@ -54,7 +55,7 @@ def count_removed(environment: Environment, transaction: lmdb.Transaction, state
 
 
 def read_ledger(environment: Environment, transaction: lmdb.Transaction, state: State) -> Ledger | None:
-    """Return what was noted for *state*; None if nothing was. Raises `IndexCorrupted`."""
+    """Return the ledger that is stored for *state*, None if there is none. Raises `IndexCorrupted`."""
     data = transaction.get(KEY, db=environment.databases["meta"])
     if data is None:
         return None
@@ -64,13 +65,13 @@ def read_ledger(environment: Environment, transaction: lmdb.Transaction, state: 
 
 
 def current_ledger(environment: Environment, transaction: lmdb.Transaction, state: State) -> Ledger:
-    """Return what was noted for *state*, or is counted now."""
+    """Return the ledger that is stored for *state*, or else make it."""
     return read_ledger(environment, transaction, state) or count_removed(environment, transaction, state)
 
 
 def write_ledger(
     environment: Environment, transaction: lmdb.Transaction, state: State, ledger: Ledger
 ) -> None:
-    """Note it for *state*."""
+    """Store *ledger* for *state*."""
     noted = replace(ledger, removals=state.removals)
     transaction.put(KEY, json.dumps(asdict(noted)).encode(), db=environment.databases["meta"])

@@ -1,4 +1,4 @@
-"""The newest documents of an index on disk: all that no run holds yet."""
+"""The memtable: the newest documents of an index on disk, which no run holds yet, in memory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from scrapy_neardup.index.columns import Columns
 
 from .layout import State
+from .tuning import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,45 +22,48 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.reservation import Reservation
 
     from .snapshot import Snapshot
-
-#: Documents whose temporary numbers still lead to them after they have got another.
-ALIASES = 1 << 16
+    from .tuning import Tuning
 
 
 class Group(NamedTuple):
-    """What one commit writes."""
+    """What one group commit writes."""
 
-    #: Temporary numbers of the documents.
+    #: The temporary number of each of *documents*.
     numbers: list[int]
     documents: Documents
-    #: Documents to be marked as removed.
+    #: Numbers of documents that get a tombstone.
     removals: list[int]
 
 
-class Overlay:
-    """What lies over the runs: documents that are not in one yet, and removals that are not on disk yet.
+class Memtable:
+    """Documents that are not in a run yet, and removals that are not on disk yet.
 
-    A document is *pending* under a temporary, negative number; once confirmed, it is *queued*; it goes to the log
-    with a *group*, which gives it its number; and it leaves when a run holds it. Documents that other processes
-    have committed come in by `follow`. Needs the lock of the index.
+    A new document is *pending* under a temporary, negative number. Once it is confirmed, it is *queued*. It goes to
+    the log with a *group*, whose commit gives it its number. It leaves when a run holds it. Documents that other
+    processes have committed to the log come in by `follow`. All methods need the lock of the environment.
     """
 
-    def __init__(self, header: Header) -> None:
-        self.columns = Columns(header)
-        #: Confirmed documents, oldest first; those of the group on its way to the disk lead.
+    def __init__(self, header: Header, tuning: Tuning = DEFAULT) -> None:
+        self.columns = Columns(header, tuning)
+        self._most_aliases = tuning.aliases
+        #: Numbers of the confirmed documents, oldest first. Those of the group on its way to the disk come first.
         self.queue: deque[int] = deque()
-        #: Documents to be marked as removed; those of the group still under their temporary numbers.
+        #: Numbers of documents that wait for a tombstone. Those of the group have temporary numbers still.
         self.removals: list[int] = []
+        #: What holds the reservation of each pending document.
         self._pending: dict[int, Reservation | None] = {}
+        #: Temporary numbers of the group on its way to the disk.
         self._group: set[int] = set()
-        #: Numbers on disk of documents that were handed out under a temporary one.
+        #: For each temporary number that was handed out, the number on disk.
         self._aliases: OrderedDict[int, int] = OrderedDict()
-        #: First numbers of blocks of our own, until the snapshot has them.
+        #: The first numbers of the blocks that this process has committed, until the snapshot shows them.
         self._own: set[int] = set()
-        #: Removals that are on disk since this number of changes, until the snapshot has them.
+        #: The documents that got a tombstone by the commit with this count of `State.removals`, or an earlier one,
+        #: until the snapshot shows it.
         self._marked: tuple[int, set[int]] = (0, set())
-        #: What all this agrees with.
+        #: The state that the columns agree with.
         self._state = State()
+        #: The next temporary number.
         self._serial = -1
 
     @property
@@ -73,9 +77,9 @@ class Overlay:
         return len(self.queue) + len(self.removals)
 
     @property
-    def unfolded(self) -> int:
-        """How many documents no run holds yet, of those that the last look has shown."""
-        return self._state.next - self._state.folded
+    def unflushed(self) -> int:
+        """How many documents the log holds, as far as the last snapshot has shown."""
+        return self._state.next - self._state.flushed
 
     @property
     def committing(self) -> bool:
@@ -83,7 +87,7 @@ class Overlay:
         return bool(self._group)
 
     def number(self, document: int) -> int:
-        """Return the number that a document has now."""
+        """Return the number that *document*, perhaps a temporary one, has now."""
         return self._aliases.get(document, document)
 
     # One document
@@ -91,7 +95,7 @@ class Overlay:
     def reserve(
         self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Reservation | None
     ) -> int:
-        """Let a document in as pending; returns its temporary number."""
+        """Take in a pending document (keys uint64[keys], record of shape ()); returns its temporary number."""
         number = self._serial
         self._serial -= 1
         self.columns.append_one(number, keys, record, url)
@@ -117,9 +121,10 @@ class Overlay:
             self.columns.remove([document])
 
     def discard(self, documents: Sequence[int], snapshot: Snapshot) -> None:
-        """Remove documents, here and from the runs of *snapshot*; and those that it does not know of yet.
+        """Remove *documents* from the columns, and queue tombstones for those that are on disk.
 
-        Whether there are such, stored by another process meanwhile, is for the commit to find out.
+        A number that *snapshot* does not know yet may be that of a document that another process has just stored:
+        it is queued, too, and the commit ignores it if there is no such document.
         """
         numbers = [self.number(document) for document in documents]
         elsewhere = sorted({number for number in numbers if number >= 0 and number not in self.columns})
@@ -139,7 +144,7 @@ class Overlay:
     # Commits
 
     def begin(self, size: int) -> Group | None:
-        """Start to commit at most *size* documents, and all removals; None if there is nothing to commit."""
+        """Return a group of at most *size* documents and all removals, to be committed; None if there is nothing."""
         numbers = [self.queue[place] for place in range(min(size, len(self.queue)))]
         removals = [number for number in self.removals if number >= 0]
         if not numbers and not removals:
@@ -148,13 +153,13 @@ class Overlay:
         return Group(numbers, self.columns.documents(numbers), removals)
 
     def commit(self, group: Group, state: State) -> None:
-        """Give the documents of *group* their numbers: it is on disk, which has led to *state*."""
+        """Give the documents of *group* their numbers, now that it is on disk and has led to *state*."""
         self._group = set()
         new = range(state.next - len(group.numbers), state.next)
         self.columns.renumber(group.numbers, new)
         self._aliases.update(zip(group.numbers, new, strict=True))
-        while len(self._aliases) > ALIASES:
-            # In a plain dict the first would be looked for among all that have gone.
+        while len(self._aliases) > self._most_aliases:
+            # A plain dict would look for its first key among all that were deleted.
             self._aliases.popitem(last=False)
         for _ in group.numbers:
             self.queue.popleft()
@@ -166,7 +171,7 @@ class Overlay:
         self.columns.remove(self.removals)
 
     def roll_back(self) -> None:
-        """Queue the documents of the group again, but for those removed meanwhile: nothing was written."""
+        """Queue the documents of the group again, because nothing was written; drop those removed meanwhile."""
         gone = self._group.intersection(self.removals)
         self._group = set()
         self.removals = [number for number in self.removals if number >= 0]
@@ -174,7 +179,7 @@ class Overlay:
         self.columns.remove(gone)
 
     def trim(self, size: int) -> int:
-        """Forget the oldest of more than *size* queued documents, but for the group; returns how many."""
+        """Drop the oldest queued documents until *size* are left beside those of the group; returns how many went."""
         forgotten = max(0, len(self.queue) - len(self._group) - size)
         for _ in range(forgotten):
             self.columns.remove([self.queue[len(self._group)]])
@@ -182,10 +187,10 @@ class Overlay:
         return forgotten
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Take in what the log has, and leave out what runs hold, as *snapshot* sees them.
+        """Take in the documents of the log that *snapshot* shows, and drop those that its runs hold.
 
-        While a group is on its way to the disk, its block could not be told from those of others: then this waits
-        for the call that follows the commit.
+        While a group is on its way to the disk, its block could not be told from those of other processes. Then only
+        removals are brought up to date, and the call after the commit does the rest.
         """
         state, before = snapshot.state, self._state
         if state is before:
@@ -193,17 +198,17 @@ class Overlay:
         self._hide_removals(snapshot)
         if self._group:
             return
-        if state.folded > before.folded:
+        if state.flushed > before.flushed:
             numbers = self.columns.numbers()
-            self.columns.remove(numbers[(numbers >= 0) & (numbers < state.folded)].tolist())
-        for first, documents in snapshot.log(max(before.next, state.folded), skip=self._own, check=True):
+            self.columns.remove(numbers[(numbers >= 0) & (numbers < state.flushed)].tolist())
+        for first, documents in snapshot.log(max(before.next, state.flushed), skip=self._own, check=True):
             self.columns.append(np.arange(first, first + len(documents.urls)), documents)
         self._own.clear()
-        self.columns.remove(snapshot.dead[snapshot.dead >= state.folded].tolist())
+        self.columns.remove(snapshot.dead[snapshot.dead >= state.flushed].tolist())
         self._state = state
 
     def _hide_removals(self, snapshot: Snapshot) -> None:
-        """Have *snapshot* treat as removed what is not yet marked so on disk, or was not when it looked."""
+        """Make *snapshot* hide the removed documents whose tombstones it does not show yet."""
         since, marked = self._marked
         if snapshot.state.removals >= since:
             marked.clear()

@@ -1,4 +1,4 @@
-"""Opening an index that must exist already, without the thread that works on it while a crawl runs."""
+"""Opening an existing index for a command: without a memtable, and without the thread that writes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index import Header
 
-#: Bytes read ahead at a time.
-CHUNK = 1 << 22
+#: So many bytes are read ahead at a time.
+READ_AHEAD_BYTES = 1 << 22
 
 
 def require_index(path: Path) -> None:
-    """Raise `IndexUnavailable` or `IndexCorrupted` unless there is an index; nothing is created."""
+    """Raise `IndexUnavailable` or `IndexCorrupted` unless there is an index in *path*. Nothing is created."""
     try:
         known = read_sidecar(path) if is_noted(path) else None
         exists = (path / DATA).is_file()
@@ -49,7 +49,7 @@ def require_index(path: Path) -> None:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[tuple[Environment, Header]]:
-    """Open the index in directory *path* beside its other users; it must not be open in this process."""
+    """Open the index in directory *path*, which other processes may use meanwhile, but not this one."""
     require_index(path)
     with (
         shared_use(path, reset=False),
@@ -61,7 +61,7 @@ def opened(path: Path) -> Iterator[tuple[Environment, Header]]:
 
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Keep others from opening the index in *path*. Raises `IndexUnavailable` if one has it open."""
+    """Keep all others from opening the index in *path*. Raises `IndexUnavailable` if it is open somewhere."""
     require_index(path)
     descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -78,7 +78,7 @@ def alone(path: Path) -> Iterator[None]:
 
 
 def require_sound(environment: Environment, header: Header, progress: Callable[[int, int], None]) -> None:
-    """Raise `IndexCorrupted` for an index with problems, which merging its tables could make worse."""
+    """Check the index and raise `IndexCorrupted` for its first problem, because merging could make it worse."""
     problem = next(find_problems(environment, header, progress), None)
     if problem is not None:
         raise corrupted(environment.path / DATA, f"{problem.where}: {problem.what.rstrip('.')}")
@@ -86,14 +86,15 @@ def require_sound(environment: Environment, header: Header, progress: Callable[[
 
 @contextlib.contextmanager
 def reading_ahead(data: Path) -> Iterator[None]:
-    """Bring the file into the page cache from beginning to end, for those who are about to read most of it.
+    """Read the file *data* in another thread from beginning to end, so that the system has it in memory.
 
-    Environments are opened without read-ahead, which suits look-ups, and would read a cold file ten times slower.
+    The environment is opened without read-ahead, which suits look-ups. Whoever goes through a whole file that is not
+    in memory would be ten times slower so.
     """
 
     def read() -> None:
         with data.open("rb", buffering=0) as file:
-            while not stop.is_set() and file.read(CHUNK):
+            while not stop.is_set() and file.read(READ_AHEAD_BYTES):
                 pass
 
     stop = threading.Event()
@@ -108,7 +109,7 @@ def reading_ahead(data: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def environment_of(path: Path) -> Iterator[tuple[Environment, Header]]:
-    """Open the environment of an index that the caller has the use of."""
+    """Open the environment of the index in *path*; the caller has seen to it that it may be used."""
     environment = Environment(path)
     try:
         with environment.read() as transaction:

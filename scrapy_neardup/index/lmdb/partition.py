@@ -1,6 +1,7 @@
 """A partition of a sorted table as bytes: keys, documents, a directory, and a checksum.
 
-The directory says where the entries begin that share the next bits of the key: so only some 16 have to be bisected.
+The directory divides the keys into places by the bits that follow those of the partition, and says where the entries
+of each place begin. So a search bisects some 16 entries instead of all.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from scrapy_neardup.index.sorted_arrays import Entries
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Entries to which one place of the directory leads, about.
-PLACE = 16
+#: A place of the directory has about so many entries. Part of the format.
+PLACE_ENTRIES = 16
 
 #: Number of entries; checksum of all before it, since LMDB 0.9 has none.
 _SIZE, _TAIL = struct.Struct("<I"), struct.Struct("<II")
 
 
 class Partition(NamedTuple):
-    """Views of a partition."""
+    """A partition, read in place."""
 
     entries: Entries
-    #: Its keys, to be bisected.
+    #: The keys of the entries, which `bisect` reads faster than an array.
     keys: memoryview
-    #: Where the entries of each place begin, and where those of the last end.
+    #: Where the entries of each place begin, and at the end where those of the last one stop.
     starts: memoryview
     #: A key belongs to the place ``(key >> shift) & mask``.
     shift: int
@@ -38,7 +39,7 @@ class Partition(NamedTuple):
 
 
 def encode_partition(entries: Entries, cut: int) -> bytes:
-    """Serialise a partition of a table that is cut by *cut* bits."""
+    """Return the bytes of a partition of a table that is cut by *cut* bits."""
     bits = _directory_bits(len(entries.keys))
     starts = np.array([0, len(entries.keys)], np.uint32)
     if bits:
@@ -52,7 +53,7 @@ def encode_partition(entries: Entries, cut: int) -> bytes:
 def decode_partition(data: bytes | memoryview, cut: int) -> Partition:
     """Return views of a partition of a table that is cut by *cut* bits.
 
-    Raises `IndexCorrupted` if it has not the length that it should have. Its checksum is not verified.
+    Raises `IndexCorrupted` if it is not as long as it says. The checksum is not verified.
     """
     if not has_its_length(data):
         raise IndexCorrupted("A partition is cut short or missing: run `scrapy-neardup index check`.")
@@ -65,14 +66,14 @@ def decode_partition(data: bytes | memoryview, cut: int) -> Partition:
 
 
 def is_whole(data: bytes | memoryview) -> bool:
-    """Tell whether a partition is as long as it says, and matches its checksum."""
+    """Return whether a partition is as long as it says, and matches its checksum."""
     return (
         has_its_length(data) and zlib.crc32(data[:-4]) == _TAIL.unpack_from(data, len(data) - _TAIL.size)[1]
     )
 
 
 def has_its_length(data: bytes | memoryview) -> bool:
-    """Tell whether a partition is as long as it says."""
+    """Return whether a partition is as long as its number of entries says."""
     if len(data) < _TAIL.size:
         return False
     size, _ = _TAIL.unpack_from(data, len(data) - _TAIL.size)
@@ -80,4 +81,5 @@ def has_its_length(data: bytes | memoryview) -> bool:
 
 
 def _directory_bits(size: int) -> int:
-    return int(size // PLACE).bit_length()
+    """Return by how many bits the directory of a partition of *size* entries divides the keys."""
+    return int(size // PLACE_ENTRIES).bit_length()

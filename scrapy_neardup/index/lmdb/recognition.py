@@ -1,4 +1,7 @@
-"""Whether a directory is that of an index: other programs, too, write files called index.json and data.mdb."""
+"""Whether a directory is that of an index.
+
+Other programs write files called index.json and data.mdb, too, so their contents are looked at.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +17,27 @@ from .directory import DATA, SIDECAR, check_data_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Bytes of the note at most.
-_NOTE = 1 << 12
+#: The note beside an index has at most so many bytes.
+_NOTE_BYTES = 1 << 12
 
 
 def is_index(path: Path) -> bool:
-    """Whether there is an index in *path*, or was: by the note beside its file, failing that by the header in it."""
+    """Return whether there is or was an index in *path*: there is a note, or an LMDB file with a header."""
     return is_noted(path) or ((path / DATA).is_file() and _has_header(path))
 
 
 def is_noted(path: Path) -> bool:
-    """Whether an index has left its note in *path*, which outlives the file. Raises OSError."""
+    """Return whether there is the note of an index in *path*, even if its data file is gone. Raises OSError."""
     note = path / SIDECAR
     if not note.is_file():
         return False
     with note.open("rb") as file:
-        content = file.read(_NOTE + 1)
+        content = file.read(_NOTE_BYTES + 1)
     return _is_object(content, {"uuid", "documents"})
 
 
 def _has_header(path: Path) -> bool:
-    """Whether the LMDB file in *path* is an index; False if it cannot be read. Nothing is written."""
+    """Return whether the LMDB file in *path* has the header of an index; False if it cannot be read. Writes nothing."""
     try:
         check_data_file(path / DATA)
         with (
@@ -50,7 +53,7 @@ def _has_header(path: Path) -> bool:
 
 
 def _is_object(content: bytes, names: set[str]) -> bool:
-    """Whether *content* is a JSON object with these *names*, others aside."""
+    """Return whether *content* is a JSON object that has all of *names*, and perhaps others."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):

@@ -1,4 +1,7 @@
-"""Each index once a process: Scrapy gives every crawler its own components, and LMDB refuses a second opening."""
+"""The indexes that this process has open, each once.
+
+Scrapy gives every crawler components of its own, but LMDB does not allow a process to open a file twice.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .index import LmdbIndex
+from .tuning import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from scrapy_neardup.index.header import Header
 
+    from .tuning import Tuning
+
 _open: dict[Path, SharedIndex] = {}
 _lock = threading.Lock()
+#: In a child: what the parent had open, kept so that it is never finalised.
 _inherited: list[SharedIndex] = []
 
 
 def _after_fork_in_child() -> None:
-    """Begin anew: another thread may have held the lock, and what the parent has open is not for its children."""
+    """Begin with nothing open: another thread may hold the lock, and a child must not use its parent's indexes."""
     global _lock
     _lock = threading.Lock()
-    _inherited.extend(_open.values())  # never to be finalised here
+    _inherited.extend(_open.values())
     _open.clear()
 
 
@@ -32,12 +39,13 @@ if hasattr(os, "register_at_fork"):
 
 
 class SharedIndex(LmdbIndex):
-    """An `LmdbIndex` that closes with the last of its users."""
+    """An `LmdbIndex` with several users, which closes when the last of them closes it."""
 
+    #: How many calls of `open_index` have returned it and were not followed by a `close`.
     users = 0
 
     def close(self) -> None:
-        """Leave the index; the last one closes it, the others only write what is confirmed."""
+        """Close the index if this is its last user. Otherwise only write what is confirmed."""
         if self._environment.forked:
             return
         with _lock:
@@ -57,13 +65,18 @@ def open_index(
     ignore: Collection[str] = (),
     window: float = 0,
     reset: bool = False,
+    tuning: Tuning = DEFAULT,
 ) -> SharedIndex:
-    """Open the index in directory *path*, or a scratch index; see `LmdbIndex`. Each call needs its own `close`."""
+    """Open the index in directory *path*, or return the one that is open; None makes a new scratch index.
+
+    Each call needs its own `close`. For the other arguments and for errors see `LmdbIndex`. *window* and *tuning* of
+    an index that is open already stay as they are.
+    """
     where = None if path is None else Path(path).expanduser().resolve()
     with _lock:
         index = _open.get(where) if where is not None and not reset else None
         if index is None:
-            index = SharedIndex(where, wanted, ignore=ignore, window=window, reset=reset)
+            index = SharedIndex(where, wanted, ignore=ignore, window=window, reset=reset, tuning=tuning)
             if where is not None:
                 _open[where] = index
         else:

@@ -1,7 +1,6 @@
-"""Making runs: sorted tables of documents, written a little at a time, then switched to in one transaction.
+"""Writing runs: their blocks and partitions a little at a time, then the state that names them, in one transaction.
 
-Whatever is written before the state names it does not exist for readers, and is swept away if the process dies
-first.
+Nothing that the state does not name exists for readers. If the process dies before, it is swept away later.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from .layout import (
     HELD,
     Run,
     encode_held,
-    key_run,
     number_key,
     partition_bits,
     partition_key,
@@ -46,35 +44,34 @@ if TYPE_CHECKING:
     from .layout import State
     from .snapshot import Snapshot
 
-#: Bytes written or freed by one transaction: others wait for it, and LMDB writes the list of what one has freed again
-#: with each that uses some of it.
-STEP = 1 << 22
-#: Documents of one block, which for LMDB has about the size of a partition.
-BLOCK = 1 << 11
-#: Database, key, value.
+#: The name of a database, a key, a value.
 Item = tuple[str, bytes, bytes]
 
 
 def new_run(environment: Environment, start: int, stop: int, documents: int) -> Run:
-    """Take the next number of a run."""
+    """Take the next number for a run of so many *documents* from *start* to before *stop*; commits."""
 
     def work(transaction: lmdb.Transaction) -> Run:
         state = read_state(environment, transaction)
         write_state(environment, transaction, replace(state, next_run=state.next_run + 1))
-        return Run(state.next_run, start, stop, documents, partition_bits(documents))
+        return Run(state.next_run, start, stop, documents, bits)
 
+    bits = partition_bits(documents, environment.tuning.partition_entries)
     return environment.write(work)
 
 
-def blocks(first: int, documents: Stored) -> Iterator[Item]:
-    """Yield the blocks of *documents*, whose numbers begin with *first*."""
-    for start in range(0, len(documents.urls), BLOCK):
-        part = documents.take(slice(start, start + BLOCK))
+def blocks(first: int, documents: Stored, size: int) -> Iterator[Item]:
+    """Yield blocks of *size* of the *documents*, whose numbers begin with *first*."""
+    for start in range(0, len(documents.urls), size):
+        part = documents.take(slice(start, start + size))
         yield "documents", number_key(first + start), encode_block(part)
 
 
 def partitions(header: Header, run: Run, held: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Iterator[Item]:
-    """Yield the partitions of *run*, which files those of its documents that are *held* under *keys*."""
+    """Yield the partitions of a new *run*, and the list of the documents that it holds.
+
+    *held* (bool[n]) says which of its documents get into the tables, *keys* (uint64[keys, n]) under which keys.
+    """
     place = 0
     numbers = (np.flatnonzero(held) + run.start).astype(np.uint32)
     if not held.all():
@@ -91,7 +88,10 @@ def partitions(header: Header, run: Run, held: NDArray[np.bool_], keys: NDArray[
 def merge_partitions(
     reader: Snapshot, runs: Sequence[Run], merged: Run, held: NDArray[np.bool_]
 ) -> Iterator[Item]:
-    """Yield the partitions of *merged*, which holds the documents *held* of *runs*."""
+    """Yield the partitions of the run *merged*, made of those of *runs*, and the list of the documents that it holds.
+
+    *held* (bool[n]) says which documents of its range those are.
+    """
     header = reader.header
     for family, first in zip(header.families, header.first_table, strict=False):
         cut = merged.cut(family)
@@ -104,7 +104,7 @@ def merge_partitions(
 
 
 def write(environment: Environment, items: Iterable[Item]) -> Iterator[None]:
-    """Put *items* in transactions of about `STEP` bytes."""
+    """Write *items* in transactions of about `Tuning.transaction_bytes`, yielding after each."""
     batch: list[Item] = []
     size = 0
 
@@ -114,7 +114,7 @@ def write(environment: Environment, items: Iterable[Item]) -> Iterator[None]:
     for item in items:
         batch.append(item)
         size += len(item[2])
-        if size >= STEP:
+        if size >= environment.tuning.transaction_bytes:
             environment.write(work)
             batch, size = [], 0
             yield
@@ -123,7 +123,7 @@ def write(environment: Environment, items: Iterable[Item]) -> Iterator[None]:
 
 
 def put(environment: Environment, transaction: lmdb.Transaction, items: Iterable[Item]) -> None:
-    """Put *items*."""
+    """Write *items* within *transaction*."""
     for database, key, value in items:
         transaction.put(key, value, db=environment.databases[database])
 
@@ -134,12 +134,12 @@ def replace_runs(
     run: Run,
     held: NDArray[np.bool_],
     replaced: Sequence[Run],
-    folded: int | None = None,
+    flushed: int | None = None,
 ) -> State:
-    """Let *run*, whose documents are those *held*, take the place of those *replaced*, or of the log before *folded*.
+    """Name *run* in the state, in the place of the runs *replaced*, and of the log before *flushed* if that is given.
 
-    Of the documents that *transaction* sees marked as removed, those that the run lacks need no mark any more; those
-    that were marked while it was being made keep theirs. Returns the state that this leads to.
+    *held* (bool[n]) says which documents of its range the run holds. A document that it does not hold needs no
+    tombstone any more; one that got its tombstone while the run was being written keeps it. Returns the new state.
     """
     state = read_state(environment, transaction)
     ledger = current_ledger(environment, transaction, state)
@@ -151,68 +151,16 @@ def replace_runs(
     dead = dead[(dead >= run.start) & (dead < run.stop)]
     drop_removed(transaction, environment.databases["dead"], dead[~held[dead - run.start]])
     state = replace(state, runs=tuple(runs), removals=state.removals + 1)
-    if folded is not None:
-        state = replace(state, folded=folded)
-        clear(environment, transaction, folded)
+    if flushed is not None:
+        state = replace(state, flushed=flushed)
+        clear(environment, transaction, flushed)
     write_state(environment, transaction, state)
     write_ledger(environment, transaction, state, ledger)
     return state
 
 
-def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
-    """Delete what the state does not name: partitions of runs that were replaced or never finished, and blocks."""
-    state = reader.state
-    live = {run.id for run in state.runs}
-    first = number_key(state.runs[0].start if state.runs else state.folded)
-    folded = number_key(state.folded)
-
-    def orphans(transaction: lmdb.Transaction) -> Iterator[lmdb.Cursor]:
-        """Stop a cursor at each, to be deleted before going on."""
-        with transaction.cursor(environment.databases["runs"]) as cursor:
-            yield from _orphaned_partitions(cursor, live)
-        with transaction.cursor(environment.databases["documents"]) as cursor:
-            yield from _orphaned_blocks(cursor, first, folded)
-
-    def work(transaction: lmdb.Transaction) -> bool:
-        """Delete some; returns whether there may be more."""
-        freed = 0
-        for cursor in orphans(transaction):
-            freed += len(cursor.value())
-            cursor.delete()
-            if freed > STEP:
-                return True
-        return False
-
-    with environment.read() as transaction:
-        found = next(orphans(transaction), None) is not None
-    while found:
-        found = environment.write(work)
-        yield
-
-
-def _orphaned_partitions(cursor: lmdb.Cursor, live: set[int]) -> Iterator[lmdb.Cursor]:
-    """Stop at each partition of a run that is not *live*."""
-    cursor.first()
-    while key := bytes(cursor.key()):  # empty at the end, also after deleting the last one
-        with decoding("The key of a partition"):
-            run = key_run(key)
-        if run in live:
-            cursor.set_range(partition_key(run + 1, 0, 0))
-        else:
-            yield cursor
-
-
-def _orphaned_blocks(cursor: lmdb.Cursor, first: bytes, folded: bytes) -> Iterator[lmdb.Cursor]:
-    """Stop at each block of documents before the first run, or after the last one."""
-    cursor.first()
-    while (key := bytes(cursor.key())) and key < first:
-        yield cursor
-    while cursor.set_range(folded):
-        yield cursor
-
-
 def split(entries: Entries, bits: int) -> Iterator[tuple[int, Entries]]:
-    """Cut a sorted table by the leading *bits* of its keys."""
+    """Yield the partitions of a sorted table that is cut by *bits*, each with its number."""
     if not bits:
         yield 0, entries
         return
@@ -223,8 +171,11 @@ def split(entries: Entries, bits: int) -> Iterator[tuple[int, Entries]]:
 
 
 def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: int, bits: int) -> Entries:
-    """Return what *run* has in a partition of a table that is cut by *bits*, whatever it is cut by itself."""
-    # Removals can make a merged run smaller, and so its partitions wider, than its parts.
+    """Return the entries that *run* has in the range of a *partition* of a table cut by *bits*.
+
+    The run itself may be cut by more bits or by fewer: a merged run that leaves out removed documents can be smaller
+    than one of its parts.
+    """
     cut = run.cut(family)
     more = cut - bits
     if more < 0:
@@ -240,7 +191,7 @@ def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: in
 
 
 def _held_entries(entries: Entries, run: Run, held: NDArray[np.bool_]) -> Entries:
-    """Return the *entries* of documents that *run* is to hold."""
+    """Return those of *entries* whose documents are *held* (bool[n], of the range of *run*). Raises `IndexCorrupted`."""
     with decoding("A partition"):
         rows = entries.documents.astype(np.int64) - run.start
         if len(rows) and rows.min() < 0:

@@ -1,4 +1,4 @@
-"""Giving the space of an index back to the disk."""
+"""Compacting an index that nobody uses: its space is given back to the disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from .compaction import merge_all, reading
 from .directory import DATA, LOCK
 from .layout import number_key
 from .offline import alone, environment_of, reading_ahead, require_sound
-from .runs import STEP
 from .traversal import sound_blocks
 
 if TYPE_CHECKING:
@@ -30,15 +29,15 @@ if TYPE_CHECKING:
 
     from .environment import Environment
 
-#: Begins the names of the directories for copies; one that is left was of a process that died.
+#: The name of a directory for a copy begins so. One that is still there was left by a process that died.
 PREFIX = "compact-"
 
 
 def compact(path: Path, progress: Callable[[int, int], None]) -> tuple[int, int]:
-    """Merge all runs of the index in *path*, rewrite its file without what was removed; returns its bytes before, after.
+    """Merge all runs of the index in *path* and rewrite its file without removed documents; returns its bytes before, after.
 
-    The copy takes the place of the file in one step, once it is on disk. *progress* is told about the check that
-    comes first. Raises `IndexUnavailable` while others use the index, `IndexCorrupted` if the check finds something.
+    The new file takes the place of the old one in one step, once it is on disk. The index is checked first, and
+    *progress* is called with what that has done and with the total. Raises `IndexUnavailable` while others use the index, `IndexCorrupted` if the check finds something.
     """
     with alone(path):
         for left in path.glob(f"{PREFIX}*"):
@@ -59,14 +58,15 @@ def compact(path: Path, progress: Callable[[int, int], None]) -> tuple[int, int]
                         f"The index in {path} cannot be copied ({error}): free space on its disk."
                     ) from error
             _take_place(copy, path / DATA)
-        (path / LOCK).unlink(missing_ok=True)  # it speaks of the old file
+        (path / LOCK).unlink(missing_ok=True)  # it describes the old file
         return before, (path / DATA).stat().st_size
 
 
 def _purge(environment: Environment, header: Header) -> None:
-    """Take what was removed out of the log, whose numbers stay: blocks without it, or with blanks in its place.
+    """Take removed documents out of the blocks of runs.
 
-    The last block of a run stays in any case, since the age of a run is that of its blocks.
+    A block that holds no others is deleted, but for the last one of a run, from which the age of the run is read.
+    In the other blocks blanks take their places, so that the other documents keep their numbers.
     """
     batch: list[tuple[bytes, bytes | None]] = []
     size = 0
@@ -89,13 +89,14 @@ def _purge(environment: Environment, header: Header) -> None:
                 value = None if len(gone) == stop - first < run.stop - first else _blanked(documents, gone)
                 batch.append((number_key(first), value))
                 size += len(value or b"")
-                if size >= STEP:
+                if size >= environment.tuning.transaction_bytes:
                     environment.write(work)
                     batch, size = [], 0
     environment.write(work)
 
 
 def _blanked(documents: Stored, rows: NDArray[np.int64]) -> bytes:
+    """Return the block of *documents*, with zeros and an empty URL in the place of *rows*."""
     documents.records[rows] = np.zeros((), documents.records.dtype)
     for row in rows.tolist():
         documents.urls[row] = ""
@@ -103,7 +104,7 @@ def _blanked(documents: Stored, rows: NDArray[np.int64]) -> bytes:
 
 
 def _take_place(copy: Path, data: Path) -> None:
-    """Replace *data* by *copy*, which has to be on disk before its name is."""
+    """Replace the file *data* by *copy*, with the same owner and permissions. It is on disk before it gets the name."""
     old, new = data.stat(), copy.stat()
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
         try:
@@ -120,6 +121,7 @@ def _take_place(copy: Path, data: Path) -> None:
 
 
 def _sync(path: Path) -> None:
+    """Return once the file or directory *path* is on disk."""
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(descriptor)

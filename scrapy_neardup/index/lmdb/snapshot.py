@@ -1,4 +1,4 @@
-"""A consistent view of what all processes have committed: runs, removed documents, the log."""
+"""A snapshot: what one LMDB transaction sees of the committed documents, in runs and in the log."""
 
 from __future__ import annotations
 
@@ -28,35 +28,50 @@ if TYPE_CHECKING:
     from .layout import Run
     from .partition import Partition
 
-#: A smaller value may lie inside a leaf page, which moves when a neighbour changes; a larger one has pages of its
-#: own and stays where it is as long as the run exists, whatever is committed meanwhile.
-LEAF_VALUE = 1 << 16
+#: LMDB may move a value of fewer bytes when a neighbour changes, because it lies inside a leaf page. A larger one has
+#: pages of its own, and a view of it stays valid as long as its run exists.
+LEAF_VALUE_BYTES = 1 << 16
 
 
 class Snapshot:
-    """Reads one transaction's state of an index. Not thread-safe."""
+    """Reads an index as one transaction sees it, and moves on to a newer one with `refresh`.
+
+    Only one thread at a time may use it. It lets go of the memory map whenever the map has to move.
+    """
 
     def __init__(self, environment: Environment, header: Header) -> None:
         self._environment = environment
-        environment.snapshots.add(self)
+        environment.readers.add(self)
+        self.tuning = environment.tuning
         self.header = header
         self._transaction: lmdb.Transaction | None = None
+        #: Partitions read so far, by run, table and number.
         self._partitions: dict[tuple[int, int, int], Partition] = {}
+        #: Which documents of its range a run holds, by the number of the run.
         self._held: dict[int, NDArray[np.bool_]] = {}
+        #: The bytes of the state that was read last, and its count of changes of the tombstones.
         self._raw: bytes | None = None
         self._removals = -1
-        #: Documents marked as removed, and those to be treated so: int64[n], ascending.
+        #: The documents with a tombstone, and those that `hide` was told: int64[n], ascending.
         self._marked = self._hidden = np.empty(0, np.int64)
         self.state = State()
-        #: The runs, and by how many bits their tables of each family are cut.
+        #: For each family: each run, and by how many bits its tables of that family are cut.
         self.cuts: list[list[tuple[Run, int]]] = [[] for _ in header.families]
-        #: All of them.
+        #: All documents that count as removed: int64[n], ascending.
         self.dead = self._marked
 
     @property
     def attached(self) -> bool:
-        """Whether there is a transaction to read."""
+        """Whether a transaction is open, and with it a view of the memory map."""
         return self._transaction is not None
+
+    @property
+    def commit(self) -> int | None:
+        """The number of the last commit that is seen; None while no transaction is open.
+
+        It is asked of the transaction itself: LMDB shows the number of a commit a moment before others can see it.
+        """
+        return None if self._transaction is None else int(self._transaction.id())
 
     def refresh(self, *, wait: bool = True) -> bool:
         """Move on to the newest commit; returns whether anything changed. See `Environment.read` for *wait*."""
@@ -72,7 +87,7 @@ class Snapshot:
         return changed
 
     def _take(self, transaction: lmdb.Transaction) -> bool:
-        """Take over the state that *transaction* sees, if it is another one."""
+        """Take over the state that *transaction* sees; returns whether it is another one than before."""
         raw = bytes(transaction.get(b"state", b"", db=self._environment.databases["meta"]))
         if raw == self._raw:
             return False
@@ -90,7 +105,7 @@ class Snapshot:
         return True
 
     def drop(self) -> None:
-        """Let go of the memory map."""
+        """Let go of the memory map, until the next read."""
         self._partitions.clear()
         if self._transaction is not None:
             self._transaction.abort()
@@ -98,7 +113,7 @@ class Snapshot:
             self._raw, self._removals = None, -1
 
     def leave(self) -> lmdb.Transaction | None:
-        """Hand over the transaction without ending it, as a forked child has to."""
+        """Return the transaction without ending it, and let go of the memory map: this is for a forked child."""
         self._partitions.clear()
         transaction, self._transaction = self._transaction, None
         return transaction
@@ -106,23 +121,24 @@ class Snapshot:
     def close(self) -> None:
         """Let go of the memory map for good."""
         self.drop()
-        self._environment.snapshots.discard(self)
+        self._environment.readers.discard(self)
 
     def hide(self, documents: Collection[int]) -> None:
-        """Treat *documents* as removed, too, and those that were to be hidden before no longer."""
+        """Count *documents* as removed, too, in the place of those that an earlier call has named."""
         hidden = np.array(sorted(documents), np.int64)
         if not np.array_equal(hidden, self._hidden):
             self._hidden = hidden
             self._unite()
 
     def _unite(self) -> None:
+        """Put together the documents with tombstones and the hidden ones."""
         new = self._hidden[~is_member(self._hidden, self._marked)]
         self.dead = (
             np.insert(self._marked, np.searchsorted(self._marked, new), new) if len(new) else self._marked
         )
 
     def filed(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return those of *documents* that a run holds; it holds removed ones until the next merge."""
+        """Return those of *documents* (int64[n]) that a run holds, perhaps with a tombstone."""
         parts = [np.empty(0, np.int64)]
         for run in self.state.runs:
             among = documents[(documents >= run.start) & (documents < run.stop)]
@@ -131,7 +147,7 @@ class Snapshot:
         return np.concatenate(parts)
 
     def held(self, run: Run) -> NDArray[np.bool_]:
-        """Tell which documents of its range *run* holds: bool[stop - start]."""
+        """Return which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
         held = self._held.get(run.id)
         if held is None:
             data = self._reader().get(
@@ -141,7 +157,7 @@ class Snapshot:
         return held
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        """Return what is stored of *documents* of runs, in their order. Raises `IndexCorrupted` if one is missing."""
+        """Return what runs have stored of *documents* (int64[n]), in their order. Raises `IndexCorrupted` if one is missing."""
         records, urls = np.empty(len(documents), self.header.dtype), [""] * len(documents)
         order = np.argsort(documents, kind="stable")
         wanted, place = documents[order], 0
@@ -164,15 +180,15 @@ class Snapshot:
         return Stored(records, urls)
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
-        """Yield the blocks that begin in [start, stop), with the number of the first document of each.
+        """Yield the blocks of runs and log that begin in [start, stop), each with the number of its first document.
 
-        Raises `IndexCorrupted` for one that does not match its checksum.
+        Raises `IndexCorrupted` for a block that does not match its checksum.
         """
         for number, value in self._values("documents", start):
-            if number >= min(stop, self.state.folded):
+            if number >= min(stop, self.state.flushed):
                 break
             yield number, decode_block(value, self.header, check=True)
-        for number, documents in self.log(max(start, self.state.folded), check=True):
+        for number, documents in self.log(max(start, self.state.flushed), check=True):
             if number >= stop:
                 break
             yield number, documents.stored
@@ -180,18 +196,19 @@ class Snapshot:
     def log(
         self, start: int, *, skip: Collection[int] = (), check: bool = False
     ) -> Iterator[tuple[int, Documents]]:
-        """Yield the blocks of the log from document *start* on, where one begins, as `blocks` does.
+        """Yield the blocks of the log that begin with document *start* or later, each with that number.
 
-        Those whose first document is one of *skip* are left out. Only a *check* verifies checksums.
+        Those that begin with one of *skip* are left out. With *check*, a block that does not match its checksum
+        raises `IndexCorrupted`.
         """
         for number, value in self._values("log", start):
             if number not in skip:
                 yield number, decode_logged(value, self.header, check=check)
 
     def partition(self, run: Run, cut: int, table: int, partition: int, *, check: bool = False) -> Partition:
-        """Return one partition of a table of *run* that is cut by *cut* bits, as views where possible.
+        """Return one *partition* of a *table* of *run* that is cut by *cut* bits, as views where that is possible.
 
-        Raises `IndexCorrupted` for one that cannot be decoded, or that fails a *check* of its checksum.
+        Raises `IndexCorrupted` if it cannot be decoded or, with *check*, if it does not match its checksum.
         """
         key = (run.id, table, partition)
         found = self._partitions.get(key)
@@ -201,11 +218,12 @@ class Snapshot:
                 raise IndexCorrupted(
                     f"A partition of run {run.id} does not match its checksum: run `scrapy-neardup index check`."
                 )
-            found = decode_partition(bytes(data) if len(data) < LEAF_VALUE else data, cut)
+            found = decode_partition(bytes(data) if len(data) < LEAF_VALUE_BYTES else data, cut)
             self._partitions[key] = found
         return found
 
     def _values(self, name: str, start: int) -> Iterator[tuple[int, bytes | memoryview]]:
+        """Yield numbers and values of the database *name*, from document *start* on."""
         with self._reader().cursor(self._environment.databases[name]) as cursor:
             if cursor.set_range(number_key(start)):
                 for key, value in cursor.iternext():
@@ -214,6 +232,7 @@ class Snapshot:
                     yield number, value
 
     def _reader(self) -> lmdb.Transaction:
+        """Return the open transaction; begin one if there is none."""
         if self._transaction is None:
             self.refresh()
         assert self._transaction is not None

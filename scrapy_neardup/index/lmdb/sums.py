@@ -1,4 +1,7 @@
-"""What a table holds, in a few numbers that do not depend on order: two tables of the same entries have the same."""
+"""A checksum of the entries of a table that does not depend on their order.
+
+Two tables of one family are permuted in different ways, but must file the same documents under the same keys.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Sums:
-    """Sums over entries; any difference shows, but for one case in 2**64."""
+    """Sums over entries. Those of different entries differ, but for one case in 2**64."""
 
     count: int = 0
-    #: Of hashes of document and key.
+    #: The sum of a hash of the document and the key of each entry, modulo 2**64.
     entries: int = 0
 
     def add(self, documents: NDArray[np.uint32], keys: NDArray[np.uint64]) -> None:
-        """Add entries: uint32[n], uint64[n]."""
+        """Add entries: *documents* uint32[n], *keys* uint64[n]."""
         self.count += len(keys)
         hashed = _mix(_mix(documents.astype(np.uint64)) ^ keys)
         self.entries = (self.entries + int(hashed.sum())) % (1 << 64)

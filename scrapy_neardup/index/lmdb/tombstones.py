@@ -1,4 +1,8 @@
-"""The numbers of removed documents that still have entries: sorted arrays, so that a million are read in no time."""
+"""Tombstones: the numbers of removed documents that runs or the log still hold.
+
+They are stored as sorted arrays of their low bits, one for each value of the high bits: so a million of them are read
+in a few milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -15,36 +19,36 @@ if TYPE_CHECKING:
     import lmdb
     from numpy.typing import NDArray
 
-#: Low bits of a number, which are kept in the value; the rest is its key.
-LOW = 14
+#: So many low bits of a number are in the value, the others are its key. Part of the format.
+LOW_BITS = 14
 
 
 def read_removed(transaction: lmdb.Transaction, database: Any) -> NDArray[np.int64]:
-    """Return all, ascending: int64[n]."""
+    """Return all numbers, ascending: int64[n]. Raises `IndexCorrupted`."""
     parts = [np.empty(0, np.int64)]
     with transaction.cursor(database) as cursor:
         for key, value in cursor.iternext():
             with decoding("The list of removed documents"):
                 low = np.frombuffer(value, "<u2").astype(np.int64)
-                parts.append(low + (int.from_bytes(key, "big") << LOW))
+                parts.append(low + (int.from_bytes(key, "big") << LOW_BITS))
     return np.concatenate(parts)
 
 
 def add_removed(
     transaction: lmdb.Transaction, database: Any, numbers: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Remember *numbers* (ascending) as well; returns those that were not remembered before."""
+    """Add *numbers* (int64[n], ascending); returns those that were not there before."""
     parts = [np.empty(0, np.int64)]
     for key, low in _split(numbers):
         with decoding("The list of removed documents"):
             old = np.frombuffer(transaction.get(key, b"", db=database), "<u2")
-        parts.append(np.setdiff1d(low, old).astype(np.int64) + (int.from_bytes(key, "big") << LOW))
+        parts.append(np.setdiff1d(low, old).astype(np.int64) + (int.from_bytes(key, "big") << LOW_BITS))
         transaction.put(key, np.union1d(old, low).tobytes(), db=database)
     return np.concatenate(parts)
 
 
 def drop_removed(transaction: lmdb.Transaction, database: Any, numbers: NDArray[np.int64]) -> None:
-    """Remember *numbers* (ascending) no longer."""
+    """Delete *numbers* (int64[n], ascending)."""
     for key, low in _split(numbers):
         old = np.frombuffer(transaction.get(key, b"", db=database), "<u2")
         new = np.setdiff1d(old, low)
@@ -55,9 +59,10 @@ def drop_removed(transaction: lmdb.Transaction, database: Any, numbers: NDArray[
 
 
 def _split(numbers: NDArray[np.int64]) -> Iterator[tuple[bytes, NDArray[np.uint16]]]:
-    high = numbers >> LOW
+    """Yield the key and the low bits of *numbers*, for each value of the high bits."""
+    high = numbers >> LOW_BITS
     start = np.flatnonzero(np.append(True, high[1:] != high[:-1])[: len(high)])
     high = high[start]
-    low = (numbers & ((1 << LOW) - 1)).astype("<u2")
+    low = (numbers & ((1 << LOW_BITS) - 1)).astype("<u2")
     for key, (begin, end) in zip(high.tolist(), pairwise([*start.tolist(), len(low)]), strict=True):
         yield key.to_bytes(3, "big"), low[begin:end]

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 def live_documents(
     reader: Snapshot, progress: Callable[[int, int], None]
 ) -> Iterator[tuple[NDArray[np.int64], Stored]]:
-    """Yield the numbers (int64[n]) and contents of all that was stored and not removed, block by block.
+    """Yield the numbers (int64[n]) and contents of all documents that were not removed, block by block.
 
-    The log keeps what was removed: only the runs know what is left.
+    Blocks also hold removed documents: runs and tombstones say which those are. *progress* is called with the
+    documents gone through so far, and how many there are.
     """
     state = reader.state
     ranges = [(run.start, run.stop, run) for run in state.runs]
-    oldest = state.runs[0].start if state.runs else state.folded
-    for start, stop, run in (*ranges, (state.folded, state.next, None)):
+    oldest = state.runs[0].start if state.runs else state.flushed
+    for start, stop, run in (*ranges, (state.flushed, state.next, None)):
         alive = np.ones(stop - start, bool) if run is None else reader.held(run).copy()
         alive[reader.dead[(reader.dead >= start) & (reader.dead < stop)] - start] = False
         for first, documents in sound_blocks(reader, start, stop):
@@ -39,7 +40,7 @@ def live_documents(
 
 
 def sound_blocks(reader: Snapshot, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
-    """Yield what `Snapshot.blocks` does. Raises `IndexCorrupted` for whatever cannot be a block."""
+    """Yield what `Snapshot.blocks` does. Raises `IndexCorrupted`, also for keys and values that cannot be blocks."""
     try:
         yield from reader.blocks(start, stop)
     except (ValueError, struct.error) as error:
@@ -51,4 +52,4 @@ def sound_blocks(reader: Snapshot, start: int, stop: int) -> Iterator[tuple[int,
 def count_documents(reader: Snapshot) -> int:
     """Return how many documents are stored and not removed."""
     state = reader.state
-    return sum(run.documents for run in state.runs) + state.next - state.folded - len(reader.dead)
+    return sum(run.documents for run in state.runs) + state.next - state.flushed - len(reader.dead)

@@ -1,4 +1,4 @@
-"""The log: where documents are once they are committed, block by block, until a run holds them."""
+"""The write-ahead log: each group commit appends a block of documents, which stays until a run holds them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     from .environment import Environment
     from .layout import State
 
-#: Numbers of documents have 32 bits, and so has the number after the last one.
+#: The numbers of documents, and the number after the last one, have 32 bits.
 MAX_DOCUMENTS = (1 << 32) - 1
 
 
 def append(environment: Environment, documents: Documents, removals: Sequence[int] = ()) -> State:
-    """Commit documents, and *removals* of others, as far as they are stored; returns the state that this leads to."""
+    """Commit *documents*, and tombstones for *removals*; returns the state that this leads to.
+
+    *removals* are numbers of documents; those that are not stored are passed over. Raises `IndexUnavailable` if the
+    index is full.
+    """
 
     def work(transaction: lmdb.Transaction) -> State:
         state = read_state(environment, transaction)
@@ -39,7 +43,7 @@ def append(environment: Environment, documents: Documents, removals: Sequence[in
         if removals:
             newer = replace(newer, removals=state.removals + 1)
             ledger = current_ledger(environment, transaction, state)
-            # Not np.unique, which imports for 0.1 s when it is first used.
+            # np.unique would import for 0.1 s when it is first used.
             numbers = _stored(environment, transaction, state, np.array(sorted(set(removals)), np.int64))
             new = add_removed(transaction, environment.databases["dead"], numbers)
             write_ledger(environment, transaction, newer, ledger.add(new))
@@ -52,8 +56,8 @@ def append(environment: Environment, documents: Documents, removals: Sequence[in
 def _stored(
     environment: Environment, transaction: lmdb.Transaction, state: State, numbers: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return those of *numbers* that the index of *state* has, in its log or in a run."""
-    there = (numbers >= state.folded) & (numbers < state.next)
+    """Return those of *numbers* (int64[n]) that are in the log or in a run of *state*."""
+    there = (numbers >= state.flushed) & (numbers < state.next)
     for run in state.runs:
         rows = np.flatnonzero((numbers >= run.start) & (numbers < run.stop))
         if len(rows):
@@ -65,7 +69,7 @@ def _stored(
 def put_block(
     environment: Environment, transaction: lmdb.Transaction, first: int, documents: Documents
 ) -> None:
-    """Append *documents*, whose numbers begin with *first*. Raises `IndexUnavailable` if the index is full."""
+    """Append a block of *documents*, whose numbers begin with *first*. Raises `IndexUnavailable` if the index is full."""
     require_room(first, documents)
     if len(documents.urls) and not transaction.put(
         number_key(first), encode_logged(documents), append=True, db=environment.databases["log"]
@@ -76,7 +80,7 @@ def put_block(
 
 
 def clear(environment: Environment, transaction: lmdb.Transaction, stop: int) -> None:
-    """Delete the blocks of all documents before *stop*, where one begins."""
+    """Delete all blocks before the one that begins with document *stop*."""
     with transaction.cursor(environment.databases["log"]) as cursor:
         cursor.first()
         while (key := bytes(cursor.key())) and key_number(key) < stop:

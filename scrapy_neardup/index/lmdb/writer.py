@@ -1,4 +1,4 @@
-"""The thread of an index on disk: only it waits for the disk, and what fails it tries again."""
+"""The thread of an index on disk. It alone waits for the disk, and tries again what has failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import lmdb
 from scrapy_neardup import clock
 from scrapy_neardup.errors import IndexUnavailable, NearDupError
 
-from .compaction import FOLD, maintain
+from .compaction import maintain
 from .faults import reason, remedy
 from .wal import append
 
@@ -22,74 +22,66 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.header import Header
 
     from .environment import Environment
-    from .memtable import Overlay
+    from .memtable import Memtable
 
 logger = logging.getLogger(__name__)
 
-#: Documents in one commit, and seconds that a confirmed document waits for it at most: with the commit itself this
-#: keeps what a crash forgets below 1000 documents or one second.
-GROUP, INTERVAL = 1000, 0.5
-#: Seconds before the next try after a failed commit: the first, and the most that doubling leads to.
-RETRY = (1.0, 30.0)
-#: Documents kept for later when the disk cannot be written; beyond them the oldest are forgotten.
-BACKLOG = 100_000
-#: Seconds between two looks for what has expired.
-EXPIRE = 3600.0
-#: Seconds that flushing and closing wait for the disk.
-TIMEOUT = 10.0
 OTHER_WRITER = "another process holds its lock"
 
 
 class Writer:
-    """Moves documents from *overlay* to the log in groups, and has the log folded and runs merged when due.
+    """Writes the changes of *memtable* to the log in group commits, and runs the maintenance when it is due.
 
-    *refresh* moves the index on to the newest commit. Documents older than *window* seconds may expire.
+    *refresh* moves the index on to the newest commit. Documents older than *window* seconds may expire; 0 keeps all.
+    A method that "needs the lock" is called with the lock of the environment held.
     """
 
     def __init__(
         self,
         environment: Environment,
         header: Header,
-        overlay: Overlay,
+        memtable: Memtable,
         refresh: Callable[[], None],
         window: float,
     ) -> None:
         self._environment = environment
+        self._tuning = environment.tuning
         self._header = header
-        self._overlay = overlay
+        self._memtable = memtable
         self._refresh = refresh
         self._window = window
         self._wake = threading.Condition(environment.lock)
-        #: Since when something waits for the disk.
-        self._since: float | None = None
+        #: The time since which the oldest change waits for the disk; None if there is no change.
+        self._waiting_since: float | None = None
         #: How many flushes were asked for, and how many of them are done.
         self._flushes = self._flushed = 0
         self._closing = False
-        #: What keeps documents from the disk, and what keeps runs from being made and merged.
+        #: The last error of a commit and of the maintenance, until one succeeds.
         self._error: Exception | None = None
-        self._upkeep_error: Exception | None = None
-        self._retry_at = self._upkeep_at = self._expire_at = clock.EVER
-        self._retry_after = 0.0
+        self._maintenance_error: Exception | None = None
+        #: The times from which on to commit again, maintain again, and look for expired runs again.
+        self._retry_at = self._maintain_at = self._expire_at = clock.EVER
+        self._retry_seconds = 0.0
         self.counts = {"commits": 0, "commit_errors": 0, "forgotten": 0}
         self._thread = threading.Thread(target=self._work, name="neardup-index", daemon=True)
         self._thread.start()
 
-    # For the index
+    # Called by the index
 
     def notice(self) -> None:
-        """Look at the overlay, which has something new for the disk. Needs the lock of the index."""
-        queued = len(self._overlay.queue)
-        if self._since is None:
-            self._since = time.monotonic()
+        """Take notice of a new change in the memtable. Needs the lock."""
+        queued = len(self._memtable.queue)
+        if self._waiting_since is None:
+            self._waiting_since = time.monotonic()
             self._wake.notify_all()
-        elif queued == GROUP:  # with more the thread is awake
+        elif queued == self._tuning.group_documents:  # with more, the thread is awake already
             self._wake.notify_all()
-        elif queued > BACKLOG:
-            self._trim()
+        elif queued > self._tuning.backlog_documents:
+            self._forget_oldest()
 
     def settle(self) -> None:
-        """Wait for the end of the commit under way, which keeps the overlay from moving on. Needs the lock."""
-        self._wake.wait_for(lambda: not self._overlay.committing, TIMEOUT)
+        """Wait for the end of the commit under way, without which the memtable cannot be refreshed. Needs the lock."""
+        self._wake.wait_for(lambda: not self._memtable.committing, self._tuning.disk_wait_seconds)
 
     def flush(self) -> None:
         """Return once all changes are on disk. Raises `IndexUnavailable` if they cannot be written."""
@@ -97,8 +89,8 @@ class Writer:
             self._flushes += 1
             ticket, self._retry_at = self._flushes, clock.EVER
             self._wake.notify_all()
-            done = self._wake.wait_for(lambda: self._flushed >= ticket, TIMEOUT)
-            changes = self._overlay.changes
+            done = self._wake.wait_for(lambda: self._flushed >= ticket, self._tuning.disk_wait_seconds)
+            changes = self._memtable.changes
             if changes and (self._error is not None or not done):
                 raise IndexUnavailable(
                     f"{changes} changes cannot be written to the index in {self._environment.path} "
@@ -106,16 +98,16 @@ class Writer:
                 ) from self._error
 
     def stop(self) -> bool:
-        """Write all changes and end; returns whether the thread has ended, or still waits for the disk."""
+        """Write all changes and end the thread; returns False if it still waits for the disk."""
         with self._wake:
             self._closing, self._retry_at = True, clock.EVER
             self._wake.notify_all()
-        self._thread.join(TIMEOUT)
+        self._thread.join(self._tuning.disk_wait_seconds)
         return not self._thread.is_alive()
 
     @property
     def trouble(self) -> object:
-        """What keeps documents from the disk."""
+        """What keeps changes from the disk, to be put into a sentence."""
         return self._error or OTHER_WRITER
 
     @property
@@ -124,102 +116,126 @@ class Writer:
 
     @property
     def degraded(self) -> bool:
-        """Whether something keeps documents from the disk, or runs from being made."""
-        late = self._since is not None and time.monotonic() > self._since + TIMEOUT
-        return self._error is not None or self._upkeep_error is not None or late
-
-    def upkeep(self) -> Iterator[None]:
-        """Do what maintenance is due, yielding after every short step."""
-        yield from maintain(
-            self._environment, self._header, int(clock.now() - self._window) if self._window else 0
+        """Whether commits or the maintenance fail, or a commit takes too long."""
+        late = (
+            self._waiting_since is not None
+            and time.monotonic() > self._waiting_since + self._tuning.disk_wait_seconds
         )
-        with self._environment.lock:
+        return self._error is not None or self._maintenance_error is not None or late
+
+    def maintenance(self) -> Iterator[None]:
+        """Flush, expire and merge what is due, yielding after every short transaction."""
+        expires = int(clock.now() - self._window) if self._window else 0
+        yield from maintain(self._environment, self._header, expires)
+        with self._environment.lock:  # without it, another thread might just reopen the environment
             self._refresh()
-        self._environment.reader_check()
+            self._environment.reader_check()
 
     # The thread
 
     def _work(self) -> None:
-        upkeep: Iterator[None] | None = None
-        while True:
-            with self._wake:
-                if upkeep is None:
-                    self._wake.wait_for(self._due, self._patience())
-                due, closing, flushes = self._due(), self._closing, self._flushes
-            try:
-                if due:
-                    while self._commit():
-                        pass
-                    self._error, self._retry_after = None, 0.0
-            except Exception as error:  # noqa: BLE001  # whatever it is, the crawl goes on
-                self._failed(error)
-            with self._wake:
-                self._flushed = flushes
-                self._wake.notify_all()
-            if closing:
-                return
-            try:
-                with self._environment.lock:
-                    self._refresh()  # the pages of an older view could not be used again
-                if upkeep is None and self._upkeep_due():
-                    upkeep = self.upkeep()
-                if upkeep is not None and next(upkeep, self) is self:
-                    upkeep = self._upkeep_error = None
-            except Exception as error:  # noqa: BLE001
-                upkeep = None
-                self._upkeep_failed(error)
+        """Alternate between commits and short steps of the maintenance, until the index is closed."""
+        # The steps of the maintenance under way. No other thread may end them, because they hold locks of this one.
+        steps: Iterator[None] | None = None
+        while not self._write_changes(wait=steps is None):
+            steps = self._maintain_a_little(steps)
 
-    def _due(self) -> bool:
-        """Whether to commit now."""
+    def _write_changes(self, *, wait: bool) -> bool:
+        """Commit if that is due, after a *wait* until it may be; returns whether the index is being closed."""
+        with self._wake:
+            if wait:
+                self._wake.wait_for(self._commit_due, self._seconds_to_wait())
+            due, closing, flushes = self._commit_due(), self._closing, self._flushes
+        try:
+            if due:
+                while self._commit():
+                    pass
+                self._error, self._retry_seconds = None, 0.0
+        except Exception as error:  # noqa: BLE001  # whatever it is, the crawl goes on
+            self._commit_failed(error)
+        with self._wake:
+            self._flushed = flushes
+            self._wake.notify_all()
+        return closing
+
+    def _maintain_a_little(self, steps: Iterator[None] | None) -> Iterator[None] | None:
+        """Refresh the index, and take the next of the *steps* of the maintenance, or the first one if it is due.
+
+        Returns the steps that are left; None if there are none.
+        """
+        try:
+            with self._environment.lock:
+                self._refresh()  # LMDB could not use the pages of an older view again
+            if steps is None and self._maintenance_due():
+                steps = self.maintenance()
+            if steps is not None and next(steps, self) is self:  # they have come to their end
+                steps = self._maintenance_error = None
+        except Exception as error:  # noqa: BLE001
+            steps = None
+            self._maintenance_failed(error)
+        return steps
+
+    def _commit_due(self) -> bool:
+        """Whether to commit now. Needs the lock."""
         if self._flushes > self._flushed or self._closing:
             return True
         now = time.monotonic()
         return (
-            self._since is not None
+            self._waiting_since is not None
             and now >= self._retry_at
-            and (len(self._overlay.queue) >= GROUP or now >= self._since + INTERVAL)
+            and (
+                len(self._memtable.queue) >= self._tuning.group_documents
+                or now >= self._waiting_since + self._tuning.group_seconds
+            )
         )
 
-    def _patience(self) -> float:
-        """Return the seconds until something may be due."""
-        if self._since is None:
-            return INTERVAL
-        return max(0.001, max(self._since + INTERVAL, self._retry_at) - time.monotonic())
+    def _seconds_to_wait(self) -> float:
+        """Return how long nothing will be due, unless something new happens. Needs the lock."""
+        if self._waiting_since is None:
+            return self._tuning.group_seconds
+        due = max(self._waiting_since + self._tuning.group_seconds, self._retry_at)
+        return max(0.001, due - time.monotonic())
 
     def _commit(self) -> bool:
-        """Write one group; returns whether there is more."""
-        overlay = self._overlay
+        """Write one group; returns whether another one is due."""
+        memtable = self._memtable
         with self._environment.lock:
-            group = overlay.begin(GROUP)
+            group = memtable.begin(self._tuning.group_documents)
             if group is None:
-                self._since = None
+                self._waiting_since = None
                 return False
         try:
             state = append(self._environment, group.documents, group.removals)
         except BaseException:
             with self._environment.lock:
-                overlay.roll_back()
+                memtable.roll_back()
             raise
         with self._wake:
-            overlay.commit(group, state)
+            memtable.commit(group, state)
             self.counts["commits"] += 1
-            self._since = time.monotonic() if overlay.changes else None
+            self._waiting_since = time.monotonic() if memtable.changes else None
             self._refresh()
             self._wake.notify_all()
             urgent = self._flushes > self._flushed or self._closing
-            return len(overlay.queue) >= GROUP or (urgent and overlay.changes > 0)
+            full = len(memtable.queue) >= self._tuning.group_documents
+            return full or (urgent and memtable.changes > 0)
 
-    def _upkeep_due(self) -> bool:
+    def _maintenance_due(self) -> bool:
+        """Whether the log is long enough to be flushed, the last try has failed, or runs may have expired."""
         with self._environment.lock:
             now = time.monotonic()
-            if self._closing or now < self._upkeep_at:
+            if self._closing or now < self._maintain_at:
                 return False
             if self._window and now >= self._expire_at:
-                self._expire_at = now + EXPIRE
+                self._expire_at = now + self._tuning.expiry_seconds
                 return True
-            return self._upkeep_error is not None or self._overlay.unfolded >= FOLD
+            log_is_long = self._memtable.unflushed >= self._tuning.flush_documents
+            return self._maintenance_error is not None or log_is_long
 
-    def _failed(self, error: Exception) -> None:
+    # What fails
+
+    def _commit_failed(self, error: Exception) -> None:
+        """Keep *error*, log the first one in a row, and set the time of the next try."""
         with self._environment.lock:
             if self._error is None:
                 self._log(
@@ -229,23 +245,27 @@ class Writer:
                 )
             self._error = error
             self.counts["commit_errors"] += 1
-            self._retry_after = min(RETRY[1], 2 * self._retry_after or RETRY[0])
-            self._retry_at = time.monotonic() + self._retry_after
-            self._trim()
+            doubled = 2 * self._retry_seconds or self._tuning.first_retry_seconds
+            self._retry_seconds = min(self._tuning.last_retry_seconds, doubled)
+            self._retry_at = time.monotonic() + self._retry_seconds
+            self._forget_oldest()
 
-    def _upkeep_failed(self, error: Exception) -> None:
+    def _maintenance_failed(self, error: Exception) -> None:
+        """Keep *error*, log the first one in a row, and set the time of the next try."""
         with self._environment.lock:
-            if self._upkeep_error is None:
+            if self._maintenance_error is None:
                 self._log(
                     "The index in %s cannot be maintained; the crawl goes on, searches become slower %s",
                     error,
                 )
-            self._upkeep_error = error
-            self._upkeep_at = time.monotonic() + RETRY[1]
+            self._maintenance_error = error
+            self._maintain_at = time.monotonic() + self._tuning.last_retry_seconds
 
     def _log(self, message: str, error: Exception) -> None:
+        """Log *message*, with a traceback only if *error* is none that a disk or LMDB may raise."""
         expected = isinstance(error, (NearDupError, lmdb.Error, OSError, MemoryError))
         logger.error(message, self._environment.path, reason(error), exc_info=not expected)
 
-    def _trim(self) -> None:
-        self.counts["forgotten"] += self._overlay.trim(BACKLOG)
+    def _forget_oldest(self) -> None:
+        """Drop the oldest documents that wait for the disk, as far as they are more than may wait. Needs the lock."""
+        self.counts["forgotten"] += self._memtable.trim(self._tuning.backlog_documents)

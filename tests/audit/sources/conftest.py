@@ -14,7 +14,7 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 
-from scrapy_neardup.audit.sources import Page, Problem, Skipped, open_sources
+from scrapy_neardup.audit.sources import BrokenRecord, CrawledPage, Skipped, open_sources
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -28,13 +28,13 @@ class Contents:
     """What sources gave, by type."""
 
     records: list[Any]
-    pages: list[Page] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    pages: list[CrawledPage] = field(default_factory=list)
+    problems: list[BrokenRecord] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for record in self.records:
-            lists = {Page: self.pages, Problem: self.problems, Skipped: self.skipped}
+            lists = {CrawledPage: self.pages, BrokenRecord: self.problems, Skipped: self.skipped}
             lists[type(record)].append(record)  # type: ignore[attr-defined]
 
     @property

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_neardup.audit.sources import SourceUnavailable
-from scrapy_neardup.audit.sources.cache import parse_meta
+from scrapy_neardup.audit.sources.filesystem_cache import parse_meta
 from scrapy_neardup.audit.sources.limits import Unreadable
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import brotli
 import pytest
 
-from scrapy_neardup.audit.sources import Origin, Page, Problem, Skipped
+from scrapy_neardup.audit.sources import BrokenRecord, CrawledPage, Origin, Skipped
 from scrapy_neardup.audit.sources.contents import decode_body, page_of_response
 from scrapy_neardup.audit.sources.limits import Unreadable
 
@@ -64,7 +64,7 @@ def test_damaged_body_is_a_problem(
 ) -> None:
     headers = {"content-type": "text/html", "content-encoding": coding}
     record = page_of_response("http://a/", 200, headers, damage(encode(BODY)), None, Origin("x"))
-    assert isinstance(record, Problem)
+    assert isinstance(record, BrokenRecord)
     assert "cannot be decoded" in record.reason
 
 
@@ -98,6 +98,6 @@ def test_what_is_a_page(
     headers = {} if content_type is None else {"content-type": content_type}
     record = page_of_response(url, status, headers, body, 5.0, Origin("x"))
     if reason is None:
-        assert record == Page(url, None, body, content_type, 5.0, Origin("x"))
+        assert record == CrawledPage(url, None, body, content_type, 5.0, Origin("x"))
     else:
         assert record == Skipped(Origin("x"), reason)  # type: ignore[arg-type]

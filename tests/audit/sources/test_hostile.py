@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 ITEM = b'{"url": "u", "text": "t"}'
 #: Bytes that one record may need while it is read, and the buffers around it.
 MEMORY = 3 * limits.MAX_RECORD

@@ -1,8 +1,8 @@
 """Which URL parameters, spellings and paths lead to repeated pages, and what to do about each.
 
-A parameter is judged by experiment, which the crawl has made already: among pages whose URLs differ in nothing else,
-how often is the text the same? Spellings are told by comparing each repeat with its canonical page. Paths are
-generalised until they have few patterns.
+A parameter is judged by experiment, which the crawl has made already: among pages whose URLs differ in
+nothing else, how often is the text the same? Spellings are told by comparing each repeat with its canonical
+page. Paths are generalised until they have few patterns.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def find_patterns(
 ) -> list[Pattern]:
     """Find the patterns of n URLs; those with the most repeats first, of each kind.
 
-    *repeats* (bool[n]) says which pages repeat their *canonical* page (position, int[n]; itself if there is none).
+    *repeats* (bool[n]) says which pages repeat their *canonical* page (position, int[n]; itself if there is
+    none).
     """
     split = [split_url(url) for url in urls]
     originals = canonical.tolist()

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .data import PAIR_KINDS
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -25,15 +23,15 @@ def borderline(data: ReportData) -> NDArray[np.int64]:
     """Return the positions of the pairs nearest to the least similarity asked; int64[k], the nearest first."""
     pairs = data.pairs
     # Texts with all shingles in common, too, leave nothing to judge.
-    same = (pairs.distances == 0) & (pairs.similarities >= SAME)
-    judged = np.flatnonzero((pairs.kinds != PAIR_KINDS.index("exact")) & ~same)
-    away = np.abs(pairs.similarities[judged].astype(np.float64) - data.summary.min_similarity)
-    order = judged[np.lexsort((judged, pairs.distances[judged], np.round(away, 4)))]
-    # Pages of a cluster are one thing, others stand for themselves.
-    clusters = data.pages.clusters.astype(np.int64)
-    thing = np.where(clusters >= 0, clusters, len(data.canonical) + np.arange(len(clusters)))
-    a, b = thing[pairs.first[order]], thing[pairs.second[order]]
-    key = np.minimum(a, b) * (len(data.canonical) + len(clusters)) + np.maximum(a, b)
+    same = (pairs["distance"] == 0) & (pairs["similarity"] >= SAME)
+    judged = np.flatnonzero((pairs["kind"] != "exact") & ~same)
+    away = np.abs(pairs["similarity"][judged].astype(np.float64) - data.particulars.min_similarity)
+    order = judged[np.lexsort((judged, pairs["distance"][judged], np.round(away, 4)))]
+    # All pages of a cluster have one number, every other page has its own.
+    clusters = data.pages["cluster"].astype(np.int64)
+    thing = np.where(clusters >= 0, clusters, len(data.clusters) + np.arange(len(clusters)))
+    a, b = thing[pairs["first"][order]], thing[pairs["second"][order]]
+    key = np.minimum(a, b) * (len(data.clusters) + len(clusters)) + np.maximum(a, b)
     by_key = np.argsort(key, kind="stable")
     new = np.append(True, np.diff(key[by_key]) != 0)[: len(key)]
     starts = np.flatnonzero(new)

@@ -28,14 +28,14 @@ MOST_PACKED = 48_000_000
 def wanted_texts(data: ReportData, review: NDArray[np.integer]) -> Iterator[int]:
     """Yield the pages whose texts matter, once each: of *review* (pairs), then of clusters, the largest first."""
     pairs, pages = data.pairs, data.pages
-    first = np.stack((pairs.first[review], pairs.second[review]), 1).ravel().tolist()
+    first = np.stack((pairs["first"][review], pairs["second"][review]), 1).ravel().tolist()
     seen = set(first)
     yield from dict.fromkeys(first)
-    members = np.flatnonzero(pages.clusters >= 0)
-    numbers = pages.clusters[members]
-    sizes = np.bincount(numbers, minlength=len(data.canonical))
-    leads = data.canonical[numbers] == members
-    order = np.lexsort((members, pages.ranks[members], ~leads, numbers, -sizes[numbers]))
+    members = np.flatnonzero(pages["cluster"] >= 0)
+    numbers = pages["cluster"][members]
+    sizes = np.bincount(numbers, minlength=len(data.clusters))
+    leads = data.clusters["canonical"][numbers] == members
+    order = np.lexsort((members, pages["rank"][members], ~leads, numbers, -sizes[numbers]))
     place = 0
     previous = -1
     for page, number in zip(members[order].tolist(), numbers[order].tolist(), strict=True):

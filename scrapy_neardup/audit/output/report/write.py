@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .data import VERDICTS
+from scrapy_neardup.audit.model import PAIR_KINDS, VERDICTS
+
 from .embed import STRINGS, column_block, json_block, string_blocks
 from .patterns import Pattern, find_patterns
 from .review import borderline
@@ -21,11 +22,11 @@ from .urls import split_url
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from .data import Pages, Pairs, ReportData
+    from .data import ReportData
 
 SCRIPTS = (
     "dom", "format", "download", "unpack", "clustering", "figures", "diff", "comparison", "chart", "table", "overview",
@@ -37,7 +38,6 @@ NO_SIMILARITY = 65_535
 NO_TIME = 2**32 - 1
 #: Characters kept of a title.
 LONGEST_TITLE = 200
-_REPEATS = (VERDICTS.index("exact"), VERDICTS.index("near"))
 
 
 def write_report(path: str | os.PathLike[str], data: ReportData) -> None:
@@ -71,16 +71,16 @@ def _pieces(data: ReportData) -> Iterator[str]:
     review = borderline(data)
     yield head
     yield json_block("report", _description(data) | {"reviewed": _reviewed(data, review)})
-    hosts, host_names = _hosts(data.pages.urls)
+    hosts, host_names = _hosts(data.pages["url"])
     yield json_block("hosts", host_names)
     yield column_block("page-host", hosts, "<u4")
     yield from _page_columns(data.pages)
-    yield column_block("canonical", data.canonical, "<i4")
+    yield column_block("canonical", data.clusters["canonical"], "<i4")
     yield from _pair_columns(data.pairs)
     yield column_block("review", review, "<u4")
     yield from _pattern_blocks(_patterns(data))
-    yield from string_blocks("urls", data.pages.urls)
-    yield from string_blocks("titles", [title[:LONGEST_TITLE] for title in data.pages.titles])
+    yield from string_blocks("urls", data.pages["url"].tolist())
+    yield from string_blocks("titles", [title[:LONGEST_TITLE] for title in data.pages["title"]])
     yield f"<script>{program}</script>\n"  # runs at once, while the texts, most of the file, are still read
     yield from text_blocks(wanted_texts(data, review), data.text)
     yield foot
@@ -91,27 +91,27 @@ def _hash(content: str) -> str:
 
 
 def _description(data: ReportData) -> dict[str, Any]:
-    summary = data.summary
+    about = data.particulars
     return {
         "pages": len(data.pages),
         "strings": STRINGS,
-        "sources": [[source.name, source.kind, source.pages] for source in summary.sources],
-        "maxDistance": summary.max_distance,
-        "minSimilarity": round(100 * summary.min_similarity),
-        "settings": list(summary.settings.items()),
-        "problems": [[problem.source, problem.place, problem.message] for problem in summary.problems],
-        "skipped": max(summary.skipped, len(summary.problems)),
-        "seconds": round(summary.seconds, 1),
-        "version": summary.version,
-        "finished": summary.finished,
+        "sources": [[name, kind, pages] for (name, kind), pages in about.inputs],
+        "maxDistance": about.max_distance,
+        "minSimilarity": round(100 * about.min_similarity),
+        "settings": list(about.settings.items()),
+        "problems": [list(problem) for problem in about.problems],
+        "skipped": max(about.skipped, len(about.problems)),
+        "seconds": round(about.seconds, 1),
+        "version": about.version,
+        "finished": about.finished,
     }
 
 
 def _reviewed(data: ReportData, review: NDArray[np.int64]) -> str:
     """Return a name for this set of pairs to review, under which the browser keeps their labels."""
     digest = hashlib.sha256()
-    for page in np.concatenate((data.pairs.first[review], data.pairs.second[review])).tolist():
-        digest.update(data.pages.urls[page].encode("utf-8", "backslashreplace") + b"\n")
+    for page in np.concatenate((data.pairs["first"][review], data.pairs["second"][review])).tolist():
+        digest.update(data.pages["url"][page].encode("utf-8", "backslashreplace") + b"\n")
     return digest.hexdigest()[:16]
 
 
@@ -123,26 +123,34 @@ def _hosts(urls: Any) -> tuple[NDArray[np.int64], list[str]]:
     return hosts, list(numbers)
 
 
-def _page_columns(pages: Pages) -> Iterator[str]:
-    yield column_block("page-verdict", pages.verdicts, "u1")
-    yield column_block("page-cluster", pages.clusters, "<i4")
+def _page_columns(pages: NDArray[Any]) -> Iterator[str]:
+    yield column_block("page-verdict", _positions(pages["verdict"], VERDICTS), "u1")
+    yield column_block("page-cluster", pages["cluster"], "<i4")
     # Their order is what counts, and small numbers pack better.
     ranks = np.empty(len(pages), np.uint32)
-    ranks[np.lexsort((np.arange(len(pages)), pages.ranks))] = np.arange(len(pages))
+    ranks[np.lexsort((np.arange(len(pages)), pages["rank"]))] = np.arange(len(pages))
     yield column_block("page-rank", ranks, "<u4")
-    yield column_block("page-distance", pages.distances, "u1")
-    yield column_block("page-similarity", _scaled(pages.similarities), "<u2")
-    yield column_block("page-tokens", pages.tokens, "<u4")
-    times = np.nan_to_num(pages.fetched, nan=NO_TIME, posinf=NO_TIME, neginf=NO_TIME)
+    yield column_block("page-distance", pages["distance"], "u1")
+    yield column_block("page-similarity", _scaled(pages["similarity"]), "<u2")
+    yield column_block("page-tokens", pages["tokens"], "<u4")
+    times = np.nan_to_num(pages["fetched"], nan=NO_TIME, posinf=NO_TIME, neginf=NO_TIME)
     yield column_block("page-time", np.where((times >= 0) & (times < NO_TIME), times, NO_TIME), "<u4")
 
 
-def _pair_columns(pairs: Pairs) -> Iterator[str]:
-    yield column_block("pair-first", pairs.first, "<u4")
-    yield column_block("pair-second", pairs.second, "<u4")
-    yield column_block("pair-distance", pairs.distances, "u1")
-    yield column_block("pair-similarity", _scaled(pairs.similarities), "<u2")
-    yield column_block("pair-kind", pairs.kinds, "u1")
+def _pair_columns(pairs: NDArray[Any]) -> Iterator[str]:
+    yield column_block("pair-first", pairs["first"], "<u4")
+    yield column_block("pair-second", pairs["second"], "<u4")
+    yield column_block("pair-distance", pairs["distance"], "u1")
+    yield column_block("pair-similarity", _scaled(pairs["similarity"]), "<u2")
+    yield column_block("pair-kind", _positions(pairs["kind"], PAIR_KINDS), "u1")
+
+
+def _positions(names: NDArray[np.str_], among: Sequence[str]) -> NDArray[np.uint8]:
+    """Return the position of each of *names* in *among*; uint8[n]."""
+    positions = np.zeros(len(names), np.uint8)
+    for position, name in enumerate(among):
+        positions[names == name] = position
+    return positions
 
 
 def _scaled(similarities: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -152,10 +160,10 @@ def _scaled(similarities: NDArray[np.floating]) -> NDArray[np.float64]:
 
 def _patterns(data: ReportData) -> list[Pattern]:
     pages = data.pages
-    repeats = np.isin(pages.verdicts, _REPEATS)
+    repeats = np.isin(pages["verdict"], ("exact", "near"))
     own = np.arange(len(pages))
-    canonical = np.append(data.canonical, 0)[pages.clusters]
-    return find_patterns(pages.urls, repeats, np.where(pages.clusters >= 0, canonical, own))
+    canonical = np.append(data.clusters["canonical"], 0)[pages["cluster"]]
+    return find_patterns(pages["url"].tolist(), repeats, np.where(pages["cluster"] >= 0, canonical, own))
 
 
 def _pattern_blocks(patterns: list[Pattern]) -> Iterator[str]:
@@ -168,8 +176,8 @@ def _pattern_blocks(patterns: list[Pattern]) -> Iterator[str]:
 
 
 def _without_script(data: ReportData) -> str:
-    counts = np.bincount(data.pages.verdicts, minlength=len(VERDICTS))
+    counts = np.bincount(_positions(data.pages["verdict"], VERDICTS), minlength=len(VERDICTS))
     found = ", ".join(
         f"{count:,} {name.replace('_', ' ')}" for name, count in zip(VERDICTS, counts.tolist(), strict=True)
     )
-    return html.escape(f"{len(data.pages):,} pages in {len(data.canonical):,} clusters: {found}.")
+    return html.escape(f"{len(data.pages):,} pages in {len(data.clusters):,} clusters: {found}.")

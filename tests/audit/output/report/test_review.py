@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from scrapy_neardup.audit.output.report.review import MOST_ALIKE, borderline
 
 from .crawl import hostile_crawl, report_data, small_crawl
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
 
     Open = Callable[..., Opened]
 
+pytestmark = pytest.mark.slow
+
 
 def test_nearest_to_the_threshold_first_without_equal_texts() -> None:
     data = small_crawl()
-    away = [abs(float(data.pairs.similarities[i]) - 0.8) for i in borderline(data)]
+    away = [abs(float(data.pairs["similarity"][i]) - 0.8) for i in borderline(data)]
     assert away == sorted(away)
     assert len(away) == 9
 

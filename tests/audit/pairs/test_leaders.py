@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.pairs.clusters import UnionFind, components, leader_clusters
+from scrapy_neardup.audit.pairs.components import UnionFind, components
+from scrapy_neardup.audit.pairs.leaders import leader_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     Verify = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
 
-MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
+MOZ = json.loads((Path(__file__).parents[2] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 
 
 @st.composite

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
+MOZ = json.loads((Path(__file__).parents[2] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 
 
 def found(values: NDArray[np.uint64], distance: int, **options: object) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ from scrapy.signalmanager import SignalManager
 from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_neardup.plugin import signals
-from scrapy_neardup.plugin.events import Journal
+from scrapy_neardup.plugin.events import EventReporter
 from scrapy_neardup.plugin.settings import CrawlOptions
 from scrapy_neardup.verdict import Verdict
 
@@ -45,11 +45,11 @@ def fail(*args, **kwargs):
     raise BrokenError("injected")
 
 
-def journal(**settings):
+def reporter(**settings):
     names = {f"NEARDUP_{name.upper()}": value for name, value in settings.items()}
     crawler = SimpleNamespace(stats=None, signals=SignalManager(), spider=SimpleNamespace(name="some"))
     crawler.stats = MemoryStatsCollector(SimpleNamespace(settings=Settings()))
-    return Journal(crawler, CrawlOptions.from_settings(Settings(names)))
+    return EventReporter(crawler, CrawlOptions.from_settings(Settings(names)))
 
 
 def tell_all(told, url=ODD):
@@ -59,9 +59,9 @@ def tell_all(told, url=ODD):
     told.failed("reserve", url)
     with told.fails_open("item", url):
         fail()
-    told.page(HtmlResponse(url), COPY, "tag")
+    told.page_judged(HtmlResponse(url), COPY, "tag")
     for verdict in (COPY, Verdict("exact"), Verdict("unique"), Verdict("too_short")):
-        told.item({"url": url}, url, verdict)
+        told.item_judged({"url": url}, url, verdict)
     told.close()
 
 
@@ -113,10 +113,10 @@ async def test_copies_of_an_item_with_an_odd_url_all_come_out(site, crawl, pages
 
 @pytest.mark.parametrize("url", [ODD, "", None, 7, b"\xff", object(), ["a"], {1: {2}}, Brittle("x")])
 def test_urls_of_any_kind(tmp_path, url, caplog):
-    told = journal(report=str(tmp_path / "report.jsonl"), debug=True)
+    told = reporter(report=str(tmp_path / "report.jsonl"), debug=True)
     with caplog.at_level(logging.DEBUG):
         for verdict in (COPY, Verdict("revisit", url=url)):
-            told.item({}, url, verdict)
+            told.item_judged({}, url, verdict)
         told.failed("item", url)
         told.close()
     for record in caplog.records:
@@ -127,7 +127,7 @@ def test_urls_of_any_kind(tmp_path, url, caplog):
 
 
 def test_a_collector_that_raises(caplog):
-    told = journal(policy="tag")
+    told = reporter(policy="tag")
     told.crawler.stats = SimpleNamespace(inc_value=fail, get_value=fail, set_value=fail)
     with caplog.at_level(logging.WARNING, "scrapy_neardup"):
         tell_all(told)
@@ -145,7 +145,7 @@ def test_a_log_that_raises(kind, tmp_path):
         "handler": (logger.addHandler, logger.removeHandler, handler),
         "filter": (logger.addFilter, logger.removeFilter, fail),
     }[kind]
-    told = journal(debug=True, report=str(tmp_path / "report.jsonl"))
+    told = reporter(debug=True, report=str(tmp_path / "report.jsonl"))
     level = logger.level
     logger.setLevel(logging.DEBUG)
     add(what)
@@ -159,7 +159,7 @@ def test_a_log_that_raises(kind, tmp_path):
 
 
 def test_a_receiver_of_signals_that_raises(caplog):
-    told = journal()
+    told = reporter()
     for signal in (signals.page_duplicate, signals.item_duplicate):
         told.crawler.signals.connect(fail, signal)
     tell_all(told)
@@ -170,7 +170,7 @@ def test_a_receiver_of_signals_that_raises(caplog):
 
 
 def test_a_report_on_a_full_disk(caplog):
-    told = journal(report="/dev/full")
+    told = reporter(report="/dev/full")
     tell_all(told)
     assert told.crawler.stats.get_value("neardup/error/report") == 1
     assert any("cannot write /dev/full (No space left on device)" in message for message in caplog.messages)
@@ -179,25 +179,25 @@ def test_a_report_on_a_full_disk(caplog):
 @pytest.mark.parametrize("path", ["/dev/null/x", "."])
 def test_a_report_that_cannot_be_opened(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = journal(report=path)
+    told = reporter(report=path)
     tell_all(told)
     assert told.crawler.stats.get_value("neardup/error/report") == 1
 
 
 def test_a_report_whose_directory_is_removed(tmp_path):
-    told = journal(report=str(tmp_path / "deep" / "report.jsonl"))
-    told.item({}, "https://a.example/", COPY)
+    told = reporter(report=str(tmp_path / "deep" / "report.jsonl"))
+    told.item_judged({}, "https://a.example/", COPY)
     shutil.rmtree(tmp_path / "deep")
     tell_all(told)
     assert not told.crawler.stats.get_value("neardup/error/report")
 
 
-def test_lines_of_several_journals_stay_whole(tmp_path):
+def test_lines_of_several_reporters_stay_whole(tmp_path):
     path = tmp_path / "report.jsonl"
-    many = [journal(report=str(path)) for _ in range(3)]
+    many = [reporter(report=str(path)) for _ in range(3)]
     for number in range(20):
         for told in many:
-            told.item({}, "https://a.example/" + "x" * 10_000 + str(number), COPY)
+            told.item_judged({}, "https://a.example/" + "x" * 10_000 + str(number), COPY)
     assert len(lines(path)) == 60
 
 

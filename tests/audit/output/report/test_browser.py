@@ -13,6 +13,8 @@ from .conftest import find_browser
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 def test_own_browser_first_then_that_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own: Any = SimpleNamespace(executable_path=str(tmp_path / "chrome"))

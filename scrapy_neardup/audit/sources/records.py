@@ -33,13 +33,13 @@ class Origin:
 class Revisit:
     """What a WARC ``revisit`` record refers to, which it has the same body as; at least one is known."""
 
-    #: As `Page.digest` of that page.
+    #: As `CrawledPage.digest` of that page.
     digest: str | None
     url: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class CrawledPage:
     """One document: a text, or the HTML that it is to be extracted from."""
 
     #: The origin, for a document that has no URL.
@@ -62,7 +62,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class BrokenRecord:
     """A record or the rest of a file that cannot be read, and why."""
 
     origin: Origin
@@ -77,14 +77,15 @@ class Skipped:
     reason: Omission
 
 
-Record: TypeAlias = Page | Problem | Skipped
+Record: TypeAlias = CrawledPage | BrokenRecord | Skipped
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """How sources are read."""
 
-    #: Name of the field of feeds and tables with the text or HTML, with dots for fields of fields; None to guess.
+    #: Name of the field of feeds and tables with the text or HTML, with dots for fields of fields; None to
+    #: guess.
     text_field: str | None = None
     url_field: str | None = None
     #: Unpickle what Scrapy's HTTP cache pickled, which runs any code that is in it.

@@ -14,8 +14,7 @@ from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.output import files as results
 from scrapy_neardup.audit.output.tables import write_csv
-
-from .corpora import crawl, edited, feed, text
+from tests.audit.corpora import crawl, edited, feed, text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_neardup.audit.output.report import PAIR_KINDS, VERDICTS
-
 from .crawl import small_crawl
 from .large import large_crawl
 
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
     from .conftest import Opened
 
     Open = Callable[..., Opened]
+
+pytestmark = pytest.mark.slow
 
 LABELS = {"Unique": "unique", "Near copies": "near", "Exact copies": "exact", "Of one template": "template"}
 
@@ -42,17 +42,16 @@ def slide(report: Opened, distance: int, similarity: int) -> None:
 def recompute(data: ReportData, distance: int, similarity: int) -> dict[str, int]:
     """Group pages by search through the graph of pairs; returns the figures."""
     pages, pairs = data.pages, data.pairs
-    least, asked = similarity / 100, data.summary.min_similarity
+    least, asked = similarity / 100, data.particulars.min_similarity
     edges: dict[int, list[tuple[int, bool]]] = {page: [] for page in range(len(pages))}
-    for a, b, bits, alike, kind in zip(
-        pairs.first.tolist(), pairs.second.tolist(), pairs.distances.tolist(), pairs.similarities.tolist(),
-        pairs.kinds.tolist(), strict=True,
-    ):  # fmt: skip
-        name = PAIR_KINDS[kind]
+    for a, b, bits, alike, name in zip(
+        *(pairs[column].tolist() for column in ("first", "second", "distance", "similarity", "kind")),
+        strict=True,
+    ):
         alike = round(alike, 4)
         if name in ("near", "exact"):
-            bits, alike = min(bits, data.summary.max_distance), max(alike, asked)
-        elif bits <= data.summary.max_distance and alike >= asked:
+            bits, alike = min(bits, data.particulars.max_distance), max(alike, asked)
+        elif bits <= data.particulars.max_distance and alike >= asked:
             alike = asked - 0.0001
         if name != "template" and (name == "exact" or (bits <= distance and alike >= least - 1e-9)):
             edges[a].append((b, name == "exact"))
@@ -66,9 +65,7 @@ def recompute(data: ReportData, distance: int, similarity: int) -> dict[str, int
             stack.extend(new)
         return seen
 
-    verdicts = [
-        "unique" if VERDICTS[v] in ("near", "exact") else VERDICTS[v] for v in pages.verdicts.tolist()
-    ]
+    verdicts = ["unique" if name in ("near", "exact") else name for name in pages["verdict"].tolist()]
     done: set[int] = set()
     sizes = []
     for page in range(len(pages)):
@@ -77,7 +74,7 @@ def recompute(data: ReportData, distance: int, similarity: int) -> dict[str, int
         members = reached(page, False)
         done |= members
         sizes.append(len(members))
-        keep = min(members, key=lambda p: int(pages.ranks[p]))
+        keep = min(members, key=lambda p: int(pages["rank"][p]))
         equal = reached(keep, True)
         for member in members - {keep}:
             if verdicts[member] != "revisit":

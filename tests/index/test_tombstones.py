@@ -9,12 +9,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.index.lmdb.tombstones import LOW, add_removed, drop_removed, read_removed
+from scrapy_neardup.index.lmdb.tombstones import LOW_BITS, add_removed, drop_removed, read_removed
 
 if TYPE_CHECKING:
     import pytest
 
-edge = 1 << LOW
+edge = 1 << LOW_BITS
 numbers = st.one_of(
     st.integers(0, 20),
     st.integers(edge - 5, edge + 5),
@@ -40,4 +40,4 @@ def test_a_set_of_numbers(
             found = read_removed(transaction, database)
             assert found.dtype == np.int64
             assert found.tolist() == sorted(expected)
-            assert transaction.stat(database)["entries"] == len({number >> LOW for number in expected})
+            assert transaction.stat(database)["entries"] == len({number >> LOW_BITS for number in expected})

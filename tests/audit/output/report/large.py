@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scrapy_neardup.audit.output.report import PAIR_KINDS, Pages, Pairs, Problem, ReportData, Source, Summary
+from scrapy_neardup.audit.model import CLUSTERS, PAGES, PAIR_KINDS, PAIRS, VERDICTS, Input
+from scrapy_neardup.audit.output.report import Particulars, ReportData
 
 from .crawl import text
 
@@ -42,33 +43,28 @@ def large_crawl(count: int = 100_000, clusters: int = 10_000) -> ReportData:
     first = np.concatenate((own[others], odd[:, 0]))
     second = np.concatenate((others, odd[:, 1]))
     kinds = np.where(exact[others], PAIR_KINDS.index("exact"), PAIR_KINDS.index("near"))
-    data = Pages(
-        urls=urls,
-        titles=[f"{_title(s)}" for s in story.tolist()],
-        verdicts=verdicts,
-        clusters=labels,
-        ranks=np.arange(count),
-        distances=distances,
-        similarities=similarities,
-        tokens=rng.integers(50, 1500, count).astype(np.uint32),
-        fetched=1_760_000_000 + rng.random(count) ** 0.5 * 86_400 * 200,
-    )
-    pairs = Pairs(
-        first.astype(np.int32),
-        second.astype(np.int32),
-        np.concatenate((distances[others], rng.integers(1, 8, len(odd)))).astype(np.uint8),
-        np.concatenate((similarities[others], 0.5 + 0.35 * rng.random(len(odd)))).astype(np.float32),
-        np.concatenate((kinds, rng.integers(0, 2, len(odd)))).astype(np.uint8),
-    )
+    pages = np.zeros(count, PAGES)
+    pages["url"], pages["title"] = urls, [_title(s) for s in story.tolist()]
+    pages["verdict"], pages["cluster"], pages["rank"] = np.array(VERDICTS)[verdicts], labels, np.arange(count)
+    pages["distance"], pages["similarity"] = distances, similarities
+    pages["tokens"] = rng.integers(50, 1500, count)
+    pages["fetched"] = 1_760_000_000 + rng.random(count) ** 0.5 * 86_400 * 200
+    groups = np.zeros(len(canonical), CLUSTERS)
+    groups["canonical"] = canonical
+    pairs = np.zeros(len(first), PAIRS)
+    pairs["first"], pairs["second"] = first, second
+    pairs["distance"] = np.concatenate((distances[others], rng.integers(1, 8, len(odd))))
+    pairs["similarity"] = np.concatenate((similarities[others], 0.5 + 0.35 * rng.random(len(odd))))
+    pairs["kind"] = np.array(PAIR_KINDS)[np.concatenate((kinds, rng.integers(0, 2, len(odd))))]
     return ReportData(
-        data,
-        canonical,
+        pages,
+        groups,
         pairs,
         lambda page: text(int(story[page]), 0 if verdicts[page] < 2 else int(step[page]), 450),
-        Summary(
-            sources=[
-                Source("crawl-1.warc.gz", "WARC", count // 2),
-                Source("feeds/*.jl.gz", "feed", count - count // 2),
+        Particulars(
+            inputs=[
+                (Input("crawl-1.warc.gz", "WARC"), count // 2),
+                (Input("feeds/*.jl.gz", "feed"), count - count // 2),
             ],
             max_distance=3,
             min_similarity=0.8,
@@ -78,7 +74,7 @@ def large_crawl(count: int = 100_000, clusters: int = 10_000) -> ReportData:
                 "Tokens, at least": "50",
                 "Canonical": "https, longest text",
             },
-            problems=[Problem("crawl-1.warc.gz", f"record {i}", "truncated gzip member") for i in range(40)],
+            problems=[("crawl-1.warc.gz", f"record {i}", "truncated gzip member") for i in range(40)],
             seconds=312.4,
             finished="finished 21 November 2026, 05:12 UTC",
         ),

@@ -13,8 +13,7 @@ from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts
 from scrapy_neardup.audit.pairs.compare import SIBLINGS, Groups, compare_all
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
 from scrapy_neardup.matching.matcher import Matcher
-
-from .corpora import edited, template, text
+from tests.audit.corpora import edited, template, text
 
 
 def corpus() -> list[Text]:
@@ -83,6 +82,7 @@ def test_pairs_of_copies_are_found_by_their_firsts() -> None:
     assert found.without(found.a[1:], found.b[1:]) == 1
 
 
+@pytest.mark.slow
 def test_a_large_template_costs_no_square() -> None:
     texts = [Text(str(n), template(0, n), "https://a.example/") for n in range(2000)]
     judge = judge_of(texts, "simhash+anchors")

@@ -1,4 +1,8 @@
-"""Scrapy's HTTP cache as `DbmCacheStorage` writes it: pickles, which are read on the user's word only."""
+"""Scrapy's HTTP cache as `DbmCacheStorage` writes it.
+
+Its entries are pickles, which can run any code. So they are read only if the user says that they can be
+trusted.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 from .contents import page_of_response
 from .fields import clean, seconds
 from .limits import MAX_RECORD, Unreadable, megabytes
-from .values import Origin, Problem, SourceUnavailable
+from .records import BrokenRecord, Origin, SourceUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from .values import Options, Record
+    from .records import Options, Record
 
 _DATA, _TIME = b"_data", b"_time"
-#: What modules append to the name of a database; those that make one file of it append nothing.
+#: The suffixes that Python's dbm modules append to the name of a database: of its main file, and of further
+#: files.
 _FIRST, _OTHERS = (".dat", ".pag", ".db"), (".bak", ".dir")
 
 
@@ -65,7 +70,7 @@ def _read(path: Path, label: str) -> Iterator[Record]:
             try:
                 yield _page(database, key, origin)
             except Exception as error:  # noqa: BLE001  # unpickling raises anything
-                yield Problem(origin, f"{type(error).__name__}: {error}")
+                yield BrokenRecord(origin, f"{type(error).__name__}: {error}")
 
 
 def _is_database(path: Path) -> bool:

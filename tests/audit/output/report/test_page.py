@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     Open = Callable[..., Opened]
 
+pytestmark = pytest.mark.slow
+
 
 def test_small_crawl_at_a_glance(open_report: Open) -> None:
     report = open_report(small_crawl())

@@ -16,13 +16,13 @@ from w3lib.http import headers_raw_to_dict
 from .contents import page_of_response
 from .fields import clean, seconds
 from .limits import MAX_HEADERS, MAX_RECORD, Unreadable
+from .records import BrokenRecord, Origin
 from .streams import open_regular
-from .values import Origin, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .values import Options, Record
+    from .records import Options, Record
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{16,128}")
 #: A dictionary of strings and numbers, without nesting, which could exhaust the stack of Python's parser.
@@ -33,7 +33,10 @@ _PROBES = 50
 
 
 def is_cache(path: Path, depth: int = 4) -> bool:
-    """Whether *path* is, or has in it, the cache of a spider; looks at some of its directories only."""
+    """Tell whether *path* is the cache of a spider or contains one.
+
+    Only some of its directories are looked at.
+    """
     for _, directory in zip(range(_PROBES), _directories(path), strict=False):
         if _is_entry(directory) or (depth and is_cache(directory, depth - 1)):
             return True
@@ -47,9 +50,9 @@ def read_cache(path: Path, label: str, options: Options) -> Iterator[Record]:
         try:
             yield _page(entry, origin, options)
         except FileNotFoundError as error:
-            yield Problem(origin, f"{Path(error.filename).name} is missing")
+            yield BrokenRecord(origin, f"{Path(error.filename).name} is missing")
         except (OSError, EOFError, ValueError, Unreadable) as error:
-            yield Problem(origin, str(error))
+            yield BrokenRecord(origin, str(error))
 
 
 def _entries(path: Path, depth: int) -> Iterator[Path]:
@@ -99,7 +102,10 @@ def _is_compressed(entry: Path) -> bool:
 
 
 def _meta(entry: Path, options: Options, *, compressed: bool) -> dict[str, Any]:
-    """Read what is known of the request and the response; nothing is unpickled unless it is trusted."""
+    """Read the metadata of a response.
+
+    A pickle is read only if the user trusts it, for it can run any code.
+    """
     plain, pickled = entry / "meta", entry / "pickled_meta"
     if plain.exists() or not options.trust_pickle:
         if not plain.exists() and pickled.exists():

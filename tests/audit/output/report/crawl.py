@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.audit.output.report import (
-    PAIR_KINDS,
-    VERDICTS,
-    Pages,
-    Pairs,
-    Problem,
-    ReportData,
-    Source,
-    Summary,
-)
+from scrapy_neardup.audit.model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS, Input
+from scrapy_neardup.audit.output.report import Particulars, ReportData
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,27 +92,24 @@ def report_data(
 ) -> ReportData:
     """Put lists into columns; the first page of a cluster is its canonical one, *pairs* say the rest."""
     labels = np.array(clusters, np.int32).reshape(-1)
-    canonical = np.array([labels.tolist().index(c) for c in range(labels.max(initial=-1) + 1)], np.int32)
-    distances = np.full(len(urls), 255, np.uint8)
-    similarities = np.full(len(urls), np.nan, np.float32)
+    table = np.zeros(len(urls), PAGES)
+    table["url"], table["verdict"], table["cluster"] = urls, verdicts, labels
+    table["title"] = changes.pop("titles", [f"Story {i}" for i in range(len(urls))])
+    table["fetched"] = changes.pop("fetched", np.nan)
+    table["rank"], table["tokens"] = np.arange(len(urls)), 120
+    table["distance"], table["similarity"] = NO_DISTANCE, np.nan
+    groups = np.zeros(labels.max(initial=-1) + 1, CLUSTERS)
+    groups["canonical"] = [labels.tolist().index(number) for number in range(len(groups))]
     for a, b, distance, similarity, _ in pairs:
         for page, other in ((a, b), (b, a)):
-            if labels[page] >= 0 and canonical[labels[page]] == other:
-                distances[page], similarities[page] = distance, similarity
-    pages = Pages(
-        urls=urls,
-        titles=changes.pop("titles", [f"Story {i}" for i in range(len(urls))]),
-        verdicts=np.array([VERDICTS.index(v) for v in verdicts], np.uint8),
-        clusters=labels,
-        ranks=np.arange(len(urls)),
-        distances=distances,
-        similarities=similarities,
-        tokens=np.full(len(urls), 120, np.uint32),
-        fetched=changes.pop("fetched", np.full(len(urls), np.nan)),
-    )
-    rows = list(zip(*pairs, strict=True)) or [()] * 5
-    summary = {
-        "sources": [Source("crawl.jl.gz", "feed", len(urls))],
+            if labels[page] >= 0 and groups["canonical"][labels[page]] == other:
+                table["distance"][page], table["similarity"][page] = distance, similarity
+    compared = np.zeros(len(pairs), PAIRS)
+    for row, pair in enumerate(pairs):
+        for name, value in zip(("first", "second", "distance", "similarity", "kind"), pair, strict=True):
+            compared[name][row] = value
+    particulars = {
+        "inputs": [(Input("crawl.jl.gz", "feed"), len(urls))],
         "max_distance": 3,
         "min_similarity": 0.8,
         "version": "0.1.0",
@@ -128,19 +117,7 @@ def report_data(
         "seconds": 12.3,
         **changes,
     }
-    return ReportData(
-        pages=pages,
-        canonical=canonical,
-        pairs=Pairs(
-            np.array(rows[0], np.int32),
-            np.array(rows[1], np.int32),
-            np.array(rows[2], np.uint8),
-            np.array(rows[3], np.float32),
-            np.array([PAIR_KINDS.index(kind) for kind in rows[4]], np.uint8),
-        ),
-        text=lambda page: texts[page],
-        summary=Summary(**summary),
-    )
+    return ReportData(table, groups, compared, lambda page: texts[page], Particulars(**particulars))
 
 
 def empty_crawl() -> ReportData:
@@ -248,7 +225,7 @@ def hostile_crawl() -> ReportData:
         pairs,
         [f"{title}\n{url} {i}" for i, (title, url) in enumerate(zip(titles, urls, strict=True))],
         titles=titles,
-        sources=[Source(title, url, 2) for title, url in HOSTILE],
-        problems=[Problem(title, url, title) for title, url in HOSTILE],
+        inputs=[(Input(title, url), 2) for title, url in HOSTILE],
+        problems=[(title, url, title) for title, url in HOSTILE],
         settings=dict(HOSTILE),
     )

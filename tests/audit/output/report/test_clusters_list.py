@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+import pytest
+
 from .crawl import report_data, small_crawl, text
 
 if TYPE_CHECKING:
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from .conftest import Opened
 
     Open = Callable[..., Opened]
+
+pytestmark = pytest.mark.slow
 
 ROWS = "document.querySelectorAll('#cluster-list > .scroll > table > tbody > tr:not(.opened)').length"
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.index import open_index
-from scrapy_neardup.index.lmdb import memtable as overlay
 from scrapy_neardup.index.lmdb import snapshot
 from scrapy_neardup.index.lmdb.layout import State
-from scrapy_neardup.index.lmdb.memtable import ALIASES, Overlay
+from scrapy_neardup.index.lmdb.memtable import Memtable
+from scrapy_neardup.index.lmdb.tuning import DEFAULT, Tuning
 from tests.index.small import HEADER, documents, reserve
 
 if TYPE_CHECKING:
@@ -22,25 +22,24 @@ if TYPE_CHECKING:
 GROUP = 1000
 
 
-def commit(over: Overlay, first: int, count: int) -> list[int]:
+def commit(memtable: Memtable, first: int, count: int) -> list[int]:
     """Reserve, confirm and commit *count* documents, which get the numbers from *first* on; return the temporary ones."""
     some = documents(range(count), [f"u{number}" for number in range(first, first + count)])
     numbers = [
-        over.reserve(some.keys[:, row], some.records[row], some.urls[row], None) for row in range(count)
+        memtable.reserve(some.keys[:, row], some.records[row], some.urls[row], None) for row in range(count)
     ]
     for number in numbers:
-        assert over.confirm(number)
-    group = over.begin(count)
+        assert memtable.confirm(number)
+    group = memtable.begin(count)
     assert group is not None
-    over.commit(group, State(next=first + count))
+    memtable.commit(group, State(next=first + count))
     return numbers
 
 
-def test_temporary_numbers_lead_to_the_last_documents(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlay, "ALIASES", 5)
-    over = Overlay(HEADER)
-    temporary = commit(over, 0, 4) + commit(over, 4, 4)
-    assert [over.number(number) for number in temporary] == [*temporary[:3], 3, 4, 5, 6, 7]
+def test_temporary_numbers_lead_to_the_last_documents() -> None:
+    memtable = Memtable(HEADER, Tuning(aliases=5))
+    temporary = commit(memtable, 0, 4) + commit(memtable, 4, 4)
+    assert [memtable.number(number) for number in temporary] == [*temporary[:3], 3, 4, 5, 6, 7]
 
 
 def test_a_commit_takes_no_longer_once_aliases_are_forgotten() -> None:
@@ -48,13 +47,13 @@ def test_a_commit_takes_no_longer_once_aliases_are_forgotten() -> None:
 
     def seconds(first: int) -> float:
         start = time.thread_time()
-        commit(over, first, GROUP)
+        commit(memtable, first, GROUP)
         taken = time.thread_time() - start
-        over.columns.remove(range(first, first + GROUP))
+        memtable.columns.remove(range(first, first + GROUP))
         return taken
 
-    over = Overlay(HEADER)
-    groups = ALIASES // GROUP
+    memtable = Memtable(HEADER)
+    groups = DEFAULT.aliases // GROUP
     early = [seconds(number * GROUP) for number in range(groups)]
     late = [seconds(number * GROUP) for number in range(groups, 2 * groups)]
     assert np.median(late) < 4 * np.median(early)

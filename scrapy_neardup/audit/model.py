@@ -1,0 +1,125 @@
+"""The result of an audit: tables of pages, clusters and pairs, and what was read to make them.
+
+The names of verdicts and kinds are defined here, too. `run` makes an `Audit`; the modules in ``output/``
+write it to files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+    from .settings import AuditOptions
+    from .store import Store
+
+#: What an audit says of a page. ``unique``: it is kept. ``exact``, ``near``: it repeats its canonical page.
+#: ``template``: it has the words of another page and other numbers. ``wall``: it is a captcha, login, cookie
+#: or error page. ``too_short``: it has too few words to judge. ``revisit``: its URL was fetched before.
+VERDICTS = ("unique", "exact", "near", "template", "wall", "too_short", "revisit")
+
+#: What an audit says of two pages. ``rejected``: they are similar, but not enough. ``template``: they differ
+#: in their numbers only, which no threshold makes a pair. ``near``, ``exact``: one repeats the other.
+PAIR_KINDS = ("rejected", "template", "near", "exact")
+
+#: The distance of a page that was compared with no canonical page.
+NO_DISTANCE = 255
+
+#: The columns of `Audit.pages`.
+PAGES = np.dtype(
+    [
+        ("url", "O"),
+        ("title", "O"),
+        ("verdict", "U9"),
+        ("cluster", "i4"),
+        ("canonical", "i8"),
+        ("distance", "u1"),
+        ("similarity", "f4"),
+        ("rank", "i8"),
+        ("tokens", "u4"),
+        ("fetched", "f8"),
+    ]
+)
+#: The columns of `Audit.clusters`.
+CLUSTERS = np.dtype([("canonical", "i8"), ("size", "i8"), ("exact", "i8"), ("near", "i8"), ("revisit", "i8")])
+#: The columns of `Audit.pairs`.
+PAIRS = np.dtype(
+    [
+        ("first", "i8"),
+        ("second", "i8"),
+        ("kind", "U8"),
+        ("distance", "u1"),
+        ("similarity", "f4"),
+        ("containment", "f4"),
+    ]
+)
+
+
+class Input(NamedTuple):
+    """A source of an audit."""
+
+    #: The path as the user gave it. For a pattern with wildcards it is a path that the pattern matches.
+    name: str
+    #: Such as "json lines", "warc", "folder", "index".
+    kind: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit has found. The arrays are structured: ``audit.pages["verdict"]`` is a column.
+
+    Close it when the texts are no longer wanted, or use it in a ``with`` statement.
+    """
+
+    #: n pages in the order of their URLs, as `PAGES`: ``url`` and ``title`` (str), ``verdict`` (one of
+    #: `VERDICTS`), ``cluster`` (-1: in none), ``canonical`` (row of the canonical page; its own if it is in
+    #: no cluster), ``distance`` (bits between it and its canonical page; `NO_DISTANCE`: none), ``similarity``
+    #: to it (NaN: none), ``rank`` (int64, all different; the canonical page of a cluster has its lowest),
+    #: ``tokens``, ``fetched`` (seconds since 1970; NaN: not known).
+    pages: NDArray[Any]
+    #: k clusters, the largest first, as `CLUSTERS`: ``canonical`` (row of the page), ``size`` (pages), and
+    #: how many of these are ``exact``, ``near`` and ``revisit``.
+    clusters: NDArray[Any]
+    #: m pairs that were compared, as `PAIRS`: ``first`` and ``second`` (rows of pages), ``kind`` (one of
+    #: `PAIR_KINDS`), ``distance`` (bits), ``similarity`` and ``containment`` (0 to 1).
+    pairs: NDArray[Any]
+    settings: AuditOptions
+    #: What was read, with the number of pages of each.
+    inputs: tuple[tuple[Input, int], ...]
+    #: File, place and reason of all that could not be read.
+    problems: tuple[tuple[str, str, str], ...]
+    #: How many records are no pages, by reason.
+    skipped: dict[str, int]
+    #: "new"; "resumed": pages of an earlier run were used; "anew": there were some, and they could not be
+    #: used.
+    started: str
+    _store: Store = field(repr=False)
+    _ids: NDArray[np.int64] = field(repr=False)
+
+    def text(self, page: int) -> str | None:
+        """Return the main text of a row of `pages`; None if the page has none or its text was not stored."""
+        return self._store.text(int(self._ids[page]))
+
+    def members(self, number: int) -> NDArray[np.int64]:
+        """Return the rows of a cluster's pages, the canonical one first; int64[size]."""
+        rows = np.flatnonzero(self.pages["cluster"] == number)
+        return rows[np.argsort(self.pages["rank"][rows], kind="stable")]
+
+    def close(self) -> None:
+        """Close the file with the stored texts."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self.close()

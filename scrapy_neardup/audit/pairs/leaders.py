@@ -1,0 +1,113 @@
+"""Clusters of pages whose members all resemble one page, the leader.
+
+Connected components are no such clusters. Of a hundred pages, each a little different from the one before,
+they make one cluster, though its ends have nothing in common. So pages are clustered around leaders.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .components import components
+from .joins import ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Pages = NDArray[np.int64]
+    #: Tells which pages repeat their leaders: ``verify(leaders, pages)`` of int64[k] each returns bool[k].
+    Verify = Callable[[Pages, Pages], NDArray[np.bool_]]
+
+#: The leader of a page that is in no cluster yet.
+_WAITING = -1
+
+
+def leader_clusters(ranks: NDArray[np.number], pairs: NDArray[np.integer], verify: Verify) -> Pages:
+    """Cluster n pages around leaders; return the leader of each page, which for a leader is itself, as int64[n].
+
+    The pages are taken in the order of their *ranks* (number[n], the least first, equal ones by number). A
+    page that is in no cluster yet leads a new one. The cluster takes in those waiting pages that *pairs*
+    (int[m, 2]) connect with the leader, directly or by way of other members, and that *verify* finds to
+    repeat the leader. So every member matches its leader, whatever the order of the pairs, and no pair causes
+    more than two checks.
+
+    The components of the graph of pairs are independent. So each has a queue of its own, and one call of
+    *verify* serves all of them. Clusters that are complete may cut what remains of a component into several;
+    therefore the queues are made anew, after 1, 2, 4, … turns, because one turn may shorten them by one page
+    only.
+    """
+    a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
+    clusters = _Clusters(len(ranks), a, b, verify)
+    leaders = clusters.leaders
+    turns = 1
+    while len(waiting := np.flatnonzero(leaders == _WAITING)):
+        both = (leaders[a] == _WAITING) & (leaders[b] == _WAITING)
+        a, b = a[both], b[both]
+        queue, heads, ends = _queues(waiting, ranks, a, b)
+        for _ in range(turns):
+            clusters.grow(queue[heads])
+            more = heads + 1 < ends
+            heads, ends = heads[more] + 1, ends[more]
+            if not len(heads):
+                break
+        turns *= 2
+    return leaders
+
+
+class _Clusters:
+    """The clusters that there are so far, of *count* pages and the pairs of *a* and *b* (int64[m] each)."""
+
+    def __init__(self, count: int, a: Pages, b: Pages, verify: Verify) -> None:
+        self._verify = verify
+        # The neighbours of page p are the self._degrees[p] entries of self._neighbours from self._starts[p]
+        # on.
+        sources = np.concatenate((a, b))
+        self._neighbours = np.concatenate((b, a))[np.argsort(sources, kind="stable")]
+        self._degrees = np.bincount(sources, minlength=count)
+        self._starts = np.cumsum(self._degrees) - self._degrees
+        # The last leader that each page was found not to repeat, or its own leader; -1 for none.
+        self._asked = np.full(count, -1)
+        #: The leader of each page; int64[count]. A page without pairs leads itself from the start.
+        self.leaders = np.where(self._degrees > 0, _WAITING, np.arange(count))
+
+    def grow(self, pages: Pages) -> None:
+        """Let those of *pages* that still wait lead clusters, and complete these.
+
+        No two are of one component.
+        """
+        joining = pages[self.leaders[pages] == _WAITING]
+        self.leaders[joining] = joining
+        while len(joining):
+            joining = self._join_neighbours(joining)
+
+    def _join_neighbours(self, members: Pages) -> Pages:
+        """Take the neighbours of new *members* into their clusters; return those that have joined."""
+        degrees = self._degrees[members]
+        near = self._neighbours[ranges(self._starts[members], degrees)]
+        leaders = np.repeat(self.leaders[members], degrees)
+        new = (self.leaders[near] == _WAITING) & (self._asked[near] != leaders)
+        near, first = np.unique(near[new], return_index=True)
+        leaders = leaders[new][first]
+        if not len(near):
+            return near
+        self._asked[near] = leaders
+        verified = self._verify(leaders, near)
+        self.leaders[near[verified]] = leaders[verified]
+        return near[verified]
+
+
+def _queues(waiting: Pages, ranks: NDArray[np.number], a: Pages, b: Pages) -> tuple[Pages, Pages, Pages]:
+    """Order the *waiting* pages (ascending) by component, and by rank within each.
+
+    The pairs of *a* and *b* connect them. Returns the pages, and where each component starts and ends.
+    """
+    pairs = np.searchsorted(waiting, np.stack((a, b), axis=1))
+    component = components(len(waiting), pairs)
+    order = np.lexsort((waiting, ranks[waiting], component))
+    component = component[order]
+    starts = np.flatnonzero(np.append(True, component[1:] != component[:-1]))
+    return waiting[order], starts, np.append(starts[1:], len(component))

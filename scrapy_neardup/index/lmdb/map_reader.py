@@ -1,0 +1,18 @@
+"""What an environment asks of those who read its memory map."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class MapReader(Protocol):
+    """Something that holds views of the memory map and has to let go of them before the map moves."""
+
+    def drop(self) -> None:
+        """Let go of the map until the next `refresh`."""
+
+    def refresh(self, *, wait: bool = True) -> bool:
+        """Read the newest commit; returns whether it is another one than before. *wait*: see `Environment.read`."""
+
+    def leave(self) -> object:
+        """Return the open transaction without ending it, and let go of the map: this is for a forked child."""
