@@ -233,22 +233,24 @@ class Detector:
         decision = Decision("unique", filed=True)
         candidates: Candidates | None = None
 
-        def decide(found: Found) -> Filing | None:
+        def judge(found: Found) -> None:
             nonlocal decision, candidates
-            if not len(found.documents):  # as for most pages
-                decision, candidates = Decision("unique", filed=True), None
-                return Filing(document, (), with_flags(document, WEAK))
-            candidates = self.matcher.candidates(document, found, now - window if window else 0)
-            decision = self.matcher.decide(
-                candidates, now - window / 8 if window else -math.inf, has_items=has_items
-            )
+            decision, candidates = Decision("unique", filed=True), None
+            if len(found.documents):  # not for most pages
+                candidates = self.matcher.candidates(document, found, now - window if window else 0)
+                decision = self.matcher.decide(
+                    candidates, now - window / 8 if window else -math.inf, has_items=has_items
+                )
+
+        def decide(found: Found) -> Filing | None:
+            judge(found)
             return self._filing(document, decision) if decision.filed else None
 
         reservation = None
         if reserve:
             reservation = self.index.reserve_if(document, self.matcher.lookups, decide)
         else:
-            decide(self.index.find(document, self.matcher.lookups))
+            judge(self.index.find(document, self.matcher.lookups))
         if reservation is not None:
             self._reservations.add(reservation)
             reservation.add_done_callback(self._reservations.discard)

@@ -8,14 +8,11 @@ import numpy as np
 
 from scrapy_neardup.index import Documents, Header
 from scrapy_neardup.index.lmdb.tuning import Tuning
-from scrapy_neardup.index.protocol import Filing
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_neardup.index import Index
-    from scrapy_neardup.index.reservation import Reservation
 
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL)), (("time", "<u4"), ("tag", "<u8")))
 SMALL = Tuning(
@@ -40,10 +37,3 @@ def documents(fingerprints: Sequence[int], urls: Sequence[str], time: int = 0) -
     records["time"] = time
     records["tag"] = keys[0] ^ keys[1]
     return Documents(keys, records, list(urls))
-
-
-def reserve(index: Index, new: Documents, replaces: Sequence[int] = ()) -> Reservation:
-    """File one document as pending, whatever it meets."""
-    reservation = index.reserve_if(new, (), lambda found: Filing(new, replaces))
-    assert reservation is not None
-    return reservation

@@ -20,12 +20,13 @@ import pytest
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 from scrapy_neardup.index import LmdbIndex, open_index
+from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb.check import check as problems
 from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR
 
 from .consistency import check
 from .flaky import Flaky
-from .small import HEADER, SMALL, documents, reserve
+from .small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

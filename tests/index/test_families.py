@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
+from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
 
 from .consistency import check
-from .small import SMALL, reserve
+from .small import SMALL
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,11 +19,12 @@ import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex, open_index
+from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb import compaction, wal
 from scrapy_neardup.index.lmdb.tuning import Tuning
 
 from .consistency import check
-from .small import HEADER, SMALL, documents, reserve
+from .small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.index import open_index
+from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb import snapshot
 from scrapy_neardup.index.lmdb.layout import State
 from scrapy_neardup.index.lmdb.memtable import Memtable
 from scrapy_neardup.index.lmdb.tuning import DEFAULT, Tuning
-from tests.index.small import HEADER, documents, reserve
+from tests.index.small import HEADER, documents
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,10 +27,11 @@ from hypothesis.stateful import (
 )
 
 from scrapy_neardup.index import LmdbIndex, MemoryIndex
+from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.protocol import Lookup
 
 from .consistency import check
-from .small import HEADER, SMALL, documents, reserve
+from .small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
