@@ -32,6 +32,9 @@ ELSEWHERE_CONTAINED = (0.75, 0.25)
 #: ... while J is asked at most this much less of a short text, and this share of the numbers is in both.
 ELSEWHERE_REBATE = 0.1
 ELSEWHERE_NUMBERS = 0.5
+#: On one site more than so many substituted values in short lines, and so much more for each that there is, make
+#: another page: dates, counts of comments and the like change on one page, too. A word of the title always does.
+VALUES, VALUES_SHARE = 1.5, 0.02
 #: This share of the new text is in the stored one at least: the rest is boilerplate, or it is a fuller text. And the
 #: new text is at least this share of the stored one: a page that holds several others does not stand for them.
 KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.7
@@ -42,6 +45,9 @@ SHORTER, SHORTER_OF_ONE_SITE = 0.55, 0.7
 RUN = 5
 DISTINCT = (30, 60, 900, 1100)
 VARIETIES = (0.8, 0.6, 0.6, 0.45)
+
+
+_NONE = np.zeros(())
 
 
 class Evidence(NamedTuple):
@@ -63,6 +69,12 @@ class Evidence(NamedTuple):
     #: Whether the texts are known to be of one site, and known to be of two.
     one_site: NDArray[np.bool_]
     two_sites: NDArray[np.bool_]
+    #: How many words of the title were substituted, of how many.
+    title: NDArray[np.floating] = _NONE
+    titled: NDArray[np.floating] = _NONE
+    #: How many values of the short lines, numbers and words, of how many.
+    values: NDArray[np.floating] = _NONE
+    valued: NDArray[np.floating] = _NONE
 
 
 class Findings(NamedTuple):
@@ -72,8 +84,10 @@ class Findings(NamedTuple):
     near: NDArray[np.bool_]
     #: The new text has most of the stored one, and more.
     fuller: NDArray[np.bool_]
-    #: Pages of one template: the words of near-duplicates, but not their numbers.
+    #: Pages of one template: the sentences of near-duplicates, but not their title, numbers or other values.
     template: NDArray[np.bool_]
+    #: Those among them that would be near-duplicates but for title and short lines: the text may be the site's.
+    text_only: NDArray[np.bool_]
 
 
 def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -103,8 +117,14 @@ def verify(pairs: Evidence) -> Findings:
         | (mostly & (pairs.substituted <= ROUNDING))
         | (elsewhere & (shared_numbers >= ELSEWHERE_NUMBERS))
     )
-    template = (alike | within | mostly | elsewhere) & ~copies
+    other_page = pairs.one_site & ((pairs.title > 0) | (pairs.values > VALUES + VALUES_SHARE * pairs.valued))
+    template = (alike | within | mostly | elsewhere) & ~(copies & ~other_page)
     known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
     shorter = pairs.length >= np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
-    near = copies & known & shorter & pairs.varied
-    return Findings(near, copies & ~known & (pairs.length > 1) & pairs.varied, template & pairs.varied)
+    whole = copies & known & shorter & pairs.varied
+    return Findings(
+        whole & ~other_page,
+        copies & ~other_page & ~known & (pairs.length > 1) & pairs.varied,
+        template & pairs.varied,
+        whole & pairs.one_site & (pairs.title > 0),
+    )
