@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.fingerprint.numbers import substituted
+from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.matching.rules import JACCARDS, LENGTHS
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: J
     # Without verification, near-duplicates are what the scheme takes for candidates.
     candidate = replace(judge, matcher=replace(judge.matcher, verified=False)).judge(a, b).near
     alone = judge.judge(a, b).near
-    missing, numbers = substituted(records["numbers"][a], records["numbers"][b])
+    missing, numbers = NUMBERS.substituted(records["numbers"][a], records["numbers"][b])
     asked = np.interp(tokens, LENGTHS, JACCARDS)
     found = []
     for row in range(len(a)):

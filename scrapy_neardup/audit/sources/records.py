@@ -57,6 +57,8 @@ class CrawledPage:
     digest: str | None = None
     #: Whether its HTTP headers ask search engines not to index it.
     noindex: bool = False
+    #: Of a text, if the source has it.
+    title: str = ""
     #: Set if this is a revisit, which has neither text nor body.
     revisit_of: Revisit | None = None
 
