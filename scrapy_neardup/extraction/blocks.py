@@ -10,18 +10,18 @@ from lxml import html as lxml_html
 
 from scrapy_neardup.fingerprint.paragraphs import length
 
-from .regions import Region, region_of
+from .regions import Region, names, region_of
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_INVISIBLE = frozenset(
+_INVISIBLE = names(
     "script style noscript template iframe svg math select textarea button object head canvas audio video map datalist"
-    " input".split()
+    " input"
 )
-_INLINE = frozenset(
+_INLINE = names(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt ruby s samp"
-    " small span strike strong sub sup time tt u var wbr".split()
+    " small span strike strong sub sup time tt u var wbr"
 )
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # Headlines of a page beyond these are not looked for.
@@ -54,9 +54,7 @@ class Block:
         #: Whether it ends like a sentence.
         self.ends = _END.search(text[-_TAIL:]) is not None
         #: Whether it reads like a paragraph of a text.
-        self.prose = not self.is_link and (
-            self.letters >= _LONG or (self.letters >= _SENTENCE and self.ends)
-        )
+        self.prose = not self.is_link and (self.letters >= _LONG or (self.letters >= _SENTENCE and self.ends))
 
     @property
     def is_link(self) -> bool:
@@ -87,9 +85,7 @@ class _Walk:
         self._path: list[tuple[str, Region, int]] = []
         self._elements = self._invisible = self._links = self._preformatted = 0
         self._over_headline = {
-            element
-            for headline in list(body.iter("h1"))[:_HEADLINES]
-            for element in headline.iterancestors()
+            element for headline in list(body.iter("h1"))[:_HEADLINES] for element in headline.iterancestors()
         }
         for event, element in etree.iterwalk(body, events=("start", "end", "comment", "pi")):
             if event == "start":

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 #: What an element holds: comments of readers; or navigation, teasers, advertising, notices; or none of these.
 Region = Literal["", "comments", "around"]
 
+
+def names(text: str) -> frozenset[str]:
+    """Return the words of *text*."""
+    return frozenset(text.split())
+
+
 #: Elements whose names say that they stand around the main text.
 _AROUND = frozenset(("nav", "footer", "aside", "menu", "dialog"))
 #: Those that hold the main text, whatever they are called.
@@ -19,29 +25,29 @@ _MAIN = frozenset(("body", "html", "main", "article", "h1", "p"))
 
 # Names in class, id and role are looked at part by part: "post-comments" is "post" and "comments".
 _PART = regex.compile(r"[^a-z0-9]+|(?<=[a-z])(?=[A-Z])")
-_COMMENTS = frozenset(
+_COMMENTS = names(
     "comment comments commentlist disqus kommentar kommentare kommentaren komentarz komentarze commentaire"
-    " commentaires comentario comentarios respond reply replies guestbook opinie otzyv otzyvy reactie reacties".split()
+    " commentaires comentario comentarios respond reply replies guestbook opinie otzyv otzyvy reactie reacties"
 )
-_NOTICES = frozenset(
+_NOTICES = names(
     "cookie cookies cookiebanner consent gdpr cmp onetrust sidebar sidebar1 sidebar2 related relatedposts recommend"
     " recommended recommendation recommendations popular trending mostread newsletter subscribe subscription share"
     " shares sharing sharedaddy social breadcrumb breadcrumbs foot footer nav navbar navigation menu promo advert"
     " advertisement ad ads sponsor sponsors sponsored widget login popup modal overlay teaser teasers calendar"
     " disclaimer copyright pagination pager rail outbrain taboola banner rightcol leftcol bottom paywall author bio"
-    " byline".split()
+    " byline"
 )
 #: Names that begin so say how a page is laid out ("no-sidebar") or filed ("tag-cookies").
-_QUALIFIERS = frozenset(
+_QUALIFIERS = names(
     "no has with without is tag category type status js wp theme single margin padding hide show open closed post"
-    " page".split()
+    " page"
 )
 #: A name with such a part is that of a frame, which may hold anything.
 _FRAME = regex.compile(
     r"wrap|container|layout|column|grid|row|template|content|article|post|entry|story|main|body$"
     r"|^(?:layout|page|mb|mt)$"
 )
-_FRAME_OF_COMMENTS = frozenset("wrap wrapper container content body text list area section".split())
+_FRAME_OF_COMMENTS = names("wrap wrapper container content body text list area section")
 #: Of one attribute, as many names and characters are read.
 _NAMES, _CHARACTERS = 12, 600
 _PARTS = 4
