@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_neardup import extraction
-from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index.lmdb.recognition import is_index
 
 from .model import Input
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from concurrent.futures import Future
 
+    from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.index import Header
 
     from .settings import AuditOptions
@@ -171,7 +171,7 @@ class _Reader:
         elif record.body is not None:
             self._extract(page, record)
         else:
-            text = MainText(record.text or "", record.title)
+            text = main_text(record.text or "")._replace(title=record.title)
             page.title, page.text = record.title or first_words(text.text), text.text
             return page, text
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 #: Columns of the narrowest and the widest text that is taken for wrapped.
 _NARROWEST, _WIDEST = 40, 100
 #: Lines that are full, at least; and what share of those that another one follows.
@@ -15,7 +17,7 @@ def unwrapped(text: str) -> str:
 
     A line is full if the first word of the next one had no room on it any more. Wrapped is a text most of whose
     lines are full; they are joined to those that follow. A blank line ends a paragraph, and so does one that is
-    indented more than the line before it.
+    indented more than the line before it. Verse whose lines are of one length looks the same, and is joined, too.
     """
     if "\n" not in text:
         return text
@@ -27,8 +29,8 @@ def unwrapped(text: str) -> str:
     width = max(fitting)
     if width < _NARROWEST:
         return text
-    full = [_full(line, after, width) for line, after in zip(lines, lines[1:], strict=False)]
-    followed = sum(bool(line and after) for line, after in zip(lines, lines[1:], strict=False))
+    full = [_full(line, after, width) for line, after in pairwise(lines)]
+    followed = sum(bool(line and after) for line, after in pairwise(lines))
     if sum(full) < max(_FULL_LINES, _SHARE * followed):
         return text
     parts = [lines[0].strip()]
