@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_neardup import extraction
+from scrapy_neardup.fingerprint.main_text import main_text
 from scrapy_neardup.index.lmdb.recognition import is_index
 
 from .model import Input
