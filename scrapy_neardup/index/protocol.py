@@ -161,8 +161,11 @@ class Filing(NamedTuple):
 class Pending(Protocol):
     """A document whose page nobody knows yet to be stored. It may be held by another process or machine.
 
-    A back-end whose documents outlive the process that holds them gives each a lease, which the holder renews while it
-    lives. A document whose lease has run out counts as released.
+    Where documents outlive the process that holds them, each has a lease, which the holder renews while it lives. A
+    document whose lease has run out counts as released: it is no longer found, and who waits for it is told. Its holder
+    may confirm it nevertheless, and then it is filed anew, beside whatever has been filed meanwhile. So two copies may
+    be kept, but no page is lost. `Reservation` is the handle in the process that holds it, `leases.LeasedDocument` in
+    others.
     """
 
     @property
@@ -171,10 +174,23 @@ class Pending(Protocol):
 
     @property
     def confirmed(self) -> bool | None:
-        """True once it is confirmed, False once it is released, None while it is pending."""
+        """True once it is confirmed, False once it is released, None while it is pending.
+
+        That is as far as this process knows; it asks nobody, so an event loop may read it.
+        """
+
+    @property
+    def holds_until(self) -> float:
+        """The time by `time.monotonic` when its lease ends unless it is renewed; infinite without a lease."""
+
+    def poll(self) -> bool | None:
+        """Find out whether it is settled now, which may take as long as the network does; returns `confirmed`."""
 
     def add_done_callback(self, callback: Callable[[Any], object]) -> None:
-        """Call *callback* with this handle once it is no longer pending, in any thread; at once if it is not."""
+        """Call *callback* with this handle once it is no longer pending, in any thread; at once if it is not.
+
+        *callback* must not raise, and should not take long.
+        """
 
 
 class Index(Protocol):
