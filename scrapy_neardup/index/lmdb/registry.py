@@ -41,7 +41,7 @@ if hasattr(os, "register_at_fork"):
 class SharedIndex(LmdbIndex):
     """An `LmdbIndex` with several users, which closes when the last of them closes it."""
 
-    #: How many calls of `open_index` have returned it and were not followed by a `close`.
+    #: How many calls of `open_directory` have returned it and were not followed by a `close`.
     users = 0
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class SharedIndex(LmdbIndex):
         self.flush()
 
 
-def open_index(
+def open_directory(
     path: str | os.PathLike[str] | None,
     wanted: Header | None,
     *,
@@ -67,7 +67,7 @@ def open_index(
     reset: bool = False,
     tuning: Tuning = DEFAULT,
 ) -> SharedIndex:
-    """Open the index in directory *path*, or return the one that is open; None makes a new scratch index.
+    """Open the index in directory *path*, or return the one that this process has open; None makes a scratch index.
 
     Each call needs its own `close`. For the other arguments and for errors see `LmdbIndex`. *window* and *tuning* of
     an index that is open already stay as they are.
