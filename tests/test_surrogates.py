@@ -49,7 +49,8 @@ class Some(Spider):
 
 process = AsyncCrawlerProcess({
     "ADDONS": {"scrapy_neardup.Addon": 700}, "ITEM_PIPELINES": {Copying: 100}, "NEARDUP_EXTRACTOR": "plain",
-    "NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_SCOPE": "host", "NEARDUP_DEBUG": True, "TWISTED_REACTOR_ENABLED": False,
+    "NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_SCOPE": "host", "NEARDUP_DEBUG": True,
+    "TWISTED_REACTOR_ENABLED": False,
 })
 crawler = process.create_crawler(Some)
 process.crawl(crawler)

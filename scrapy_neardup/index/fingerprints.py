@@ -49,8 +49,8 @@ class FingerprintIndex:
 
         With None it is one on disk or in *memory* that vanishes when closed.
 
-        *tables* is 4, 10 or 20, or any layout. Raises `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`,
-        `IndexMismatch`.
+        *tables* is 4, 10 or 20, or any layout. Raises `ConfigurationError`, `IndexUnavailable`,
+        `IndexCorrupted`, `IndexMismatch`.
         """
         if path is not None:
             require_path(path)

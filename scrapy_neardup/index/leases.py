@@ -1,9 +1,9 @@
 """Pending documents that others than this process hold, and those of this process that others wait for.
 
-In a store that several processes share, a document may stay pending after the process that holds it has died. So each
-pending document there has a lease: a time until which it holds. Its holder renews the lease while it lives. A document
-whose lease has run out counts as released. A store keeps the time itself, because the clocks of machines differ: it is
-told and asked how many seconds a lease still has.
+In a store that several processes share, a document may stay pending after the process that holds it has died.
+So each pending document there has a lease: a time until which it holds. Its holder renews the lease while it
+lives. A document whose lease has run out counts as released. A store keeps the time itself, because the
+clocks of machines differ: it is told and asked how many seconds a lease still has.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class LeasedDocument:
         callback(self)
 
     def learn(self, lease: Lease | None) -> None:
-        """Take in what the store says; None says that it does not answer, so only the time until now is known."""
+        """Take in what the store says; None if it does not answer, so only the clock can tell."""
         if lease is not None and lease.confirmed is None:
             self.holds_until = time.monotonic() + lease.seconds
         if lease is None or lease.confirmed is None:
@@ -80,12 +80,12 @@ class LeasedDocument:
 
 
 class Leases:
-    """The leases of one user of a shared store: a thread renews its own, and asks for those that it waits for.
+    """The leases of one user of a shared store: a thread renews its own, and asks for those waited for.
 
-    *renew* is called with the numbers of documents whose leases shall last *seconds* from now on. *ask* returns the
-    lease of each document of some numbers. Both are called in the thread of this object, and may raise any error while
-    the store cannot be reached: they are tried again, and a document that is waited for lapses when its lease does.
-    Others are asked for every *poll_seconds*.
+    *renew* is called with the numbers of documents whose leases shall last *seconds* from now on. *ask*
+    returns the lease of each document of some numbers. Both are called in the thread of this object, and may
+    raise any error while the store cannot be reached: they are tried again, and a document that is waited for
+    lapses when its lease does. Others are asked for every *poll_seconds*.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class Leases:
         return renewed, asked
 
     def _try(self, call: Callable[[Sequence[int]], Result], numbers: Sequence[int]) -> Result | None:
-        """Return what *call* returns for *numbers*, None if it raises, as it may while the store is out of reach."""
+        """Return what *call* returns for *numbers*; None if it raises, because the store is out of reach."""
         try:
             result = call(numbers)
         except Exception as error:  # noqa: BLE001  # each store has errors of its own

@@ -89,7 +89,10 @@ class MemoryIndex(LocalIndex):
 def open_url(
     url: str, wanted: Header | None, *, ignore: Collection[str], window: float, reset: bool
 ) -> MemoryIndex:
-    """Return a new index, see `stores.open_index`. Raises `IndexUnavailable` without a header to make it with."""
+    """Return a new index, see `stores.open_index`.
+
+    Raises `IndexUnavailable` without a header to make it with.
+    """
     if wanted is None:
         raise IndexUnavailable(f"There is no index in {url}: name the directory of an index.")
     return MemoryIndex(wanted)

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Reservation:
-    """A pending document that is held in this process. Others match it at once; only ``confirm`` makes it last.
+    """A pending document that is held in this process.
 
-    The first of ``confirm`` and ``release`` settles it, later calls do nothing. It is a `Pending` to those who wait
-    for it.
+    Others match it at once; only ``confirm`` makes it last. The first of ``confirm`` and ``release`` settles
+    it, later calls do nothing. It is a `Pending` to those who wait for it.
     """
 
     #: As long as this process lives.

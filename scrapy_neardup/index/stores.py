@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from .lmdb.tuning import Tuning
     from .protocol import Index
 
-#: The module of this package that opens the URLs of each scheme other than ``file``. Its function ``open_url`` takes the
-#: URL, the header wanted and, by name, *ignore*, *window* and *reset*, all as `open_index` does.
+#: The module of this package that opens the URLs of each scheme other than ``file``. Its function
+#: ``open_url`` takes the URL, the header wanted and, by name, *ignore*, *window* and *reset*, all as
+#: `open_index` does.
 BACKENDS = {"memory": ".memory"}
-#: What is taken for a URL: a scheme that is known, or any with two slashes. Other text is the name of a directory.
+#: What is taken for a URL: a scheme that is known, or any with two slashes. Other text is the name of a
+#: directory.
 _URL = re.compile(rf"(?:file|{'|'.join(BACKENDS)}):|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -63,15 +65,16 @@ def open_index(
     reset: bool = False,
     tuning: Tuning = DEFAULT,
 ) -> Index:
-    """Open the index that *where* names: a directory, ``file:///directory``, ``memory:``, or None for a scratch index.
+    """Open the index *where*: a directory, ``file:///directory``, ``memory:``, or None for a scratch index.
 
-    A str may be a URL; a path object is always a directory. *wanted* is the header that the index must have, but for
-    the parameters named in *ignore*; a new index is made with it. With None any header will do, and there must be an
-    index. With *reset* an index that is there is deleted first. Documents whose ``time`` is more than *window* seconds
-    ago may go, unless that is 0. *tuning* is for indexes on disk. Each call needs its own `close`.
+    A str may be a URL; a path object is always a directory. *wanted* is the header that the index must have,
+    but for the parameters named in *ignore*; a new index is made with it. With None any header will do, and
+    there must be an index. With *reset* an index that is there is deleted first. Documents whose ``time`` is
+    more than *window* seconds ago may go, unless that is 0. *tuning* is for indexes on disk. Each call needs
+    its own `close`.
 
-    Raises `ConfigurationError` for a URL that nothing here can open, and what the back-end raises: `IndexUnavailable`,
-    `IndexCorrupted`, `IndexMismatch`.
+    Raises `ConfigurationError` for a URL that nothing here can open, and what the back-end raises:
+    `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
     """
     if isinstance(where, str) and _URL.match(where):
         scheme = urlsplit(where).scheme
@@ -89,8 +92,7 @@ def directory_of(url: str) -> Path:
     if scheme != "file":
         known = ", ".join(f"{name}:" for name in sorted(["file", *BACKENDS]))
         raise ConfigurationError(
-            f"No index can be opened by a URL that begins with {scheme}: — use the path of a directory, or one of "
-            f"these: {known}"
+            f"No index can be opened by the URL {url}: use the path of a directory, or one of these: {known}"
         )
     if host not in ("", "localhost") or not path.startswith("/") or query or fragment:
         raise ConfigurationError(

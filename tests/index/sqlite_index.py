@@ -1,6 +1,7 @@
 """An index that several processes share with no more than a file, as machines may share one over a network.
 
-It shows what such a back-end needs beside the protocol: `Leases`. It finds documents by comparing all of them.
+It shows what such a back-end needs beside the protocol: `Leases`. It finds documents by comparing all of
+them.
 """
 
 from __future__ import annotations

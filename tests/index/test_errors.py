@@ -1,4 +1,4 @@
-"""Whatever LMDB, the disk or a damaged file raises, out of every call comes a `NearDupError` that names a remedy."""
+"""Whatever LMDB, the disk or a damaged file raises: each call raises a `NearDupError` with a remedy."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_only_our_errors_come_out_of_opening(
 
 
 def test_a_search_goes_on_right_after_a_failed_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A meta page that could not be written leaves an environment that refuses all, until it is opened again."""
+    """A meta page that could not be written leaves an environment that refuses all until opened again."""
     flaky = Flaky(monkeypatch)
     with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
         before = search(index)

@@ -1,4 +1,4 @@
-"""Full disk, full map, forks, stopped and killed processes: searches go on, nothing stored is lost, each is reported."""
+"""Full disk, full map, forks, stopped and killed processes: searches go on, nothing stored is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A pending document of another process is waited for no longer than its holder lives; the store may be out of reach."""
+"""A pending document of another process is waited for no longer than its holder lives.
+
+The store may be out of reach.
+"""
 
 from __future__ import annotations
 

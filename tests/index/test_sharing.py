@@ -1,4 +1,4 @@
-"""Several processes on one index: forks, dead and idle ones, what one has just written and another removes."""
+"""Several processes on one index: forks, dead and idle ones, what one writes and another removes."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_a_url_that_another_process_has_just_stored(tmp_path: Path) -> None:
 
 
 def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As while something keeps it at an older view: what the commit sees decides, not what was known before."""
+    """While something keeps it at an older view, what the commit sees decides, not what was known before."""
     tuning = replace(SMALL, group_seconds=0.0)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         index.add(documents([1], ["u1"]))
@@ -308,7 +308,7 @@ def written() -> int:
 
 
 def test_a_commit_whose_number_shows_before_it_can_be_seen_is_not_missed(tmp_path: Path) -> None:
-    """LMDB writes the page with the number of a commit first, and lets readers see the commit a moment later."""
+    """LMDB writes the page with the number of a commit first; readers see the commit a moment later."""
     with closing(LmdbIndex(tmp_path, HEADER)) as index:
         index.add(documents([1], ["u1"]))
         environment = index._environment

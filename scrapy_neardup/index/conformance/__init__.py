@@ -4,8 +4,9 @@
         def open(self) -> Index:
             return MemoryIndex(HEADER)
 
-pytest finds the methods. They use no more than the protocol, and compare with plain Python. An index that outlives
-its process overrides ``reopen``, too. A store that several processes share subclasses `SharedIndexConformance`.
+pytest finds the methods. They use no more than the protocol, and compare with plain Python. An index that
+outlives its process overrides ``reopen``, too. A store that several processes share subclasses
+`SharedIndexConformance`.
 """
 
 from __future__ import annotations
@@ -34,4 +35,4 @@ class IndexConformance(StoringConformance, ReservingConformance):
 
 
 class SharedIndexConformance(IndexConformance, LeasesConformance):
-    """Tests of an index that several processes have open at a time, and whose pending documents all of them see."""
+    """Tests of an index that several processes have open, and whose pending documents all of them see."""

@@ -1,4 +1,4 @@
-"""A document that is pending in one process is pending in others, until it is settled or its holder has died."""
+"""What is pending in one process is pending in others, until it is settled or its holder has died."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from .sample import LOOKUPS, Conformance, documents, reserve
 if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Found, Index, Pending
 
-#: A lease that does not run out during a test, one that has to be renewed during it, and one that runs out soon.
+#: A lease that does not run out during a test, one that has to be renewed during it, and one that runs out
+#: soon.
 LONG_SECONDS, RENEWED_SECONDS, SHORT_SECONDS = 60.0, 4.0, 0.5
 #: A test waits at most so long for what has to happen.
 PATIENCE_SECONDS = 30.0
@@ -48,7 +49,7 @@ class LeasesConformance(Conformance):
 
     @abstractmethod
     def open_two(self, lease_seconds: float) -> tuple[Index, Index]:
-        """Return a new and empty index twice, as two processes have it open, with leases of *lease_seconds*."""
+        """Return a new, empty index twice, as two processes have it open, with leases of *lease_seconds*."""
 
     @abstractmethod
     def kill(self, index: Index) -> None:

@@ -1,7 +1,8 @@
-"""The check of an index on disk from end to end: state, tombstones, log, blocks, every partition of every run.
+"""The check of an index on disk from end to end: state, tombstones, log, blocks, all partitions.
 
-Everything is read once, and each checksum is verified. What a killed process leaves behind without harm is no problem:
-partitions of a run that was never finished, and blocks of such a run. The next maintenance sweeps them away.
+Everything is read once, and each checksum is verified. What a killed process leaves behind without harm is no
+problem: partitions of a run that was never finished, and blocks of such a run. The next maintenance sweeps
+them away.
 """
 
 from __future__ import annotations

@@ -55,7 +55,10 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
 
 
 def read_header(environment: Environment, transaction: lmdb.Transaction) -> Header | None:
-    """Return the header, None if there is none yet. Raises `IndexCorrupted`, or `IndexMismatch` for another format."""
+    """Return the header, None if there is none yet.
+
+    Raises `IndexCorrupted`, or `IndexMismatch` for another format.
+    """
     data = transaction.get(b"header", db=environment.databases["meta"])
     if data is None:
         return None

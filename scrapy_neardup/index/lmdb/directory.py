@@ -1,4 +1,4 @@
-"""The directory of an index: what is verified before LMDB opens it, its locks, and the note beside the data."""
+"""The directory of an index: what is verified before LMDB opens it, its locks, the note beside the data."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def file_system(path: Path) -> str:
 def check_data_file(data: Path) -> None:
     """Raise `IndexCorrupted` for a file that is not one of LMDB, or is shorter than it says.
 
-    A file that is missing or empty raises nothing. LMDB maps the file into memory, and reading past the end of a
-    truncated file would kill the interpreter. The file begins with two meta pages. Each has a page header of 16
-    bytes, then magic, version, address, map size, two database records of 48 bytes (the first begins with the page
-    size), last page and transaction number (LMDB 0.9, mdb.c).
+    A file that is missing or empty raises nothing. LMDB maps the file into memory, and reading past the end
+    of a truncated file would kill the interpreter. The file begins with two meta pages. Each has a page
+    header of 16 bytes, then magic, version, address, map size, two database records of 48 bytes (the first
+    begins with the page size), last page and transaction number (LMDB 0.9, mdb.c).
     """
     try:
         with data.open("rb") as file:
@@ -120,8 +120,8 @@ def check_data_file(data: Path) -> None:
 def is_unfinished(path: Path) -> bool:
     """Return whether LMDB has begun to make the data file in *path*, and nothing was ever written to it.
 
-    Such a file consists of two meta pages that name no page but themselves. A full disk may have cut them short, or
-    left zeros.
+    Such a file consists of two meta pages that name no page but themselves. A full disk may have cut them
+    short, or left zeros.
     """
     try:
         with (path / DATA).open("rb") as file:
@@ -143,7 +143,8 @@ def is_unfinished(path: Path) -> bool:
 def corrupted(data: Path, why: str) -> IndexCorrupted:
     """Return the error for the damaged file *data*; *why* is put in brackets."""
     return IndexCorrupted(
-        f"The index file {data} is damaged ({why}): restore it from a copy, set NEARDUP_DIR to another directory, "
+        f"The index file {data} is damaged ({why}): restore it from a copy, set NEARDUP_DIR to another "
+        "directory, "
         "or delete the directory to start anew (NEARDUP_RESET = True)."
     )
 
@@ -178,8 +179,8 @@ def write_sidecar(path: Path, uuid: str, documents: int) -> None:
 def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
     """Count as a user of the index in *path* for a while. With *reset*, delete the index first.
 
-    A data file that was never finished, as on a full disk, is deleted, too. Raises `IndexUnavailable` if *path*
-    cannot be used, or if the index should be deleted and has other users.
+    A data file that was never finished, as on a full disk, is deleted, too. Raises `IndexUnavailable` if
+    *path* cannot be used, or if the index should be deleted and has other users.
     """
     check_directory(path)
     descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -27,7 +27,7 @@ _inherited: list[SharedIndex] = []
 
 
 def _after_fork_in_child() -> None:
-    """Begin with nothing open: another thread may hold the lock, and a child must not use its parent's indexes."""
+    """Begin with nothing open: the lock may be taken, and a child must not use its parent's indexes."""
     global _lock
     _lock = threading.Lock()
     _inherited.extend(_open.values())
@@ -67,10 +67,10 @@ def open_directory(
     reset: bool = False,
     tuning: Tuning = DEFAULT,
 ) -> SharedIndex:
-    """Open the index in directory *path*, or return the one that this process has open; None makes a scratch index.
+    """Open the index in directory *path*, or return the one that this process has open.
 
-    Each call needs its own `close`. For the other arguments and for errors see `LmdbIndex`. *window* and *tuning* of
-    an index that is open already stay as they are.
+    With None it is a new scratch index. Each call needs its own `close`. For the other arguments and for
+    errors see `LmdbIndex`. *window* and *tuning* of an index that is open already stay as they are.
     """
     where = None if path is None else Path(path).expanduser().resolve()
     with _lock:

@@ -32,8 +32,8 @@ OTHER_WRITER = "another process holds its lock"
 class Writer:
     """Writes the changes of *memtable* to the log in group commits, and runs the maintenance when it is due.
 
-    *refresh* moves the index on to the newest commit. Documents older than *window* seconds may expire; 0 keeps all.
-    A method that "needs the lock" is called with the lock of the environment held.
+    *refresh* moves the index on to the newest commit. Documents older than *window* seconds may expire; 0
+    keeps all. A method that "needs the lock" is called with the lock of the environment held.
     """
 
     def __init__(
@@ -80,7 +80,10 @@ class Writer:
             self._forget_oldest()
 
     def settle(self) -> None:
-        """Wait for the end of the commit under way, without which the memtable cannot be refreshed. Needs the lock."""
+        """Wait for the end of the commit under way, without which the memtable cannot be refreshed.
+
+        Needs the lock.
+        """
         self._wake.wait_for(lambda: not self._memtable.committing, self._tuning.disk_wait_seconds)
 
     def flush(self) -> None:
@@ -135,13 +138,17 @@ class Writer:
 
     def _work(self) -> None:
         """Alternate between commits and short steps of the maintenance, until the index is closed."""
-        # The steps of the maintenance under way. No other thread may end them, because they hold locks of this one.
+        # The steps of the maintenance under way. No other thread may end them, because they hold locks of
+        # this one.
         steps: Iterator[None] | None = None
         while not self._write_changes(wait=steps is None):
             steps = self._maintain_a_little(steps)
 
     def _write_changes(self, *, wait: bool) -> bool:
-        """Commit if that is due, after a *wait* until it may be; returns whether the index is being closed."""
+        """Commit if that is due, after a *wait* until it may be.
+
+        Returns whether the index is being closed.
+        """
         with self._wake:
             if wait:
                 self._wake.wait_for(self._commit_due, self._seconds_to_wait())
@@ -159,7 +166,7 @@ class Writer:
         return closing
 
     def _maintain_a_little(self, steps: Iterator[None] | None) -> Iterator[None] | None:
-        """Refresh the index, and take the next of the *steps* of the maintenance, or the first one if it is due.
+        """Refresh the index, and take the next of the *steps* of the maintenance, or the first if it is due.
 
         Returns the steps that are left; None if there are none.
         """
@@ -239,8 +246,8 @@ class Writer:
         with self._environment.lock:
             if self._error is None:
                 self._log(
-                    "The index in %s cannot be written; the crawl goes on, fingerprints are kept in memory and tried "
-                    "again %s",
+                    "The index in %s cannot be written; the crawl goes on, fingerprints are kept in memory "
+                    "and tried again %s",
                     error,
                 )
             self._error = error
@@ -267,5 +274,8 @@ class Writer:
         logger.error(message, self._environment.path, reason(error), exc_info=not expected)
 
     def _forget_oldest(self) -> None:
-        """Drop the oldest documents that wait for the disk, as far as they are more than may wait. Needs the lock."""
+        """Drop the oldest documents that wait for the disk, as far as they are more than may wait.
+
+        Needs the lock.
+        """
         self.counts["forgotten"] += self._memtable.trim(self._tuning.backlog_documents)
