@@ -179,6 +179,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "idle"])
 def test_other_processes_do_not_keep_pages_for_long(tmp_path: Path, killed: bool) -> None:
     """Neither one that was killed with a transaction open, nor one that does nothing."""
@@ -280,6 +281,7 @@ def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pyt
 # Expiry
 
 
+@pytest.mark.slow
 def test_expiry_frees_little_at_a_time(tmp_path: Path) -> None:
     """What a transaction frees, LMDB lists in each commit after it until it is used up."""
     tuning = Tuning(transaction_bytes=1 << 16)

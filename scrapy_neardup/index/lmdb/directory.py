@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 
+from .freelist import free_pages
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -19,6 +21,7 @@ except ImportError:  # Windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO
 
 DATA, LOCK = "data.mdb", "lock.mdb"
 SIDECAR, USERS, MERGE = "index.json", "users.lock", "merge.lock"
@@ -82,18 +85,20 @@ def file_system(path: Path) -> str:
 
 
 def check_data_file(data: Path) -> None:
-    """Raise `IndexCorrupted` for a file that is not one of LMDB, or is shorter than it says.
+    """Raise `IndexCorrupted` for a file that is not one of LMDB, or has been cut short.
 
     A file that is missing or empty raises nothing. LMDB maps the file into memory, and reading past the end
-    of a truncated file would kill the interpreter. The file begins with two meta pages. Each has a page
-    header of 16 bytes, then magic, version, address, map size, two database records of 48 bytes (the first
-    begins with the page size), last page and transaction number (LMDB 0.9, mdb.c).
+    of a truncated file would kill the interpreter.
     """
     try:
         with data.open("rb") as file:
-            head = file.read(META_BYTES)
-            # The size is read after the head: others may write meanwhile, and the file never shrinks.
-            size = os.fstat(file.fileno()).st_size
+            while True:
+                head = file.read(META_BYTES)
+                problem = _problem(file, head)
+                file.seek(0)
+                if problem is None or file.read(META_BYTES) == head:
+                    break
+                file.seek(0)  # others have written meanwhile
     except FileNotFoundError:
         return
     except OSError as error:
@@ -101,20 +106,40 @@ def check_data_file(data: Path) -> None:
             f"The index file {data} cannot be read ({error.strerror}): change its permissions, "
             "or set NEARDUP_DIR to another directory."
         ) from error
+    if problem is not None:
+        raise corrupted(data, problem)
+
+
+def _problem(file: BinaryIO, head: bytes) -> str | None:
+    """Say why this is no whole file of LMDB; None if it is one, or empty.
+
+    The *head* of a file has two meta pages. Each has a page header of 16 bytes, then magic, version, address,
+    map size, two database records of 48 bytes (the first is of the free pages; it begins with the page size,
+    and ends with its root), last page and transaction number (LMDB 0.9, mdb.c).
+    """
+    # The size is read after the head: others may write meanwhile, and the file never shrinks.
+    size = os.fstat(file.fileno()).st_size
     if not size:
-        return  # only the caller knows whether something should be there
+        return None  # only the caller knows whether something should be there
     if len(head) < 152:
-        raise corrupted(data, "it is too short to be an index")
+        return "it is too short to be an index"
     magic, version = struct.unpack_from("=II", head, 16)
     if magic != 0xBEEFC0DE or version != 1:
-        raise corrupted(data, "it is not an LMDB 0.9 file")
+        return "it is not an LMDB 0.9 file"
     page = struct.unpack_from("=I", head, 40)[0]
     if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
-        raise corrupted(data, "its page size cannot be")
-    metas = [struct.unpack_from("=QQ", head, start + 136) for start in (0, page)]
-    last_page = max(metas, key=lambda meta: meta[1])[0]
-    if size < (last_page + 1) * page:
-        raise corrupted(data, f"it has {size} bytes and should have {(last_page + 1) * page}")
+        return "its page size cannot be"
+    # The root of the tree of free pages, last page, transaction number.
+    metas = [struct.unpack_from("=Q48xQQ", head, start + 80) for start in (0, page)]
+    root, last_page, _ = max(metas, key=lambda meta: meta[-1])
+    pages = size // page
+    if pages > last_page:
+        return None
+    with contextlib.suppress(struct.error, ValueError):
+        free = free_pages(file, page, root)
+        if last_page < pages + len(free) and free.issuperset(range(pages, last_page + 1)):
+            return None  # these pages were never written
+    return f"it has {size} bytes and should have {(last_page + 1) * page}"
 
 
 def is_unfinished(path: Path) -> bool:
