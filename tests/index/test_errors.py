@@ -22,7 +22,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb.check import check as problems
-from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR
+from scrapy_neardup.index.lmdb.data_file import DATA, SIDECAR
 
 from .consistency import check
 from .flaky import Flaky
@@ -253,7 +253,13 @@ def test_a_file_that_was_never_finished_is_made_anew(tmp_path: Path) -> None:
 def test_a_file_that_holds_something_is_not_made_anew(path: Path) -> None:
     (path / SIDECAR).unlink()
     whole = (path / DATA).read_bytes()
-    for data in (whole[:4096], whole[:8192], whole[:-4096], b"not mine", b"\1" + bytes(8191)):
+    for data in (
+        whole[:4096],
+        whole[:8192],
+        whole[: len(whole) // 8192 * 4096],
+        b"not mine",
+        b"\1" + bytes(8191),
+    ):
         (path / DATA).write_bytes(data)
         with pytest.raises(IndexCorrupted):
             LmdbIndex(path, HEADER, tuning=TUNING)

@@ -12,7 +12,7 @@ import lmdb
 import pytest
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.lmdb.directory import check_data_file
+from scrapy_neardup.index.lmdb.data_file import check_data_file
 from scrapy_neardup.index.lmdb.freelist import NO_PAGE, free_pages
 
 if TYPE_CHECKING:

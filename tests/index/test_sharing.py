@@ -99,7 +99,7 @@ def test_no_lock_held_at_a_fork_keeps_the_child_waiting(tmp_path: Path) -> None:
         held, go_on = threading.Event(), threading.Event()
 
         def hold() -> None:
-            with environment.merging, environment.upkeep:
+            with environment.compaction_lock, environment.scan_lock:
                 environment.write(lambda transaction: (held.set(), go_on.wait(30)))
 
         thread = threading.Thread(target=hold)

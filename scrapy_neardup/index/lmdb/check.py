@@ -50,7 +50,7 @@ def find_problems(
     `IndexUnavailable` if LMDB or the memory fails.
     """
     environment.require_same_process()  # whose child would wait for a lock that nobody holds any more
-    with environment.upkeep:
+    with environment.scan_lock:
         try:
             with environment.read() as transaction:
                 yield from _Check(environment, header, transaction, progress).problems()

@@ -102,7 +102,7 @@ def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
     Raises `IndexUnavailable` or `IndexCorrupted`.
     """
     environment.require_same_process()  # whose child would wait for a lock that nobody holds any more
-    with environment.upkeep:
+    with environment.scan_lock:
         reader = Snapshot(environment, header)
         try:
             environment.reader_check()
@@ -130,7 +130,7 @@ def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool
 
     If it is taken, this yields False, or waits for it with *wait*.
     """
-    if not environment.merging.acquire(blocking=wait):
+    if not environment.compaction_lock.acquire(blocking=wait):
         yield False
         return
     try:
@@ -140,7 +140,7 @@ def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool
             with file_lock(environment.path / MERGE, wait=wait) as held:
                 yield held
     finally:
-        environment.merging.release()
+        environment.compaction_lock.release()
 
 
 def _flush(environment: Environment, reader: Snapshot) -> Iterator[None]:

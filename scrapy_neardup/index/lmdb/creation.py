@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.header import Header
 
-from .directory import DATA, corrupted, read_sidecar, write_sidecar
+from .data_file import DATA, corrupted
+from .directory import read_sidecar, write_sidecar
 from .layout import State, write_state
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ import lmdb
 
 from scrapy_neardup.errors import IndexUnavailable, NearDupError
 
-from .directory import DATA, check_data_file, check_directory
+from .data_file import DATA, check_data_file
+from .directory import check_directory
 from .faults import translated
 from .forks import FORKED, environments
 from .opening import open_environment
@@ -46,8 +47,8 @@ class Environment:
     """The open LMDB environment of the index in directory *path*, or of a scratch index if that is None.
 
     Raises `IndexUnavailable` or `IndexCorrupted` if it cannot be opened. All methods may be called from any
-    thread. Whoever takes several locks takes them in this order: `merging`, `upkeep`, `lock`, then the one of
-    a write transaction.
+    thread. Whoever takes several locks takes them in this order: `compaction_lock`, `scan_lock`, `lock`, then
+    the one of a write transaction.
     """
 
     def __init__(self, path: Path | None, tuning: Tuning = DEFAULT) -> None:
@@ -55,9 +56,9 @@ class Environment:
         self.tuning = tuning
         self.path = Path(tempfile.mkdtemp(prefix="neardup-")) if path is None else path
         #: Held by the thread that maintains the index, as long as that takes.
-        self.merging = threading.Lock()
+        self.compaction_lock = threading.Lock()
         #: Held by a thread that reads much of the memory map: maintenance, checks, audits.
-        self.upkeep = threading.RLock()
+        self.scan_lock = threading.RLock()
         #: Held during each search and each change of the memtable.
         self.lock = threading.RLock()
         #: All that have to let go of the memory map before it moves.
@@ -156,17 +157,11 @@ class Environment:
         return int((self._env.info()["last_pgno"] + 1) * self._env.stat()["psize"])
 
     def reader_check(self) -> int:
-        """Free the slots of readers that died, which keep LMDB from using old pages again.
-
-        Returns how many.
-        """
+        """Free the slots of readers that died, for which LMDB keeps old pages; returns how many."""
         return int(self._env.reader_check())
 
     def copy(self, target: Path) -> None:
-        """Write a compact copy into the empty directory *target*.
-
-        It is consistent, even while others write.
-        """
+        """Write a compact copy, consistent even while others write, into the empty directory *target*."""
         self._env.copy(str(target), compact=True)
 
     def close(self) -> None:
@@ -187,10 +182,7 @@ class Environment:
             raise IndexUnavailable(FORKED)
 
     def leave(self) -> object:
-        """Stop reading in a forked child.
-
-        Returns the open transactions, which must not be finalised there.
-        """
+        """Stop reading in a forked child; returns the transactions, which must not be finalised there."""
         return [reader.leave() for reader in self.readers]
 
     # The memory map
@@ -202,7 +194,7 @@ class Environment:
         a lock and this one should not *wait*.
         """
         with contextlib.ExitStack() as held:
-            for lock in (self.upkeep, self.lock, self._writing):
+            for lock in (self.scan_lock, self.lock, self._writing):
                 if not lock.acquire(blocking=wait):
                     return False
                 held.callback(lock.release)

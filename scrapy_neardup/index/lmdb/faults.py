@@ -14,7 +14,7 @@ import lmdb
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 
-from .directory import DATA, corrupted
+from .data_file import DATA, corrupted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -99,19 +99,7 @@ class LmdbIndex(LocalIndex):
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock, self._translated():
-            columns = self._memtable.columns
-            numbers = [self._memtable.number(document) for document in documents.tolist()]
-            new = [place for place, number in enumerate(numbers) if number in columns]
-            if len(new) == len(numbers):
-                return columns.fetch(numbers)
-            if not new:
-                return self._snapshot.fetch(np.array(numbers, np.int64))
-            old = [place for place, number in enumerate(numbers) if number not in columns]
-            parts = [
-                columns.fetch(numbers[place] for place in new),
-                self._snapshot.fetch(np.array([numbers[place] for place in old], np.int64)),
-            ]
-            return Stored.concatenate(parts).take(np.argsort(new + old))
+            return self._memtable.fetch(documents, self._snapshot)
 
     # Adding and removing
 
@@ -161,10 +149,6 @@ class LmdbIndex(LocalIndex):
     # The index as a whole
 
     def flush(self) -> None:
-        """Return once all that was confirmed is on disk.
-
-        Raises `IndexUnavailable` if it cannot be written.
-        """
         self.require_open()
         self._writer.flush()
 
@@ -178,7 +162,6 @@ class LmdbIndex(LocalIndex):
                 self._look()
 
     def gauges(self) -> dict[str, int]:
-        """Return numbers on size and health, by name."""
         with self.lock, self._translated():
             self._catch_up()
             memtable, state = self._memtable, self._snapshot.state

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_neardup.index.columns import Columns
+from scrapy_neardup.index.protocol import Stored
 
 from .layout import State
 from .tuning import DEFAULT
@@ -91,6 +92,21 @@ class Memtable:
     def number(self, document: int) -> int:
         """Return the number that *document*, perhaps a temporary one, has now."""
         return self._aliases.get(document, document)
+
+    def fetch(self, documents: NDArray[np.int64], snapshot: Snapshot) -> Stored:
+        """Return what is stored of *documents* (int64[n]) here and in the runs of *snapshot*, in order."""
+        numbers = [self.number(document) for document in documents.tolist()]
+        new = [place for place, number in enumerate(numbers) if number in self.columns]
+        if len(new) == len(numbers):
+            return self.columns.fetch(numbers)
+        if not new:
+            return snapshot.fetch(np.array(numbers, np.int64))
+        old = [place for place, number in enumerate(numbers) if number not in self.columns]
+        parts = [
+            self.columns.fetch(numbers[place] for place in new),
+            snapshot.fetch(np.array([numbers[place] for place in old], np.int64)),
+        ]
+        return Stored.concatenate(parts).take(np.argsort(new + old))
 
     # One document
 

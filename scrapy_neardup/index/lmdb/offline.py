@@ -11,7 +11,8 @@ from scrapy_neardup.errors import IndexUnavailable
 
 from .check import find_problems
 from .creation import read_header
-from .directory import DATA, USERS, corrupted, is_unfinished, read_sidecar, shared_use
+from .data_file import DATA, corrupted, is_unfinished
+from .directory import USERS, read_sidecar, shared_use
 from .environment import Environment
 from .recognition import is_index, is_noted
 

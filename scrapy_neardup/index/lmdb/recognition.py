@@ -12,7 +12,7 @@ import lmdb
 
 from scrapy_neardup.errors import IndexCorrupted
 
-from .directory import DATA, SIDECAR, check_data_file
+from .data_file import DATA, SIDECAR, check_data_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,8 @@ from scrapy_neardup.errors import IndexUnavailable
 
 from .blocks import encode_block
 from .compaction import merge_all, reading
-from .directory import DATA, LOCK
+from .data_file import DATA
+from .directory import LOCK
 from .layout import number_key
 from .offline import alone, environment_of, reading_ahead, require_sound
 from .traversal import sound_blocks
