@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ADDER = Path(__file__).with_name("adder.py")
-KILLS = int(os.environ.get("NEARDUP_KILLS", "60"))
+KILLS = int(os.environ.get("NEARDUP_KILLS", "30"))
 
 
 class Adder:
