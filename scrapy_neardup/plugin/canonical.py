@@ -48,7 +48,7 @@ def _absolute(base: str, target: str) -> str | None:
         url = safe_url_string(urljoin(base, target.strip())).partition("#")[0]
     except ValueError:  # such as an unclosed bracket
         return None
-    return url if url.startswith(("http://", "https://")) else None
+    return url if target and url.startswith(("http://", "https://")) else None
 
 
 class CanonicalMemory:

@@ -6,7 +6,7 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
-from scrapy.loader import ItemLoader
+from itemloaders import ItemLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
