@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 #: What is said of items that a duplicate page completes, once in a crawl.
 KEPT_CARRIED = (
     "Items that come with the request of a page are kept although the page is a copy, as <%(url)s> is. If they are "
-    "copies too, compare them by NEARDUP_ITEM_FIELDS."
+    "copies too, name the policy for such pages, by a rule {'url': …, 'policy': 'drop_items'} in NEARDUP_RULES or by "
+    "meta, or compare items by NEARDUP_ITEM_FIELDS."
 )
 DROPPED_CARRIED = (
     "<%(url)s> is dropped, or its items are, because it is a copy; but its request carries values in cb_kwargs or meta. "
@@ -83,8 +84,9 @@ class PageAdmission:
         if signature is None and not self.extension.config.item_fields:
             return None
         url = self.extension.url_of(response, request)
+        policy, named = self.extension.policy_for(url, request)
         page = PageState(
-            url, self.extension.policy_for(url, request), self.extension.scope_for(response.url, request)
+            url, policy, self.extension.scope_for(response.url, request), spares_carried=not named
         )
         self.pages.add(response, page)
         if signature is None:
@@ -155,6 +157,8 @@ class PageAdmission:
 
     def keeps_item(self, page: PageState, response: Response, item: Any) -> bool:
         """Whether the page's *item* is kept although those of the page are dropped, because its request carries it."""
+        if not page.spares_carried:
+            return False
         if page.carried is None:
             assert response.request is not None
             page.carried = Carried(response.request)
@@ -225,7 +229,7 @@ class PageAdmission:
 
     def _spare_carried(self, response: Response, page: PageState) -> None:
         """See to it that a page's callback is called if its request carries an item: only the callback has it."""
-        if page.policy != "drop_page" or response.request is None:
+        if page.policy != "drop_page" or not page.spares_carried or response.request is None:
             return
         if carried_items(response.request):
             page.policy = "drop_items"

@@ -169,18 +169,21 @@ class NearDupExtension:
             future.cancel()
             return "error/extract/stuck"
 
-    def policy_for(self, url: str, request: Request) -> Policy:
-        """Return the policy that the request's meta ``neardup`` names, or else that of the rules or the settings."""
+    def policy_for(self, url: str, request: Request) -> tuple[Policy, bool]:
+        """Return the policy for a page, and whether it was named for this page, and not for all of the crawl.
+
+        It is the one that the request's meta ``neardup`` names, or else that of the rules or the settings.
+        """
         value = request.meta.get("neardup")
         if value in POLICIES:
-            return value  # type: ignore[no-any-return]
+            return value, True
         if value not in (None, True, False):
             choices = ", ".join(map(repr, POLICIES))
             self.reporter.failed(
                 "meta", f"meta 'neardup' of {request} is {value!r}: set it to False, {choices}.", trace=False
             )
         rule = self.config.rules.find(url)
-        return rule.policy if rule is not None and rule.policy else self.config.policy
+        return (rule.policy, True) if rule is not None and rule.policy else (self.config.policy, False)
 
     def scope_for(self, url: str, request: Request | None = None) -> str:
         """Return the scope that the request's meta ``neardup_scope`` names, or else that of the rules or the settings."""

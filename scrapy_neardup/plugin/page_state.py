@@ -30,6 +30,8 @@ class PageState:
     policy: Policy
     #: The part of the index that the page is compared with.
     scope: str
+    #: Whether items that come with the request are kept, whatever the page repeats.
+    spares_carried: bool = True
     #: What the index is asked about; None if the page was not examined and only its items are compared.
     document: Document | None = None
     #: The page's place in the index until it is confirmed or released; None if it has none.

@@ -168,6 +168,13 @@ async def test_few_carried_values_do_not_keep_an_item(run, caplog):
     assert sum("NEARDUP_RULES" in message for message in caplog.messages) == 1
 
 
+@pytest.mark.parametrize("policy", ["drop_items", "drop_page"])
+async def test_a_policy_named_for_the_page_holds_for_carried_items(run, policy):
+    """The way for stories whose title comes with the request from a list, and whose text is the page's."""
+    result = await run(dict_by_cb_kwargs, same, RULES=[{"url": "/shipping", "policy": policy}])
+    assert (len(result.items), result["carried/item"], result["carried/page"]) == (1, 0, 0)
+
+
 async def test_other_items_of_the_page_are_dropped(run):
     def both(shop, response, item):
         return item if "shipping/2" not in response.url else {"text": "of the page", "url": response.url}
