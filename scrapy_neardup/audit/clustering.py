@@ -47,7 +47,7 @@ class Clustered(NamedTuple):
 
 @dataclass(frozen=True)
 class _Judge(Judge):
-    """Asks for more than the rules do: for *least* similarity, and of pages of a *template* (bool[n]) for equality."""
+    """Asks for *least* similarity beside the rules, and of pages of a *template* (bool[n]) for equality."""
 
     template: NDArray[np.bool_]
     least: float

@@ -100,10 +100,10 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
 
 
 def _documents(columns: StoredColumns, rows: list[int], sources: list[int], header: Header) -> Documents:
-    """Return the signatures in the rows *sources* of the store under the URLs in *rows*, as *header* lays them out.
+    """Return the signatures in the rows *sources* of the store under the URLs in *rows*.
 
-    They are zero for a page without main text. A page under another URL than its source gets the site of its
-    URL.
+    *header* says how they are laid out. They are zero for a page without main text. A page under another URL
+    than its source gets the site of its URL.
     """
     no_keys, no_record = bytes(8 * header.keys), bytes(header.dtype.itemsize)
     keys = b"".join(columns.keys[source] or no_keys for source in sources)
@@ -158,7 +158,7 @@ def _resolve(columns: StoredColumns) -> list[int | None]:
 
 
 def _age(columns: StoredColumns, row: int) -> tuple[float, str, bytes]:
-    """Return the key by which pages are sorted by time; it does not depend on the order that they were read in."""
+    """Return the key by which pages are sorted by time; the order in which they were read plays no part."""
     return columns.fetched[row] or 0, columns.url[row], columns.keys[row] or b""
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .settings import AuditOptions
 
 _WORD = re.compile(r"\w+")
-#: Words of both texts up to which frequent ones are matched, too, and words of each that are compared at all: the time
-#: grows with the square.
+#: Words of both texts up to which frequent ones are matched, too, and words of each that are compared at all:
+#: the time grows with the square.
 _THOROUGH, _LONGEST = 4_000, 20_000
 
 
@@ -97,7 +97,10 @@ def _candidates(facts: Explanation, shared: int, settings: AuditOptions) -> Iter
     scheme = settings.loaded_scheme
     if scheme.simhash:
         within = "within" if facts.distance <= scheme.distance else "beyond"
-        yield f"The fingerprints differ in {facts.distance} of 64 bits, {within} the {scheme.distance} looked up."
+        yield (
+            f"The fingerprints differ in {facts.distance} of 64 bits, {within} the {scheme.distance} looked "
+            "up."
+        )
     if scheme.keys:
         kind = "long shingles" if scheme.simhash else "bands"
         yield f"They share {shared} of {scheme.keys} {kind}."
@@ -109,7 +112,8 @@ def _evidence(facts: Explanation, records: Any, settings: AuditOptions) -> Itera
     tokens = min(facts.tokens)
     asked = float(np.interp(tokens, LENGTHS, JACCARDS))
     yield (
-        f"Their similarity is {facts.similarity:.2f}; of texts of {tokens} tokens {asked:.2f} is asked as a rule, "
+        f"Their similarity is {facts.similarity:.2f}; of texts of {tokens} tokens {asked:.2f} is asked as a "
+        "rule, "
         f"less where one contains the other, which it does by {facts.containment:.2f}."
     )
     if not varied(records["tokens"], records["shingles"]).all():
@@ -123,9 +127,9 @@ def _evidence(facts: Explanation, records: Any, settings: AuditOptions) -> Itera
 
 
 def differences(one: str, other: str) -> Iterator[str]:
-    """Yield what is in *one* alone (- …) and in *other* alone (+ …) in their order, by words, whatever their case.
+    """Yield what is in *one* alone (- …) and in *other* alone (+ …), in their order.
 
-    Of long texts the beginning is compared.
+    Words are compared, whatever their case. Of long texts the beginning is compared.
     """
     a, b = ([*islice(_WORD.finditer(text), _LONGEST)] for text in (one, other))
     words, others = ([match[0].casefold() for match in matches] for matches in (a, b))

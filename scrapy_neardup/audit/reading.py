@@ -147,7 +147,10 @@ class _Reader:
         return self._own
 
     def _noted(self, root: str, record: Record) -> tuple[StoredPage, str | None] | None:
-        """Return a page and its text if the record is a new page that has a text; handle every other record, and return None."""
+        """Return a page and its text if *record* is a new page that has a text.
+
+        Every other record is handled here, and None is returned.
+        """
         if isinstance(record, BrokenRecord):
             self._store.add_problem(root, record.origin, record.reason)
             return None

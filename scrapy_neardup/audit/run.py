@@ -45,8 +45,9 @@ def audit(
     The results are written to the directory *out*, if one is given; *formats* names formats for the tables
     beside JSON lines. What was read is stored in *out*, too, so the next audit there signs only pages that
     are new. Unless *overwrite* is set, that next audit must have all sources of the one before, and all
-    settings that signatures depend on, so that nothing stored is lost. *settings* are those of `AuditOptions`. If
-    no seed is given, it is the seed of the audit before in *out*. *watch* is told how far the audit is.
+    settings that signatures depend on, so that nothing stored is lost. *settings* are those of
+    `AuditOptions`. If no seed is given, it is the seed of the audit before in *out*. *watch* is told how far
+    the audit is.
 
     Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable` and
     `OSError`. A record of a source that cannot be read raises nothing; it is listed in `Audit.problems`.
@@ -83,9 +84,9 @@ def rethreshold(
 ) -> Audit:
     """Compare the pages again that an audit has stored in *out*; no source is read or extracted again.
 
-    *settings* are the `AuditOptions` that differ from those of the audit. The results are written anew. Without
-    *formats* their tables have the formats that they had. Raises `ConfigurationError` if there is nothing, or
-    if with these settings pages have other signatures.
+    *settings* are the `AuditOptions` that differ from those of the audit. The results are written anew.
+    Without *formats* their tables have the formats that they had. Raises `ConfigurationError` if there is
+    nothing, or if with these settings pages have other signatures.
     """
     results.require(formats)
     if not Path(out, FILE).is_file():
@@ -98,7 +99,8 @@ def rethreshold(
         reading = ("timeout", "memory", "size", "fields")
         if others := [name for name in differing(store, options.identity()) if name not in reading]:
             raise ConfigurationError(
-                f"The audit in {out} was made with other settings ({', '.join(others)}): run the audit again with these."
+                f"The audit in {out} was made with other settings ({', '.join(others)}): run the audit again "
+                "with these."
             )
         return _judge(store, options, inputs, "resumed", out, formats, watch)
     except BaseException:

@@ -1,4 +1,4 @@
-"""The options of an audit: how pages are signed, what makes them duplicates, which one of a cluster is kept."""
+"""The options of an audit: how pages are signed, what makes duplicates, which page of a cluster is kept."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ class AuditOptions(DetectionOptions):
     An *index* among the sources decides *scheme*, *tables*, *features* and *seed*.
     """
 
-    #: Least estimated similarity of near-duplicates, 0 to 1, beside what the rules ask; 0 asks for nothing more.
+    #: Least estimated similarity of near-duplicates, 0 to 1, beside what the rules ask; 0 asks for nothing
+    #: more.
     min_similarity: float = 0.0
-    #: Seed of the hashes, 0 to 2³² - 1. None draws one, so that nobody can craft a page that looks like another's.
+    #: Seed of the hashes, 0 to 2³² - 1. None draws one, so that nobody can craft a page that looks like
+    #: another's.
     seed: int | None = None
-    #: Which page of a cluster is canonical: names of rules in their order, and preferred hosts; see `canonical_ranks`.
+    #: Which page of a cluster is canonical: names of rules in their order, and preferred hosts; see
+    #: `canonical_ranks`.
     rules: tuple[str, ...] | None = None
     hosts: tuple[str, ...] = ()
     #: Fields of feeds and tables with the text and the URL; None guesses.

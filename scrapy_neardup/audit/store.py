@@ -30,16 +30,15 @@ FILE = "signatures.sqlite"
 #: Pages and seconds between two commits: as much is lost if the audit is killed.
 BATCH, PAUSE = 1000, 1.0
 _PAGES = """
-CREATE TABLE IF NOT EXISTS pages (
-  id INTEGER PRIMARY KEY, run INTEGER, root TEXT, source TEXT, place TEXT, stamp TEXT, url TEXT, fetched REAL,
-  declared TEXT, title TEXT, noindex INTEGER, body_digest TEXT, refers_digest TEXT, refers_url TEXT, reason TEXT,
-  wall INTEGER, keys BLOB, record BLOB, text BLOB, UNIQUE (source, place));
+  CREATE TABLE IF NOT EXISTS pages ( id INTEGER PRIMARY KEY, run INTEGER, root TEXT, source TEXT, place TEXT,
+  stamp TEXT, url TEXT, fetched REAL, declared TEXT, title TEXT, noindex INTEGER, body_digest TEXT,
+  refers_digest TEXT, refers_url TEXT, reason TEXT, wall INTEGER, keys BLOB, record BLOB, text BLOB, UNIQUE
+  (source, place));
 """
 _SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-{_PAGES}
-CREATE TABLE IF NOT EXISTS problems (root TEXT, source TEXT, place TEXT, reason TEXT);
-CREATE TABLE IF NOT EXISTS skipped (root TEXT, reason TEXT, count INTEGER, PRIMARY KEY (root, reason)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID; {_PAGES} CREATE TABLE IF
+NOT EXISTS problems (root TEXT, source TEXT, place TEXT, reason TEXT); CREATE TABLE IF NOT EXISTS skipped
+(root TEXT, reason TEXT, count INTEGER, PRIMARY KEY (root, reason)) WITHOUT ROWID;
 """
 
 
@@ -95,8 +94,10 @@ class StoredColumns(NamedTuple):
 _NONE = type(None)
 #: The types that a column may hold. Others show that the file is damaged.
 _TYPES: dict[str, tuple[type, ...]] = {
-    "id": (int,), "url": (str,), "fetched": (float, _NONE), "declared": (str,), "title": (str,), "noindex": (int,),
-    "body_digest": (str, _NONE), "refers_digest": (str, _NONE), "refers_url": (str, _NONE), "reason": (str, _NONE), "wall": (int,),
+    "id": (int,), "url": (str,), "fetched": (float, _NONE), "declared": (str,), "title": (str,),
+    "noindex": (int,),
+    "body_digest": (str, _NONE), "refers_digest": (str, _NONE), "refers_url": (str, _NONE),
+    "reason": (str, _NONE), "wall": (int,),
     "keys": (bytes, _NONE), "record": (bytes, _NONE),
 }  # fmt: skip
 
@@ -216,7 +217,10 @@ class Store:
 
     def flush(self) -> None:
         """Commit what was added."""
-        columns = "run, root, source, place, stamp, url, fetched, declared, title, noindex, body_digest, refers_digest, refers_url, reason, wall, keys, record, text"
+        columns = (
+            "run, root, source, place, stamp, url, fetched, declared, title, noindex, body_digest, "
+            "refers_digest, refers_url, reason, wall, keys, record, text"
+        )
         marks = ", ".join("?" * len(columns.split(",")))
         self._file([page for page in self._waiting if page.signature is not None])
         with self.trusting():
@@ -275,7 +279,8 @@ class Store:
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Yield file, place and reason of all that could not be read or extracted, in the order of these."""
         yield from self._read(
-            "SELECT source, place, reason FROM problems UNION ALL SELECT source, place, 'no main text: ' || reason"
+            "SELECT source, place, reason FROM problems UNION ALL SELECT source, place, 'no main text: ' || "
+            "reason"
             " FROM pages WHERE reason IS NOT NULL AND reason <> 'no_text' ORDER BY 1, 2, 3"
         )
 
@@ -302,7 +307,7 @@ class Store:
             return self._database.execute(query, values).fetchall()
 
     def trusting(self) -> _Translated:
-        """Return a context for code that reads the file: its errors become one line about the file, see `_Translated`."""
+        """Return a context that turns the errors of code that reads the file into one line about it."""
         return _Translated(self._path)
 
     def _file(self, pages: list[StoredPage]) -> None:
@@ -319,9 +324,11 @@ class Store:
     def _row(self, page: StoredPage) -> tuple[Any, ...]:
         packed = None if page.text is None else zlib.compress(page.text.encode("utf-8", "surrogatepass"), 1)
         return (
-            self.run, _text(page.root), _text(page.origin.path), _text(page.origin.place), page.stamp, _text(page.url), page.fetched,
+            self.run, _text(page.root), _text(page.origin.path), _text(page.origin.place), page.stamp,
+            _text(page.url), page.fetched,
             _text(page.declared), _text(page.title), page.noindex, page.body_digest, page.refers_digest,
-            page.refers_url, page.reason, page.signature is not None and page.signature.wall, page.keys, page.record, packed,
+            page.refers_url, page.reason, page.signature is not None and page.signature.wall, page.keys,
+            page.record, packed,
         )  # fmt: skip
 
 

@@ -37,7 +37,8 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
             click.option(
                 "--min-similarity",
                 type=click.FloatRange(0, 1),
-                help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: it can only be stricter.",
+                help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: "
+                "it can only be stricter.",
             ),
             set_option,
             click.option(
@@ -114,11 +115,11 @@ def audit(
 ) -> None:
     """Find the duplicates of a finished crawl, and write a report.
 
-    SOURCES are feeds (.jl .jsonl .json .csv, also .gz .xz .bz2), Parquet, WARC and WACZ files, Scrapy's HTTP cache,
-    folders of HTML files and indexes; patterns such as 'archive/*.warc.gz' are expanded. What was read is kept in
-    the directory of the results: an audit that was interrupted goes on when run again, and one that is run again later,
-    with more sources if need be, reads what is new. The exit status is 3 if some records could not be read; they are in
-    problems.jsonl.
+    SOURCES are feeds (.jl .jsonl .json .csv, also .gz .xz .bz2), Parquet, WARC and WACZ files, Scrapy's HTTP
+    cache, folders of HTML files and indexes; patterns such as 'archive/*.warc.gz' are expanded. What was read
+    is kept in the directory of the results: an audit that was interrupted goes on when run again, and one
+    that is run again later, with more sources if need be, reads what is new. The exit status is 3 if some
+    records could not be read; they are in problems.jsonl.
     """
     from scrapy_neardup.audit import audit as run
 
@@ -145,8 +146,8 @@ def rethreshold(
 ) -> None:
     """Judge an audit once more with another threshold, which can only make it stricter than without.
 
-    REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted again,
-    and settings that are not given stay those of the audit.
+    REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted
+    again, and settings that are not given stay those of the audit.
     """
     from scrapy_neardup.audit import rethreshold as run
 

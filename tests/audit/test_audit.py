@@ -1,4 +1,4 @@
-"""An audit finds what comparing each page with each would, whatever the order, and goes on where it was killed."""
+"""An audit finds what comparing each page with each would, in any order, and goes on where it was killed."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_canonical_pages_by_rules(tmp_path: Path) -> None:
 
 
 def test_a_fuller_page_is_no_copy_of_the_page_that_is_kept(tmp_path: Path) -> None:
-    """Whichever is preferred: a cut text goes where the whole stays, the whole does not go for the cut one."""
+    """A cut text goes where the whole stays; the whole never goes for the cut one."""
     whole = text("fuller")
     cut = " ".join(whole.split()[: int(0.57 * len(whole.split()))])
     rows = [{"url": "http://cut.example/", "text": cut}, {"url": "http://whole.example/", "text": whole}]

@@ -15,7 +15,7 @@ from scrapy_neardup.matching.sites import site_key
 
 
 def pages(*rows: tuple[object, ...]) -> Pages:
-    """Rows of URL, declared URL, length, time, digest, noindex; as many of these as matter. All are one story."""
+    """Make pages of rows of URL, declared URL, length, time, digest, noindex, or the first few; one story."""
     usual = ("", None, 100, 1000, 0, False)
     full = [(*row, *usual[len(row) :]) for row in rows]
     columns = list(zip(*full, strict=True)) or [()] * 6
@@ -35,9 +35,11 @@ BETTER_AND_WORSE: dict[str, list[tuple[object, ...]]] = {
         ("http://a.example/?", "http://w.example/2", 99, 5),
     ],
     "https": [("https://z.example/longer",), ("http://a.example/",)],
-    "declared": [("http://z.example/longer", "http://z.example/longer#top"), ("http://y.example/",), ("http://x.example/", "http://x.example/?a")],
+    "declared": [("http://z.example/longer", "http://z.example/longer#top"), ("http://y.example/",),
+    ("http://x.example/", "http://x.example/?a")],
     "longest": [("http://z.example/longer", None, 101), ("http://a.example/", None, 100)],
-    "earliest": [("http://z.example/longer", None, 9, 999), ("http://a.example/", None, 9, 1000), ("http://a.example/", None, 9, np.nan)],
+    "earliest": [("http://z.example/longer", None, 9, 999), ("http://a.example/", None, 9, 1000),
+    ("http://a.example/", None, 9, np.nan)],
     "shortest": [("http://a.example/z%C3%A9",), ("http://a.example/abc",)],
     "alphabetical": [("http://a.example/%61%61%61",), ("http://a.example/b",)],
 }  # fmt: skip

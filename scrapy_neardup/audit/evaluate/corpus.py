@@ -66,7 +66,7 @@ def read_texts(
     cache: Path | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, Text]:
-    """Read JSON lines (plain, gzip, xz or bzip2) with ``id`` and ``text`` or ``html``, and if they have it ``url`` or ``host``.
+    """Read JSON lines with ``id``, ``text`` or ``html``, and if they have it ``url`` or ``host``.
 
     Only the documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, a
     page in *timeout* seconds and *memory* bytes; a page without main text has the text "". Where a page has

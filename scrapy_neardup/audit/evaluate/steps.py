@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: Judgement) -> list[str]:
-    """Say what decided each pair of rows *a* and *b* (int64[m] each), which *judge* judged as *judgement* says.
+    """Say what decided each pair of rows *a* and *b* (int64[m] each).
 
-    What is judged near but is not in *judgement* was never compared.
+    *judge* judged them as *judgement* says. What is judged near but is not in *judgement* was never compared.
     """
     records = judge.documents.records
     tokens = np.minimum(records["tokens"][a], records["tokens"][b])
@@ -52,11 +52,13 @@ def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: J
             found.append("fuller: it has most of the stored one, and more")
         elif judgement.template[row]:
             found.append(
-                f"alike but for other numbers, as pages of a template: {missing[row]:.0f} of {numbers[row]:.0f} substituted"
+                f"alike but for other numbers, as pages of a template: {missing[row]:.0f} of "
+                f"{numbers[row]:.0f} substituted"
             )
         else:
             found.append(
-                f"not alike enough: similarity {judgement.similarity[row]:.2f}, where {asked[row]:.2f} is asked as a "
+                f"not alike enough: similarity {judgement.similarity[row]:.2f}, where {asked[row]:.2f} is "
+                "asked as a "
                 f"rule; containment {judgement.containment[row]:.2f}"
             )
     return found

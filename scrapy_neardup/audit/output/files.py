@@ -106,7 +106,7 @@ def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
 
 
 def clusters_of(audit: Audit) -> Iterator[dict[str, Any]]:
-    """Yield the rows of ``clusters.jsonl``: the largest first, each with its members, canonical page first."""
+    """Yield the rows of ``clusters.jsonl``: the largest first; of the members the canonical page first."""
     pages = audit.pages
     rows = np.flatnonzero(pages["cluster"] >= 0)
     rows = rows[np.lexsort((pages["rank"][rows], pages["cluster"][rows]))]
@@ -148,7 +148,7 @@ def problems_of(audit: Audit) -> Iterator[dict[str, Any]]:
 
 
 def dropped(audit: Audit) -> list[str]:
-    """Return the URLs and identifiers that can be dropped, sorted: every page of each repeats a page that is kept."""
+    """Return the names that can be dropped, sorted: every page of that name repeats a page that is kept."""
     pages = audit.pages
     names = [filed_url(url) if _URL.match(url) else url for url in pages["url"].tolist()]
     repeats = np.isin(pages["verdict"], ("exact", "near")).tolist()

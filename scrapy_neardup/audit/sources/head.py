@@ -16,10 +16,9 @@ from .robots import head_forbids
 _HEAD_BYTES, _TITLE = 1 << 17, 200
 #: Characters of a page in which its head is looked for.
 _HEAD_CHARACTERS = 1 << 18
-_PATHS = (
-    "//link[contains(concat(' ', normalize-space(translate(@rel, 'CANOIL', 'canoil')), ' '), ' canonical ')]/@href",
-    "//meta[@property='og:url']/@content",
-)
+#: Where a page names its canonical URL; ``rel`` may have other words, too, in any case.
+_REL = "concat(' ', normalize-space(translate(@rel, 'CANOIL', 'canoil')), ' ')"
+_PATHS = (f"//link[contains({_REL}, ' canonical ')]/@href", "//meta[@property='og:url']/@content")
 _TITLE_TAG = re.compile(r"<title\b[^>]*>([^<]{0,2000})", re.IGNORECASE)
 
 

@@ -49,7 +49,8 @@ def open_sources(
     for source in sources:
         if source.kind == "dbm" and not trust_pickle:
             raise SourceUnavailable(
-                f"{source.path} holds pickles, which can run any code: pass --trust-pickle if they are your own."
+                f"{source.path} holds pickles, which can run any code: pass --trust-pickle if they are your "
+                "own."
             )
     return (record for source in sources for record in read_source(source, options))
 

@@ -18,9 +18,10 @@ _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "m
 
 
 def header_forbids(value: str) -> bool:
-    """Tell whether the value of an ``X-Robots-Tag`` header forbids indexing, such as ``noindex, nofollow`` or ``googlebot: noindex``.
+    """Tell whether the value of an ``X-Robots-Tag`` header forbids indexing.
 
-    A name holds for the directives that follow it. Several headers are joined by commas.
+    Examples are ``noindex, nofollow`` and ``googlebot: noindex``. A name holds for the directives that follow
+    it. Several headers are joined by commas.
     """
     agent = _AGENTS[0]
     for part in value.lower().split(","):

@@ -89,7 +89,7 @@ def _pages(file: IO[bytes], label: str, where: str = "") -> Iterator[Record]:
 
 
 def _is_cut(file: IO[bytes], start: int) -> bool:
-    """Whether the gzip members from *start* to the end of the file are not whole, which the iterator ignores."""
+    """Whether the gzip members from *start* on are not whole, which the iterator does not tell."""
     file.seek(start)
     decoder = zlib.decompressobj(16 + zlib.MAX_WBITS)
     size = 0

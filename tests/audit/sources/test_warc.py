@@ -1,4 +1,4 @@
-"""Web archives: pages and revisits come out, chunks and encodings undone, and broken records do not end a file."""
+"""Web archives: pages and revisits come out decoded, and broken records do not end a file."""
 
 from __future__ import annotations
 
