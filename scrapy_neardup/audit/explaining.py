@@ -11,10 +11,11 @@ import numpy as np
 
 from scrapy_neardup.fingerprint.numbers import substituted
 from scrapy_neardup.matching.records import entries
-from scrapy_neardup.matching.rules import JACCARDS, LENGTHS, varied
+from scrapy_neardup.matching.rules import varied
 from scrapy_neardup.matching.sites import UNKNOWN
 
 from .evaluate.labelled import Judge, shared_keys
+from .thresholds import asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,19 +111,21 @@ def _evidence(facts: Explanation, records: Any, settings: AuditOptions) -> Itera
     if not settings.verified:
         return
     tokens = min(facts.tokens)
-    asked = float(np.interp(tokens, LENGTHS, JACCARDS))
+    sites = records["site"].tolist()
+    known = UNKNOWN not in sites
+    elsewhere = known and sites[0] != sites[1]
+    place = " on two sites" if elsewhere else ""
     yield (
-        f"Their similarity is {facts.similarity:.2f}; of texts of {tokens} tokens {asked:.2f} is asked as a "
-        "rule, "
+        f"Their similarity is {facts.similarity:.2f}; of texts of {tokens} tokens{place} "
+        f"{float(asked(tokens, elsewhere=elsewhere)):.2f} is asked as a rule, "
         f"less where one contains the other, which it does by {facts.containment:.2f}."
     )
     if not varied(records["tokens"], records["shingles"]).all():
         yield "A text that says the same few words again and again is compared for equality only."
     if facts.numbers:
         yield f"About {facts.substituted:.0f} of {facts.numbers:.0f} numbers were replaced by others."
-    sites = records["site"].tolist()
-    if UNKNOWN not in sites:
-        where = "one site, where templates are" if sites[0] == sites[1] else "two sites, where less is asked"
+    if known:
+        where = "two sites, where less is asked" if elsewhere else "one site, where templates are"
         yield f"They are from {where}."
 
 

@@ -22,7 +22,7 @@ from .sources import BrokenRecord, CrawledPage, Options, find_sources, open_sour
 from .sources.head import first_words, read_head
 from .sources.index import all_documents, reading_index
 from .sources.records import Origin
-from .store import StoredPage
+from .stored import StoredPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -192,7 +192,7 @@ class _Reader:
             )
         job = self._workers.submit(extraction.Page(record.body, record.url, record.content_type))
         head = read_head(record.body, record.content_type, record.url)
-        page.declared, page.title, page.noindex = head.declared, head.title, head.noindex or record.noindex
+        page.title, page.indexing = head.title, head.indexing | record.indexing
         self._extracting.append((page, record, job))
         if len(self._extracting) > _WAITING * settings.processes:
             self._store.add(self._extracted())

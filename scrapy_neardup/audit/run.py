@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from .reading import fill, find_inputs, header_of
 from .refusals import differing, kept_seed, no_pages, require_same
 from .settings import VERSION, AuditOptions
 from .store import FILE, Store
+from .stored import encodable
 
 if TYPE_CHECKING:
     from .sources import Origin
@@ -154,14 +156,13 @@ def _judge(
     if not len(crawl):
         raise no_pages(inputs, store)
     found = cluster(crawl, settings, lambda done: watch("Comparing", done, None))
-    counts = store.counts([each.name for each in inputs])
-    skipped = store.skipped()
-    if crawl.elsewhere:
-        skipped["revisit_of_another_crawl"] = crawl.elsewhere
+    counts = Counter(crawl.roots)
+    left_out = {"revisit_of_another_crawl": crawl.elsewhere, "not_indexable": crawl.not_indexable}
+    skipped = store.skipped() | {reason: count for reason, count in left_out.items() if count}
     audited = Audit(
         *found,
         settings,
-        tuple((each, counts[each.name]) for each in inputs),
+        tuple((each, counts[encodable(each.name)]) for each in inputs),
         tuple(store.problems()),
         skipped,
         started,

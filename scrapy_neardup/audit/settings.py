@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Scheme
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,12 @@ class AuditOptions(DetectionOptions):
     #: `canonical_ranks`.
     rules: tuple[str, ...] | None = None
     hosts: tuple[str, ...] = ()
+    #: Patterns of URLs, with * for anything, of pages to prefer, the first named first.
+    urls: tuple[str, ...] = ()
+    #: Least similarity to its canonical page of a near-duplicate that is listed in drop.txt, 0 to 1.
+    drop_similarity: float = 0.9
+    #: Whether to leave out pages that ask search engines not to index them, or to index another URL.
+    indexable_only: bool = False
     #: Fields of feeds and tables with the text and the URL; None guesses.
     text_field: str | None = None
     url_field: str | None = None
@@ -52,6 +58,8 @@ class AuditOptions(DetectionOptions):
     def __post_init__(self) -> None:
         if not 0 <= self.min_similarity <= 1:
             raise ConfigurationError(f"min_similarity is {self.min_similarity}: use a number from 0 to 1.")
+        if not 0 <= self.drop_similarity <= 1:
+            raise ConfigurationError(f"drop_similarity is {self.drop_similarity}: use a number from 0 to 1.")
         if self.rules is not None:
             check_rules(self.rules)
         if self.seed is None:
@@ -108,6 +116,7 @@ class AuditOptions(DetectionOptions):
             "index": None if index is None else Header.from_json(index.encode()),
             "rules": None if values["rules"] is None else tuple(values["rules"]),
             "hosts": tuple(values["hosts"]),
+            "urls": tuple(values["urls"]),
         }
         return cls(**{**values, **restored})
 

@@ -38,7 +38,17 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
                 "--min-similarity",
                 type=click.FloatRange(0, 1),
                 help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: "
-                "it can only be stricter.",
+                "it can only be stricter. A little less is asked between sites.",
+            ),
+            click.option(
+                "--drop-similarity",
+                type=click.FloatRange(0, 1),
+                help="Least similarity of a near-duplicate that drop.txt lists.  [default: 0.9]",
+            ),
+            click.option(
+                "--indexable-only/--all-pages",
+                default=None,
+                help="Leave out pages that ask search engines not to index them, or to index another URL.",
             ),
             set_option,
             click.option(
@@ -50,6 +60,13 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
                 multiple=True,
                 metavar="HOST",
                 help="Keep pages of this host. May be repeated.",
+            ),
+            click.option(
+                "--prefer-url",
+                "urls",
+                multiple=True,
+                metavar="PATTERN",
+                help="Keep pages whose URL matches, such as '*/stable/*'. May be repeated.",
             ),
             click.option(
                 "--format",
@@ -161,24 +178,16 @@ def rethreshold(
 
 def _given(
     assignments: tuple[str, ...],
-    distance: int | None,
-    min_similarity: float | None,
     rules: str | None,
-    hosts: tuple[str, ...],
+    **options: Any,
 ) -> dict[str, Any]:
     """Return the options of an audit that the command line names."""
     from scrapy_neardup.audit.canonical import parse_rules
 
     given = read_assignments(assignments)
-    if distance is not None:
-        given["distance"] = distance
-    if min_similarity is not None:
-        given["min_similarity"] = min_similarity
     if rules is not None:
         given["rules"] = parse_rules(rules)
-    if hosts:
-        given["hosts"] = hosts
-    return given
+    return given | {name: value for name, value in options.items() if value not in (None, ())}
 
 
 def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
@@ -193,11 +202,12 @@ def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
         print_line("The settings are not those of the audit before: all pages were read anew.")
     totals = {"pages": facts["pages"], **facts["verdicts"]}
     totals |= {name: facts[name] for name in ("clusters", "problems")}
+    totals |= {"repeats to fix": facts["handled"]["to_fix"]}
     print_pairs(
         f"{out}: {seconds:.1f} seconds",
         [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()],
     )
-    shown = ("unique", "exact", "near", "template", "wall", "too_short")
+    shown = ("unique", "exact", "near", "part", "template", "wall", "too_short")
     print_table(
         "Hosts with the most duplicates",
         ["host", "pages", *(name.replace("_", " ") for name in shown)],

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.audit.thresholds import asked
 from scrapy_neardup.fingerprint.numbers import substituted
-from scrapy_neardup.matching.rules import JACCARDS, LENGTHS
+from scrapy_neardup.matching.sites import UNKNOWN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +31,9 @@ def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: J
     candidate = replace(judge, matcher=replace(judge.matcher, verified=False)).judge(a, b).near
     alone = judge.judge(a, b).near
     missing, numbers = substituted(records["numbers"][a], records["numbers"][b])
-    asked = np.interp(tokens, LENGTHS, JACCARDS)
+    sites = records["site"]
+    elsewhere = (sites[a] != sites[b]) & (sites[a] != UNKNOWN) & (sites[b] != UNKNOWN)
+    least = np.where(elsewhere, asked(tokens, elsewhere=True), asked(tokens))
     found = []
     for row in range(len(a)):
         if not (judge.fit[a[row]] and judge.fit[b[row]]):
@@ -57,7 +60,7 @@ def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: J
             )
         else:
             found.append(
-                f"not alike enough: similarity {judgement.similarity[row]:.2f}, where {asked[row]:.2f} is "
+                f"not alike enough: similarity {judgement.similarity[row]:.2f}, where {least[row]:.2f} is "
                 "asked as a "
                 f"rule; containment {judgement.containment[row]:.2f}"
             )

@@ -39,6 +39,30 @@ class Revisit:
 
 
 @dataclass(frozen=True, slots=True)
+class Indexing:
+    """What a page, or its HTTP headers, tells search engines."""
+
+    #: Whether it asks them not to index it.
+    noindex: bool = False
+    #: The URL that it names as canonical, absolute; "" for none.
+    declared: str = ""
+    #: Its versions for other languages or regions: pairs of ``hreflang`` and absolute URL, each once.
+    alternates: tuple[tuple[str, str], ...] = ()
+
+    def __or__(self, other: Indexing) -> Indexing:
+        """Return what both say; where each names a URL, this one counts."""
+        return Indexing(
+            self.noindex or other.noindex,
+            self.declared or other.declared,
+            tuple((dict(other.alternates) | dict(self.alternates)).items()),
+        )
+
+
+#: Of a page that tells search engines nothing.
+SILENT = Indexing()
+
+
+@dataclass(frozen=True, slots=True)
 class CrawledPage:
     """One document: a text, or the HTML that it is to be extracted from."""
 
@@ -55,8 +79,8 @@ class CrawledPage:
     origin: Origin
     #: Digest of the body that the source states, such as ``sha1:…``.
     digest: str | None = None
-    #: Whether its HTTP headers ask search engines not to index it.
-    noindex: bool = False
+    #: What its HTTP headers tell search engines.
+    indexing: Indexing = SILENT
     #: Set if this is a revisit, which has neither text nor body.
     revisit_of: Revisit | None = None
 
