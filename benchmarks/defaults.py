@@ -214,7 +214,7 @@ def source_table(data: Data, strangers: NDArray[np.int64], judge: Judge) -> None
     """What makes candidates: the fingerprint, anchors, both."""
     terms = []
     for text in data.texts:
-        tokens = tokenise(long_paragraphs(normalise(text.text), FEATURES.min_paragraph))
+        tokens = tokenise(long_paragraphs(normalise(text.text), FEATURES.min_paragraph)[0])
         terms.append(Terms(tokens, Shingles(hash_tokens(tokens))))
     judgement = judge.judge(data.a, data.b)
     fit = judge.fit[data.a] & judge.fit[data.b]

@@ -12,7 +12,7 @@ from . import clock
 from .arguments import require_number, require_path, require_type, require_whole
 from .dependencies import dependencies_in_use
 from .errors import ConfigurationError
-from .fingerprint import Features, Fingerprinter, Signature, load_scheme
+from .fingerprint import Features, Fingerprinter, MainText, Signature, load_scheme
 from .index import Header, open_index
 from .index.protocol import Filing
 from .matching.matcher import Candidates, Decision, Matcher
@@ -156,16 +156,16 @@ class Detector:
             index.close()
             raise
 
-    def signature(self, text: str) -> Signature:
+    def signature(self, text: str | MainText) -> Signature:
         """Fingerprint *text* with the features and seed of the index."""
         return self.fingerprinter.signature(text)
 
-    def check(self, document: str | Signature, url: str, *, scope: str = "") -> Verdict:
+    def check(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document, store nothing."""
         return self._judge(self._signed(document), url, scope, reserve=False)
 
     def reserve(
-        self, document: str | Signature, url: str, *, scope: str = "", has_items: bool = False
+        self, document: str | MainText | Signature, url: str, *, scope: str = "", has_items: bool = False
     ) -> Verdict:
         """Judge a document; one that is to be stored gets a pending place, see `Verdict.reservation`.
 
@@ -175,7 +175,7 @@ class Detector:
         """
         return self._judge(self._signed(document), url, scope, reserve=True, has_items=has_items)
 
-    def add(self, document: str | Signature, url: str, *, scope: str = "") -> Verdict:
+    def add(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document and store it if it is to be stored."""
         verdict = self.reserve(document, url, scope=scope)
         if verdict.reservation is not None:
@@ -213,10 +213,12 @@ class Detector:
     ) -> None:
         self.close()
 
-    def _signed(self, document: str | Signature) -> Signature:
+    def _signed(self, document: str | MainText | Signature) -> Signature:
         if isinstance(document, Signature):
             return document
-        require_type("A document", document, str, "its main text, a str, or a Signature")
+        require_type(
+            "A document", document, (str, MainText), "its main text, a str or MainText, or a Signature"
+        )
         return self.signature(document)
 
     def _judge(
@@ -258,7 +260,7 @@ class Detector:
 
     def _filing(self, document: Documents, decision: Decision) -> Filing:
         if decision.of_template:
-            document = as_template(document, self.matcher.scheme)
+            document = as_template(document, self.matcher.scheme, keyed=decision.keyed)
         # What is stored of a page without items stays if it has none again.
         weak = None if decision.known_weak else with_flags(document, WEAK)
         return Filing(document, decision.replaces, weak)

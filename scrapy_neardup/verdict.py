@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 #: ``unique``: nothing like it is stored. ``exact``: the same normalised text under another URL. ``near``: nearly
 #: the same text under another URL. ``revisit``: this URL again. ``too_short``: too few tokens to judge. ``wall``:
-#: a captcha, cookie notice, log-in form or error page. ``template``: the words of another page, with other numbers.
-#: ``fuller``: most of another page, and more; it is stored, and copies of it repeat it.
-Kind = Literal["unique", "exact", "near", "revisit", "too_short", "wall", "template", "fuller"]
+#: a captcha, cookie notice, log-in form or error page. ``template``: the sentences of another page, with another title,
+#: other numbers or other short lines. ``boilerplate``: the text of several pages of its site with other titles, such as
+#: a menu. ``fuller``: most of another page, and more; it is stored, and copies of it repeat it.
+Kind = Literal["unique", "exact", "near", "revisit", "too_short", "wall", "template", "boilerplate", "fuller"]
 
 
 @dataclass(frozen=True, slots=True)

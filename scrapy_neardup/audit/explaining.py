@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.fingerprint.numbers import substituted
+from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.matching.records import entries
 from scrapy_neardup.matching.rules import varied
 from scrapy_neardup.matching.sites import UNKNOWN
@@ -49,13 +49,13 @@ class Explanation(NamedTuple):
 
 def explain(one: Document, other: Document, settings: AuditOptions) -> Explanation:
     """Compare two documents as a crawl would, with *other* stored."""
-    signatures = [settings.fingerprinter.signature(each.text or "") for each in (one, other)]
+    signatures = [settings.fingerprinter.signature(each.main) for each in (one, other)]
     documents = entries(signatures, [one.url, other.url], settings.header)
     judge = Judge(documents, np.ones(2, bool), settings.matcher)
     a, b = np.array([0]), np.array([1])
     found = judge.judge(a, b)
     records = documents.records
-    missing, numbers = substituted(records["numbers"][a], records["numbers"][b])
+    missing, numbers = NUMBERS.substituted(records["numbers"][a], records["numbers"][b])
     tokens = (int(records["tokens"][0]), int(records["tokens"][1]))
     facts = Explanation(
         "different",

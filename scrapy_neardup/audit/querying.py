@@ -72,7 +72,7 @@ def query(
             if document.text is None:
                 yield Answer(document, "unreadable", [])
                 continue
-            signature = fingerprinter.signature(document.text)
+            signature = fingerprinter.signature(document.main)
             unfit = matcher.unfit(signature.tokens, signature.wall)
             if unfit is not None:
                 yield Answer(document, unfit, [])

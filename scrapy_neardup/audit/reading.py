@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_neardup import extraction
+from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index.lmdb.recognition import is_index
 
 from .model import Input
@@ -117,7 +118,7 @@ class _Reader:
         for (root, reason), count in sorted(self._skipped.items()):
             self._store.add_skipped(root, reason, count)
 
-    def _sort_out(self, inputs: Sequence[Input]) -> Iterator[str]:
+    def _sort_out(self, inputs: Sequence[Input]) -> Iterator[MainText]:
         """Yield the texts of new pages.
 
         HTML is handed to the extracting processes, and what is no page is noted.
@@ -146,7 +147,7 @@ class _Reader:
             self._file, self._own = path, own is not None and own in Path(path).resolve().parents
         return self._own
 
-    def _noted(self, root: str, record: Record) -> tuple[StoredPage, str | None] | None:
+    def _noted(self, root: str, record: Record) -> tuple[StoredPage, MainText | None] | None:
         """Return a page and its text if *record* is a new page that has a text.
 
         Every other record is handled here, and None is returned.
@@ -173,8 +174,8 @@ class _Reader:
         elif record.body is not None:
             self._extract(page, record)
         else:
-            text = record.text or ""
-            page.title, page.text = first_words(text), text
+            text = MainText(record.text or "", record.title)
+            page.title, page.text = record.title or first_words(text.text), text.text
             return page, text
         return None
 
@@ -200,7 +201,8 @@ class _Reader:
     def _extracted(self) -> StoredPage:
         page, _, job = self._extracting.popleft()
         done = job.result()
-        page.reason, page.text, page.signature = done.reason, done.text, done.signature
+        page.reason, page.signature = done.reason, done.signature
+        page.text = done.text.shown if done.text is not None else None
         return page
 
     def _copy_index(self, name: str) -> None:

@@ -21,6 +21,7 @@ from scrapy_neardup.errors import NearDupError
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
+    from scrapy_neardup.fingerprint.main_text import MainText
 
 _COMMAND = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -42,7 +43,7 @@ class Signers:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._closed = False
 
-    def sign(self, texts: list[str]) -> list[Signature]:
+    def sign(self, texts: list[str | MainText]) -> list[Signature]:
         """Return their signatures. Raises `SignerDied`, and what the fingerprinter raises."""
         try:
             process = self._process()

@@ -11,6 +11,8 @@ from scrapy_neardup.errors import ExtractorUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy_neardup.fingerprint.main_text import MainText
+
     from .base import Extractor
 
 #: Built-in extractors: module in this package, class, and what to install if it cannot be imported.
@@ -26,10 +28,10 @@ EXTRACTORS = tuple(_BUILT_IN)
 class _Imported:
     """A callable of the user's as an extractor."""
 
-    function: Callable[[str, str | None], str | None]
+    function: Callable[[str, str | None], str | MainText | None]
     identity: str
 
-    def __call__(self, html: str, url: str | None) -> str | None:
+    def __call__(self, html: str, url: str | None) -> str | MainText | None:
         return self.function(html, url)
 
 

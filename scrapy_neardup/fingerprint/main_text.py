@@ -14,3 +14,13 @@ class MainText(NamedTuple):
     title: str = ""
     #: Lines of the main content that are too short to be fingerprinted, such as rows of tables, prices and dates.
     details: str = ""
+
+    @property
+    def shown(self) -> str:
+        """All of it, for people to read."""
+        return "\n".join(filter(None, self))
+
+
+def main_text(text: str | MainText) -> MainText:
+    """Return *text* as a main text; short lines of a plain one are known by their length, its title is not known."""
+    return text if isinstance(text, MainText) else MainText(text)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.fingerprint.numbers import substituted
+from scrapy_neardup.fingerprint.filters import FIGURES, NUMBERS, TITLE, WORDS
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.index.protocol import Lookup
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Scheme
     from scrapy_neardup.index.protocol import Documents, Found, Pending
 
+#: A text that so many pages of a site have under other titles is the site's.
+BOILERPLATE = 2
 #: What a document that can be judged is to those that are stored, see `Verdict`.
-Kind = Literal["unique", "exact", "near", "revisit", "template", "fuller"]
+Kind = Literal["unique", "exact", "near", "revisit", "template", "boilerplate", "fuller"]
 
 
 class Judgement(NamedTuple):
@@ -43,8 +45,10 @@ class Judgement(NamedTuple):
     near: NDArray[np.bool_]
     #: The new one has most of the stored one, and more: bool.
     fuller: NDArray[np.bool_]
-    #: They are pages of one template, filled with other numbers: bool.
+    #: They are pages of one template, filled with other values: bool.
     template: NDArray[np.bool_]
+    #: Pages of one site with the same main text and other titles: bool. A stored page of a template counts, too.
+    text_only: NDArray[np.bool_]
     #: Bits in which the fingerprints differ: uint8.
     distance: NDArray[np.uint8]
     #: Estimated Jaccard similarity: float32.
@@ -101,8 +105,9 @@ class Decision(NamedTuple):
     #: Whether it is to be filed; then in the place of these documents.
     filed: bool = False
     replaces: Sequence[int] = ()
-    #: Whether it is filed as one of the pages of a template.
+    #: Whether it is filed as one of the pages of a template, and then whether it is found by its keys nevertheless.
     of_template: bool = False
+    keyed: bool = False
     #: Whether its page is stored already, with this text, as one without items.
     known_weak: bool = False
 
@@ -148,23 +153,28 @@ class Matcher:
         """
         if exact.all():  # as for most copies: nothing needs to be estimated
             ones = np.ones(len(exact), np.float32)
-            return Judgement(exact, exact, ~exact, ~exact, np.zeros(len(exact), np.uint8), ones, ones)
+            nothing = ~exact
+            distance = np.zeros(len(exact), np.uint8)
+            return Judgement(exact, exact, nothing, nothing, nothing, distance, ones, ones)
         distance = np.bitwise_count(new["fingerprint"] ^ stored["fingerprint"])
         jaccard, containment = similarity(
             new["sketch"], new["shingles"], stored["sketch"], stored["shingles"]
         )
-        candidate = self.scheme.agrees(Pairs(distance, shared, new, stored)) & (flags(stored) & TEMPLATE == 0)
-        near, fuller, template = candidate, np.zeros_like(candidate), np.zeros_like(candidate)
+        agrees = self.scheme.agrees(Pairs(distance, shared, new, stored))
+        candidate = agrees & (flags(stored) & TEMPLATE == 0)
+        near, fuller, template, text_only = candidate, *(np.zeros_like(candidate) for _ in range(3))
         if self.verified:
             found = verify(_evidence(new, stored, jaccard, containment))
             near = candidate & found.near
             fuller, template = candidate & found.fuller & ~exact, candidate & found.template & ~exact
+            text_only = agrees & found.text_only & ~exact
         one = np.float32(1)
         return Judgement(
             exact,
             exact | near,
             fuller,
             template,
+            text_only,
             distance,
             np.where(exact, one, jaccard),
             np.where(exact, one, containment),
@@ -213,6 +223,9 @@ class Matcher:
         kind, row = _strongest(candidates, near)
         if row is not None and kind == "near":
             return Decision("exact" if judgement.exact[row] else "near", row)
+        with_its_text = int((judgement.text_only & ~own).sum())
+        if with_its_text >= BOILERPLATE and kind != "revisit":
+            kind, row = "boilerplate", candidates.best(judgement.text_only & ~own)
         same = own & judgement.exact & (candidates.time > renewed)
         return Decision(
             kind,
@@ -220,7 +233,8 @@ class Matcher:
             # One that has stored no item may now.
             filed=not (same & ~weak).any(),
             replaces=candidates.documents[own | outdone].tolist(),
-            of_template=bool((judgement.template & ~own).any()),
+            of_template=bool((judgement.template & ~own).any()) or with_its_text > 0,
+            keyed=0 < with_its_text < BOILERPLATE,
             known_weak=bool(same.any()),
         )
 
@@ -246,7 +260,10 @@ def _evidence(
     new: NDArray[Any], stored: NDArray[Any], jaccard: NDArray[np.float32], containment: NDArray[np.float32]
 ) -> Evidence:
     """Return what is known of pairs of documents, for rules.py."""
-    missing, numbers = substituted(new["numbers"], stored["numbers"])
+    missing, numbers = NUMBERS.substituted(new["numbers"], stored["numbers"])
+    title, titled = TITLE.substituted(new["title"], stored["title"])
+    figures, figured = FIGURES.substituted(new["figures"], stored["figures"])
+    words, worded = WORDS.substituted(new["words"], stored["words"])
     known = (new["site"] != UNKNOWN) & (stored["site"] != UNKNOWN)
     same = new["site"] == stored["site"]
     length, other = np.maximum(new["shingles"], 1.0), np.maximum(stored["shingles"], 1.0)
@@ -261,4 +278,8 @@ def _evidence(
         varied=varied(new["tokens"], new["shingles"]) & varied(stored["tokens"], stored["shingles"]),
         one_site=known & same,
         two_sites=known & ~same,
+        title=title,
+        titled=titled,
+        values=figures + words,
+        valued=figured + worded,
     )

@@ -10,7 +10,7 @@ import mmh3
 import numpy as np
 
 from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme
-from scrapy_neardup.fingerprint.numbers import SIZE as NUMBERS_SIZE
+from scrapy_neardup.fingerprint.filters import FIGURES, NUMBERS, TITLE, WORDS
 from scrapy_neardup.fingerprint.schemes import load_scheme
 from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH_SIZE
 from scrapy_neardup.index import Documents, Header
@@ -39,7 +39,10 @@ RECORD = (
     ("site", "<u4"),
     ("template", "?"),  # eight flags, see flags(); its name and type are older than the second of them
     ("sketch", f"({SKETCH_SIZE},)u1"),
-    ("numbers", f"({NUMBERS_SIZE},)u1"),
+    ("numbers", f"({NUMBERS.size},)u1"),
+    ("title", f"({TITLE.size},)u1"),
+    ("figures", f"({FIGURES.size},)u1"),
+    ("words", f"({WORDS.size},)u1"),
 )
 #: Flags of a record. One of the pages of a template: only equal texts repeat it. Its page has stored no item.
 TEMPLATE, WEAK = 1, 2
@@ -126,7 +129,8 @@ def entries(
     # Field by field, arrays of one document would take four times as long.
     for each, url in zip(signatures, urls, strict=True):
         numbers = (each.fingerprint, scope_key, time, each.tokens, each.shingles, site_key(url), False)
-        records += b"".join((each.digest[8:], _NUMBERS.pack(*numbers), each.sketch, each.numbers, each.extra))
+        filters = (each.numbers, each.title, each.figures, each.words)
+        records += b"".join((each.digest[8:], _NUMBERS.pack(*numbers), each.sketch, *filters, each.extra))
         first = each.digest[:8] + _KEYS.pack(url_key(url, header.seed), each.fingerprint)
         keys += first[:filed] + each.keys
     filed_keys = np.frombuffer(keys, "<u8").reshape(-1, header.keys).T.astype(np.uint64, order="C")
@@ -140,12 +144,14 @@ def with_flags(document: Documents, flag: int) -> Documents:
     return document._replace(records=records)
 
 
-def as_template(document: Documents, scheme: Scheme) -> Documents:
+def as_template(document: Documents, scheme: Scheme, *, keyed: bool = False) -> Documents:
     """Return *document*, one row, as a page of a template is filed, of which only the first has all its keys.
 
-    The others are found by their digest and their URL alone: nothing else repeats them, and a lookup that met
-    thousands of them would be dear.
+    The others are found by their digest and their URL alone, unless they are *keyed*: nothing else repeats them, and a
+    lookup that met thousands of them would be dear.
     """
+    if keyed:
+        return with_flags(document, TEMPLATE)
     keys = document.keys.copy()
     keys[OWN:] = NO_KEY
     if scheme.simhash:  # every document has one; a hash of all of the text is near no fingerprint

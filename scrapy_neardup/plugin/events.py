@@ -40,6 +40,7 @@ _SUMMARY_STATS = {
     "exact": "duplicate/exact",
     "near": "duplicate/near",
     "of a template": "template",
+    "with a text of their site": "boilerplate",
     "fuller than another": "fuller",
     "walls": "wall",
     "too short": "too_short",

@@ -505,7 +505,7 @@ def test_nothing_goes_for_a_page_that_may_not_be_indexed(tmp_path: Path) -> None
 
 
 def test_figures_add_up(tmp_path: Path) -> None:
-    """The pages of the sources are the pages, each has a verdict, and clusters are as large as their parts."""
+    """Pages of the sources are the pages, each has a verdict, clusters are as large as their parts."""
     one, two = feed(tmp_path / "a.jl", crawl()), feed(tmp_path / "b.jl", crawl(40))
     with audit([one, two], tmp_path / "out", seed=0) as found:
         clusters = found.clusters

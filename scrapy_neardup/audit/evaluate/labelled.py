@@ -110,6 +110,7 @@ class Judge:
             near=judgement.near & fit,
             fuller=judgement.fuller & fit,
             template=judgement.template & fit,
+            text_only=judgement.text_only & fit,
         )
 
 
@@ -125,7 +126,7 @@ def judge_texts(
     scheme = matcher.scheme
     header = Header(families(scheme), record(scheme), {**scheme.parameters}, seed)
     signatures = []
-    with closing(sign((each.text for each in texts), Fingerprinter(features, seed, scheme))) as signed:
+    with closing(sign((each.main for each in texts), Fingerprinter(features, seed, scheme))) as signed:
         for signature in signed:
             signatures.append(signature)
             advance()

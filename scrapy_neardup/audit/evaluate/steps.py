@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.audit.thresholds import asked
-from scrapy_neardup.fingerprint.numbers import substituted
+from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.matching.sites import UNKNOWN
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: J
     # Without verification, near-duplicates are what the scheme takes for candidates.
     candidate = replace(judge, matcher=replace(judge.matcher, verified=False)).judge(a, b).near
     alone = judge.judge(a, b).near
-    missing, numbers = substituted(records["numbers"][a], records["numbers"][b])
+    missing, numbers = NUMBERS.substituted(records["numbers"][a], records["numbers"][b])
     sites = records["site"]
     elsewhere = (sites[a] != sites[b]) & (sites[a] != UNKNOWN) & (sites[b] != UNKNOWN)
     least = np.where(elsewhere, asked(tokens, elsewhere=True), asked(tokens))

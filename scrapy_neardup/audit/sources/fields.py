@@ -1,4 +1,4 @@
-"""Which fields of an item hold its text, its URL and the time of its download."""
+"""Which fields of an item hold its text, its title, its URL and the time of its download."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ _FETCHED = (
     "datedownload", "datedownloaded", "retrievedat", "timestamp",
 )  # fmt: skip
 
+_TITLE = ("title", "headline", "name")
+
 _DOCUMENT = re.compile(
     r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body|\?xml)\b", re.IGNORECASE | re.DOTALL
 )
@@ -59,6 +61,7 @@ class _Plan(NamedTuple):
     content: Sequence[tuple[str, bool]]  # with whether it is HTML for sure
     url: Sequence[str]
     fetched: Sequence[str]
+    title: Sequence[str]
 
 
 class Fields:
@@ -93,7 +96,8 @@ class Fields:
             return CrawledPage(url, None, content, None, fetched, origin)
         if html or is_html(content):
             return CrawledPage(url, None, content.encode(), "text/html; charset=utf-8", fetched, origin)
-        return CrawledPage(url, content, None, None, fetched, origin)
+        titles = (value for name in plan.title if isinstance(value := _content(_get(item, name)), str))
+        return CrawledPage(url, content, None, None, fetched, origin, title=next(titles, ""))
 
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return those of the columns *names* of a table that `page` looks at; none if none can hold text."""
@@ -101,7 +105,7 @@ class Fields:
         content = [name for name, _ in plan.content]
         if not _columns(names, content):
             return []
-        return _columns(names, [*content, *plan.url, *plan.fetched])
+        return _columns(names, [*content, *plan.url, *plan.fetched, *plan.title])
 
     def no_text(self, names: Iterable[str]) -> str:
         """Say that fields called *names* hold no text, and what to do."""
@@ -133,6 +137,7 @@ class Fields:
                 content if self._text_field is None else [(self._text_field, False)],
                 _known(by_key, _URL) if self._url_field is None else [self._url_field],
                 _known(by_key, _FETCHED),
+                _known(by_key, _TITLE),
             )
             if len(self._plans) >= _PLANS:
                 self._plans.clear()

@@ -81,6 +81,8 @@ class CrawledPage:
     digest: str | None = None
     #: What its HTTP headers tell search engines.
     indexing: Indexing = SILENT
+    #: Of a text, if the source has it.
+    title: str = ""
     #: Set if this is a revisit, which has neither text nor body.
     revisit_of: Revisit | None = None
 

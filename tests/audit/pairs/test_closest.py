@@ -33,7 +33,7 @@ def test_as_brute_force_where_all_that_match_are_pairs(count: int, seed: int, sh
 
 
 def test_the_copies_of_a_page_follow_it() -> None:
-    """Of equal texts only the first has pairs with others: 2 joins 1 instead of 0, and its copies 3 and 4 do."""
+    """Of equal texts only the first has pairs with others: 2 joins 1, not 0, and so do its copies 3 and 4."""
     texts = np.array([0, 1, 2, 2, 2])
     alike = np.array([[1, np.nan, 0.7], [np.nan, 1, 0.9], [0.7, 0.9, 1]])
     pairs = np.array([[0, 2], [1, 2], [2, 3], [2, 4]])
