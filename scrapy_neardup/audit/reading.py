@@ -91,7 +91,9 @@ class _Reader:
         self._done = 0
         self._file, self._own = "", False
         self._stamps = _Stamps()
-        self._options = Options(settings.text_field, settings.url_field, settings.trust_pickle)
+        self._options = Options(
+            settings.text_field, settings.url_field, settings.trust_pickle, settings.base_url
+        )
         self._workers: extraction.Workers | None = None
         self._extracting: deque[tuple[StoredPage, CrawledPage, Future[extraction.Extraction]]] = deque()
         self._texts: deque[StoredPage] = deque()
@@ -175,7 +177,8 @@ class _Reader:
             self._extract(page, record)
         else:
             text = MainText(record.text or "", record.title)
-            page.title, page.text = record.title or first_words(text.text), text.text
+            page.title, page.text = record.title or first_words(text.text), text
+            page.indexing = record.indexing
             return page, text
         return None
 
@@ -202,7 +205,7 @@ class _Reader:
         page, _, job = self._extracting.popleft()
         done = job.result()
         page.reason, page.signature = done.reason, done.signature
-        page.text = done.text.shown if done.text is not None else None
+        page.text = done.text
         return page
 
     def _copy_index(self, name: str) -> None:

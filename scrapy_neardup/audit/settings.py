@@ -51,6 +51,8 @@ class AuditOptions(DetectionOptions):
     #: Fields of feeds and tables with the text and the URL; None guesses.
     text_field: str | None = None
     url_field: str | None = None
+    #: URL of the folders of HTML files among the sources; None takes that of a folder called like a host.
+    base_url: str | None = None
     #: Whether to unpickle what Scrapy's HTTP cache has pickled, which can run any code.
     trust_pickle: bool = False
     index: Header | None = None
@@ -131,7 +133,7 @@ class AuditOptions(DetectionOptions):
             "memory": self.extract_memory,
             "size": self.max_body_size,
             "seed": self.header.seed,
-            "fields": [self.text_field, self.url_field],
+            "fields": [self.text_field, self.url_field, self.base_url],
             "record": record,
             **{name: value for name, value in self.header.parameters.items() if name != "extractor"},
         }

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-import zlib
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.index import Header
 from scrapy_neardup.matching.records import entries
 
+from .sources.earlier import AUDIT
 from .store_errors import explained
-from .stored import CREATE, INSERT, TYPES, StoredColumns, StoredPage, encodable, row_of
+from .stored import CREATE, INSERT, TYPES, StoredColumns, StoredPage, encodable, row_of, unpacked
 
 if TYPE_CHECKING:
     import contextlib
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .sources import Origin
 
 #: Name of the file in the directory of the results.
-FILE = "signatures.sqlite"
+FILE = AUDIT
 #: Pages and seconds between two commits: as much is lost if the audit is killed.
 BATCH, PAUSE = 1000, 1.0
 _SCHEMA = f"""
@@ -197,7 +197,7 @@ class Store:
         if not rows or rows[0][0] is None:
             return None
         with self.trusting():
-            return zlib.decompress(rows[0][0]).decode("utf-8", "surrogatepass")
+            return unpacked(rows[0][0]).shown
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Yield file, place and reason of all that could not be read or extracted, in the order of these."""

@@ -7,6 +7,8 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_neardup.fingerprint.main_text import MainText
+
 from .sources.records import SILENT
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class StoredPage:
     #: Why there is no main text; see `extraction.Reason`.
     reason: str | None = None
     signature: Signature | None = None
-    text: str | None = None
+    text: MainText | None = None
     #: The signature as an index holds it: the bytes of uint64[keys] and of a record. `Store` makes them of
     #: *signature*.
     keys: bytes | None = None
@@ -98,13 +100,24 @@ def row_of(page: StoredPage, run: int) -> tuple[Any, ...]:
     indexing = page.indexing
     alternates = json.dumps(dict(indexing.alternates)) if indexing.alternates else ""
     wall = page.signature is not None and page.signature.wall
-    packed = None if page.text is None else zlib.compress(page.text.encode("utf-8", "surrogatepass"), 1)
+    packed = None if page.text is None else packed_text(page.text)
     return (
         run, encodable(page.root), encodable(page.origin.path), encodable(page.origin.place), page.stamp,
         encodable(page.url), page.fetched, encodable(indexing.declared), encodable(alternates),
         encodable(page.title), indexing.noindex, page.body_digest, page.refers_digest, page.refers_url,
         page.reason, wall, page.keys, page.record, packed,
     )  # fmt: skip
+
+
+def packed_text(text: MainText) -> bytes:
+    """Return *text* with all its parts in few bytes."""
+    parts = "\0".join(part.replace("\0", " ") for part in text)
+    return zlib.compress(parts.encode("utf-8", "surrogatepass"), 1)
+
+
+def unpacked(packed: bytes) -> MainText:
+    """Return the text that `packed_text` has packed."""
+    return MainText(*zlib.decompress(packed).decode("utf-8", "surrogatepass").split("\0"))
 
 
 def encodable(text: str) -> str:

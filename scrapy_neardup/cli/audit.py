@@ -104,6 +104,11 @@ seed_option = click.option(
     help="Field of feeds and tables with the text or HTML.  [default: guessed]",
 )
 @click.option("--url-field", metavar="NAME", help="Field with the URL.  [default: guessed]")
+@click.option(
+    "--base-url",
+    metavar="URL",
+    help="URL of a folder of HTML files.  [default: by a folder that is called like a host]",
+)
 @seed_option
 @click.option(
     "--trust-pickle",
@@ -125,6 +130,7 @@ def audit(
     as_json: bool,
     text_field: str | None,
     url_field: str | None,
+    base_url: str | None,
     trust_pickle: bool,
     overwrite: bool,
     seed: int | None,
@@ -141,7 +147,8 @@ def audit(
     from scrapy_neardup.audit import audit as run
 
     settings = _given(**options) | {
-        "text_field": text_field, "url_field": url_field, "trust_pickle": trust_pickle, "seed": seed,
+        "text_field": text_field, "url_field": url_field, "base_url": base_url, "trust_pickle": trust_pickle,
+        "seed": seed,
     }  # fmt: skip
     started = time.monotonic()
     try:

@@ -515,3 +515,11 @@ def test_figures_add_up(tmp_path: Path) -> None:
     assert sum(host["pages"] for host in summary["hosts"]) == summary["pages"]
     repeats = sum(clusters[name] for name in ("exact", "near", "part", "revisit"))
     assert (clusters["size"] == repeats + 1).all()
+
+
+def test_the_folder_of_an_audit_is_a_source_with_the_same_result(tmp_path: Path) -> None:
+    with audit(feed(tmp_path / "a.jl", crawl()), tmp_path / "one", seed=0) as found:
+        before = verdicts(found)
+    with audit(tmp_path / "one", tmp_path / "two", seed=0) as found:
+        assert verdicts(found) == before
+        assert [source.kind for source, _ in found.inputs] == ["audit"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from scrapy_neardup.errors import NearDupError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: ``redirect``, ``error``: by HTTP status. ``not_html``: an image, a style sheet, plain text. ``robots``: a
 #: robots.txt. ``empty``: no body. ``other_file``: a file of a folder that is none of the kinds.
@@ -116,3 +119,7 @@ class Options:
     url_field: str | None = None
     #: Unpickle what Scrapy's HTTP cache pickled, which runs any code that is in it.
     trust_pickle: bool = False
+    #: URL of the folder that HTML files are in; None takes that of a folder called like a host.
+    base_url: str | None = None
+    #: The folder that is read; None for a file that the user named.
+    folder: Path | None = None
