@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.errors import ConfigurationError
 
+from .boilerplate import leave_out_boilerplate
 from .clustering import cluster
 from .crawl import load_crawl
 from .model import Audit, Input
@@ -155,6 +156,7 @@ def _judge(
     crawl = load_crawl(store, settings)
     if not len(crawl):
         raise no_pages(inputs, store)
+    crawl, boilerplate = leave_out_boilerplate(crawl, store, settings)
     found = cluster(crawl, settings, lambda done: watch("Comparing", done, None))
     counts = Counter(crawl.roots)
     left_out = {"revisit_of_another_crawl": crawl.elsewhere, "not_indexable": crawl.not_indexable}
@@ -165,6 +167,7 @@ def _judge(
         tuple((each, counts[encodable(each.name)]) for each in inputs),
         tuple(store.problems()),
         skipped,
+        tuple(boilerplate),
         started,
         store,
         crawl.ids,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from scrapy_neardup.fingerprint.main_text import MainText
+
     from .sources import Origin
 
 #: Name of the file in the directory of the results.
@@ -192,12 +194,17 @@ class Store:
         return StoredColumns(*columns)
 
     def text(self, page: int) -> str | None:
+        """Return the main text of the page with that id, and its title and short lines, to be read."""
+        text = self.main_text(page)
+        return None if text is None else text.shown
+
+    def main_text(self, page: int) -> MainText | None:
         """Return the main text of the page with that id; None if it is not kept."""
         rows = self._read("SELECT text FROM pages WHERE id = ?", (page,))
         if not rows or rows[0][0] is None:
             return None
         with self.trusting():
-            return unpacked(rows[0][0]).shown
+            return unpacked(rows[0][0])
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Yield file, place and reason of all that could not be read or extracted, in the order of these."""

@@ -45,6 +45,15 @@ def summarise(audit: Audit) -> dict[str, Any]:
         "pages": len(pages),
         "verdicts": _counts(pages["verdict"]),
         "handled": handled(audit),
+        "boilerplate": [
+            {
+                "host": split_url(pages["url"][each.pages[0]]).host,
+                "paragraphs": each.paragraphs,
+                "pages": len(each.pages),
+                "example": each.example,
+            }
+            for each in audit.boilerplate
+        ],
         "clusters": len(audit.clusters),
         "pairs": _kinds(audit),
         "skipped": audit.skipped,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.audit.thresholds import in_words
 
+from .urls import split_url
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -21,6 +23,8 @@ HANDLED_WORDS = {
     "noindex": "that ask not to be indexed",
     "to_fix": "to fix",
 }
+#: Sites whose boilerplate is shown.
+SITES = 10
 #: Problems listed in a report. The file problems.jsonl has all.
 PROBLEMS = 1000
 
@@ -84,6 +88,7 @@ class ReportData:
                     f"{count:,} {HANDLED_WORDS[name]}" for name, count in handled(audit).items() if count
                 )
                 or "none",
+                "Left out as boilerplate": _boilerplate(audit),
                 "Extractor": settings.extractor,
                 "Shortest text": f"{settings.min_tokens} tokens",
                 "Canonical page": ", ".join(settings.rules) if settings.rules is not None else "by all rules",
@@ -93,3 +98,14 @@ class ReportData:
             skipped=len(audit.problems),
         )
         return cls(audit.pages, audit.clusters, audit.pairs, audit.text, particulars)
+
+
+def _boilerplate(audit: Audit) -> str:
+    """Say what was left out of the texts of the sites with the most boilerplate."""
+    urls = audit.pages["url"]
+    said = (
+        f"{each.paragraphs:,} paragraphs that stand on {len(each.pages):,} pages of "
+        f"{split_url(urls[each.pages[0]]).host or 'files'}, such as “{each.example}”"
+        for each in audit.boilerplate[:SITES]
+    )
+    return "; ".join(said) or "nothing"
