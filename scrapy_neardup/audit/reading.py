@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_neardup import extraction
-from scrapy_neardup.fingerprint.main_text import MainText
+from scrapy_neardup.fingerprint.main_text import main_text
 from scrapy_neardup.index.lmdb.recognition import is_index
 
 from .model import Input
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from concurrent.futures import Future
 
+    from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.index import Header
 
     from .settings import AuditOptions
@@ -176,7 +177,7 @@ class _Reader:
         elif record.body is not None:
             self._extract(page, record)
         else:
-            text = MainText(record.text or "", record.title)
+            text = main_text(record.text or "")._replace(title=record.title)
             page.title, page.text = record.title or first_words(text.text), text
             page.indexing = record.indexing
             return page, text

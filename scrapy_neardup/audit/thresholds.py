@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .evaluate.labelled import Judge
 
 #: A text that is less alike than is asked as a rule, but has this share of its own in the other, is a part.
-PART = ELSEWHERE_CONTAINED[0]
+#: It is at most this long, as a share of the other: that is much else.
+PART, LENGTH = ELSEWHERE_CONTAINED[0], 0.8
 
 
 def asked(tokens: NDArray[np.integer] | int, *, elsewhere: bool = False) -> NDArray[np.float64]:
@@ -46,7 +47,7 @@ def parts(
     if not judge.matcher.verified:
         return np.zeros(len(pages), bool)
     tokens = judge.documents.records["tokens"]
-    shorter = tokens[pages] < tokens[kept]
+    shorter = tokens[pages] <= LENGTH * tokens[kept]
     contained = (judgement.similarity < asked(tokens[pages])) & (judgement.containment >= PART)
     found: NDArray[np.bool_] = judgement.near & ~judgement.exact & shorter & contained
     return found

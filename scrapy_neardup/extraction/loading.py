@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 #: Built-in extractors: module in this package, class, and what to install if it cannot be imported.
 _BUILT_IN = {
+    "segment": ("segment", "Segment", "trafilatura lxml_html_clean"),
     "trafilatura": ("trafilatura", "Trafilatura", "trafilatura lxml_html_clean"),
     "resiliparse": ("resiliparse", "Resiliparse", "'scrapy-neardup[resiliparse]'"),
     "plain": ("plain", "Plain", "scrapy-neardup"),

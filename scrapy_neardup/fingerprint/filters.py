@@ -91,6 +91,6 @@ class Filter:
 NUMBERS = Filter(256, 300)
 #: Of the words of a title: none of ten is missed where it was substituted by another, of 30 one of eight.
 TITLE = Filter(128, 30, hashes=3)
-#: Of the numbers in the short lines, and of the words there, to which those of a short main text are added.
-FIGURES = Filter(128, 150)
+#: Of the figures in the short lines, and of the words there, see details.py.
+FIGURES = Filter(128, 120)
 WORDS = Filter(256, 300)

@@ -6,10 +6,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from scrapy_neardup.arguments import require_type, require_whole
 
+from .details import figures, words
 from .features import Features
 from .filters import FIGURES, NUMBERS, TITLE, WORDS
 from .jaccard import character_shingles
@@ -29,6 +28,7 @@ from .walls import is_wall
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from .tokens import Tokens
@@ -38,8 +38,6 @@ _SEEDS = 1 << 32
 _GROUP = 1 << 17
 _DEFAULT = Features()
 _SCHEME = Anchored()
-#: Of shorter texts the words count as those of short lines do. Unit: tokens.
-FEW = 200
 
 
 class Fingerprinter:
@@ -104,8 +102,8 @@ class Fingerprinter:
             fingerprint_each(votes, self.features.weight),
             NUMBERS.make_each([each.hashes[each.tokens.numbers] for each in terms]),
             TITLE.make_each([each.hashes for each in titles]),
-            FIGURES.make_each([each.hashes[each.tokens.numbers] for each in short]),
-            WORDS.make_each([_words(*row) for row in zip(terms, short, strict=True)]),
+            FIGURES.make_each([figures(each) for each in short]),
+            WORDS.make_each([words(*row) for row in zip(terms, short, strict=True)]),
             shingles,
             sketch_each(shingles),
             strict=True,
@@ -120,8 +118,8 @@ class Fingerprinter:
         fingerprint: int,
         numbers: bytes,
         title: bytes,
-        figures: bytes,
-        words: bytes,
+        figure_filter: bytes,
+        word_filter: bytes,
         shingles: NDArray[np.uint64],
         sketched: tuple[bytes, int],
     ) -> Signature:
@@ -134,8 +132,8 @@ class Fingerprinter:
             sketch=sketched[0],
             numbers=numbers,
             title=title,
-            figures=figures,
-            words=words,
+            figures=figure_filter,
+            words=word_filter,
             wall=is_wall(main, terms.count),
             keys=keys.astype("<u8").tobytes(),
             extra=extra,
@@ -167,14 +165,6 @@ def _checked(text: str | MainText) -> MainText:
     for part in (checked := main_text(text)):
         require_type("A text", part, str, "a str")
     return checked
-
-
-def _words(terms: Terms, short: Terms) -> NDArray[np.uint64]:
-    """Return the hashes of the words in short lines, and in a text of few tokens; uint64[n]."""
-    words = short.hashes[~short.tokens.numbers]
-    if terms.count > FEW:
-        return words
-    return np.concatenate((words, terms.hashes[~terms.tokens.numbers]))
 
 
 @lru_cache(maxsize=8)

@@ -280,6 +280,6 @@ def _evidence(
         two_sites=known & ~same,
         title=title,
         titled=titled,
-        values=figures + words,
-        valued=figured + worded,
+        values=figures / 2 + words,
+        valued=figured / 2 + worded,
     )

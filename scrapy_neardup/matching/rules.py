@@ -34,7 +34,7 @@ ELSEWHERE_REBATE = 0.1
 ELSEWHERE_NUMBERS = 0.5
 #: On one site more than so many substituted values in short lines, and so much more for each that there is, make
 #: another page: dates, counts of comments and the like change on one page, too. A word of the title always does.
-VALUES, VALUES_SHARE = 1.5, 0.02
+VALUES, VALUES_SHARE = 1.25, 0.03
 #: Of notes of less than that: containment and J, where no number and at most so many other words were substituted.
 BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
 #: On different sites, under a title of the same words, of which there are so many at least: containment and J.

@@ -16,10 +16,10 @@ LONG = (
 OTHER = "Another one of as many words, which is about the page that it stands on, and about nothing else at all, ever."
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 6)), max_size=60),
-    st.integers(1, 5),
-)
+ROW = st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 6))
+
+
+@given(st.lists(ROW, max_size=60), st.integers(1, 5))
 def test_as_a_plain_count(rows: list[tuple[int, int, int]], least: int) -> None:
     titles = defaultdict(set)
     for site, key, title in rows:

@@ -16,7 +16,7 @@ from scrapy_neardup.audit.sources.limits import Unreadable
 from scrapy_neardup.audit.sources.streams import Stream
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import Page, Workers, load_extractor
-from scrapy_neardup.fingerprint.main_text import MainText
+from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.options import processors
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def read_texts(
             if source.id in texts or (wanted is not None and source.id not in wanted):
                 continue
             if source.text is not None:
-                texts[source.id] = _text(source, MainText(source.text, source.title))
+                texts[source.id] = _text(source, main_text(source.text)._replace(title=source.title))
                 advance()
                 continue
             html = source.html or ""
