@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.index import open_index
 from scrapy_neardup.index.lmdb.traversal import live_documents
 
 from .records import filed_url, find_urls
+from .sites import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,11 +69,3 @@ def forget_urls(path: Path, urls: Sequence[str]) -> tuple[int, list[str]]:
 def bare_host(text: str) -> str:
     """Return the host in *text*, which may be a URL, or have a port; in lower case."""
     return host_of(text if "//" in text else f"//{text}") or text.lower()
-
-
-def host_of(url: str) -> str | None:
-    """Return the host of *url* in lower case, without a port."""
-    try:
-        return urlsplit(url).hostname
-    except ValueError:  # such as an unclosed bracket
-        return None

@@ -76,12 +76,12 @@ def read_texts(
     cache: Path | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, Text]:
-    """Read JSON lines (plain, gzip, xz or bzip2) with ``id`` and ``text`` or ``html``, and if they have it ``url`` or ``host``.
+    """Read JSON lines with ``id``, ``text`` or ``html``, and if they have it ``url`` or ``host``.
 
-    A text may have a ``title``. Only the documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, a
-    page in *timeout* seconds and *memory* bytes; a page without main text has the text "". Where a page has
-    no URL its canonical link serves. Texts extracted before are taken from the file *cache*. Raises
-    `ConfigurationError` for a line that is no document.
+    A text may have a ``title``. Only the documents *wanted* (by id; None: all) are kept. HTML goes through
+    *extractor* on all cores, a page in *timeout* seconds and *memory* bytes; a page without main text has the
+    text "". Where a page has no URL its canonical link serves. Texts extracted before are taken from the file
+    *cache*. Raises `ConfigurationError` for a line that is no document.
     """
     texts: dict[str, Text] = {}
     workers = Workers(
