@@ -15,7 +15,7 @@ import regex
 
 from scrapy_neardup.fingerprint.main_text import MainText
 
-from .blocks import Block, blocks_of
+from .blocks import OTHER_ARTICLES, Block, blocks_of
 from .regions import heads_comments, heads_more, speaks_of_consent
 from .titles import titles
 from .trafilatura import Trafilatura
@@ -162,6 +162,8 @@ def _leave_out_notices(blocks: Sequence[Block]) -> None:
         elif block.prose and block.region == "around":
             inside[block.within] = inside.get(block.within, 0) + block.letters
     large = {number for number, letters in inside.items() if letters >= max(_ARTICLE, free)}
+    if free >= _SMALL_ARTICLE:
+        large.discard(OTHER_ARTICLES)
     for block in blocks:
         if block.within in large:
             block.region = ""
