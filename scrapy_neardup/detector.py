@@ -6,13 +6,14 @@ import math
 import secrets
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from . import clock
 from .arguments import require_number, require_path, require_type, require_whole
 from .dependencies import dependencies_in_use
 from .errors import ConfigurationError
-from .fingerprint import Features, Fingerprinter, Signature, load_scheme
+from .fingerprint import Features, Fingerprinter, MainText, Signature, load_scheme
 from .index import Header, open_index
 from .index.protocol import Filing
 from .matching.matcher import Candidates, Decision, Matcher
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from .index import Documents, Index
     from .index.protocol import Found
     from .index.reservation import Reservation
+    from .matching.matcher import Preference
 
 SECONDS_PER_DAY = 86_400
 #: Of each kind of token.
@@ -156,26 +158,42 @@ class Detector:
             index.close()
             raise
 
-    def signature(self, text: str) -> Signature:
+    def signature(self, text: str | MainText) -> Signature:
         """Fingerprint *text* with the features and seed of the index."""
         return self.fingerprinter.signature(text)
 
-    def check(self, document: str | Signature, url: str, *, scope: str = "") -> Verdict:
+    def check(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document, store nothing."""
         return self._judge(self._signed(document), url, scope, reserve=False)
 
     def reserve(
-        self, document: str | Signature, url: str, *, scope: str = "", has_items: bool = False
+        self,
+        document: str | MainText | Signature,
+        url: str,
+        *,
+        scope: str = "",
+        has_items: bool = False,
+        keep_fragment: bool = False,
+        preference: Preference | None = None,
     ) -> Verdict:
         """Judge a document; one that is to be stored gets a pending place, see `Verdict.reservation`.
 
         That is a unique one, and a revisit whose text has changed. Others match it at once; if they do, their
         `Verdict.pending` is its reservation. A document that *has_items* repeats none whose page has stored no item,
-        see `Verdict.weak`: once confirmed, it takes the place of such ones.
+        see `Verdict.weak`: once confirmed, it takes the place of such ones. With *keep_fragment* the fragment is part
+        of the URL. *preference* says which near-duplicates are ``preferred``.
         """
-        return self._judge(self._signed(document), url, scope, reserve=True, has_items=has_items)
+        return self._judge(
+            self._signed(document),
+            url,
+            scope,
+            reserve=True,
+            has_items=has_items,
+            keep_fragment=keep_fragment,
+            preference=preference,
+        )
 
-    def add(self, document: str | Signature, url: str, *, scope: str = "") -> Verdict:
+    def add(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document and store it if it is to be stored."""
         verdict = self.reserve(document, url, scope=scope)
         if verdict.reservation is not None:
@@ -213,23 +231,35 @@ class Detector:
     ) -> None:
         self.close()
 
-    def _signed(self, document: str | Signature) -> Signature:
+    def _signed(self, document: str | MainText | Signature) -> Signature:
         if isinstance(document, Signature):
             return document
-        require_type("A document", document, str, "its main text, a str, or a Signature")
+        require_type(
+            "A document", document, (str, MainText), "its main text, a str or MainText, or a Signature"
+        )
         return self.signature(document)
 
     def _judge(
-        self, signature: Signature, url: str, scope: str, *, reserve: bool, has_items: bool = False
+        self,
+        signature: Signature,
+        url: str,
+        scope: str,
+        *,
+        reserve: bool,
+        has_items: bool = False,
+        keep_fragment: bool = False,
+        preference: Preference | None = None,
     ) -> Verdict:
         require_type("A URL", url, str, "text, a str")
         require_type("A scope", scope, str, "text, a str")
         unfit = self.matcher.unfit(signature.tokens, signature.wall)
         if unfit is not None:
-            return Verdict(unfit)
+            return Verdict(unfit, explain=partial(_unfit, signature.tokens, self.min_tokens))
         now = clock.now(self._clock)
         window = (self.window or 0) * SECONDS_PER_DAY
-        document = entries([signature], [url], self.index.header, scope=scope, time=now)
+        document = entries(
+            [signature], [url], self.index.header, scope=scope, time=now, keep_fragments=keep_fragment
+        )
         decision = Decision("unique", filed=True)
         candidates: Candidates | None = None
 
@@ -239,7 +269,10 @@ class Detector:
             if len(found.documents):  # not for most pages
                 candidates = self.matcher.candidates(document, found, now - window if window else 0)
                 decision = self.matcher.decide(
-                    candidates, now - window / 8 if window else -math.inf, has_items=has_items
+                    candidates,
+                    now - window / 8 if window else -math.inf,
+                    has_items=has_items,
+                    preference=preference,
                 )
 
         def decide(found: Found) -> Filing | None:
@@ -258,7 +291,7 @@ class Detector:
 
     def _filing(self, document: Documents, decision: Decision) -> Filing:
         if decision.of_template:
-            document = as_template(document, self.matcher.scheme)
+            document = as_template(document, self.matcher.scheme, keyed=decision.keyed)
         # What is stored of a page without items stays if it has none again.
         weak = None if decision.known_weak else with_flags(document, WEAK)
         return Filing(document, decision.replaces, weak)
@@ -288,7 +321,18 @@ class Detector:
             reservation=reservation,
             pending=candidates.pending[row],
             weak=bool(candidates.weak[row]),
+            unchanged=decision.unchanged,
+            explain=partial(
+                self.matcher.explain,
+                candidates.record.copy(),
+                candidates.stored[row : row + 1].copy(),
+                candidates.shared[:, row].tolist(),
+            ),
         )
+
+
+def _unfit(tokens: int, least: int) -> dict[str, Any]:
+    return {"step": "text", "tokens": tokens, "tokens_asked": least}
 
 
 def _require_limits(min_tokens: int, window: float | None) -> None:

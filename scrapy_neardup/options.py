@@ -164,7 +164,7 @@ class DetectionOptions:
     #: Tokens of the shortest text that is judged.
     min_tokens: int = field(default=40, metadata=parsed(whole_number, 0, 1_000_000))
     #: What finds the main text of a page: its name, or an import path.
-    extractor: str = field(default="trafilatura", metadata=parsed(_extractor))
+    extractor: str = field(default="segment", metadata=parsed(_extractor))
     #: Worker processes; 0: one for each usable processor.
     workers: int = field(default=0, metadata=parsed(whole_number, 1, 1024))
     #: Seconds that a page may take to extract.

@@ -38,14 +38,16 @@ def measure(form: Form) -> Iterator[Finding]:
     features = Features()
     fingerprinter = Fingerprinter(features, 1)
     groups = [texts[start : start + GROUP] for start in range(0, len(texts), GROUP)]
-    mains = [[long_paragraphs(normalise(text), features.min_paragraph) for text in group] for group in groups]
+    mains = [
+        [long_paragraphs(normalise(text), features.min_paragraph)[0] for text in group] for group in groups
+    ]
     tokens = [tokenise_each(group) for group in mains]
     words = [each.words for group in tokens for each in group]
     shingles = [joined(each) for each in words]
     encoded = [[shingle.encode() for shingle in each] for each in shingles]
 
     def our_simhashes(texts: list[str]) -> None:
-        mains = [long_paragraphs(normalise(text), features.min_paragraph) for text in texts]
+        mains = [long_paragraphs(normalise(text), features.min_paragraph)[0] for text in texts]
         terms = Terms.of_each(tokenise_each(mains), seed=1)
         fingerprint_each([each.votes(features.shingle) for each in terms], features.weight)
 

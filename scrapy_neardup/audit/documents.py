@@ -10,6 +10,7 @@ from scrapy_neardup import extraction
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.extraction.guards import is_binary, is_noise
+from scrapy_neardup.fingerprint.main_text import MainText
 
 from .evaluate.corpus import TextOnly
 from .sources import BrokenRecord, CrawledPage, Options, Source, find_sources, read_source
@@ -35,6 +36,14 @@ class Document(NamedTuple):
     text: str | None
     #: Why there is no text; None if there is one.
     reason: str | None = None
+    #: As `MainText` has them.
+    title: str = ""
+    details: str = ""
+
+    @property
+    def main(self) -> MainText:
+        """What a fingerprint is made of."""
+        return MainText(self.text or "", self.title, self.details)
 
 
 def read_documents(paths: Sequence[str], settings: AuditOptions) -> Iterator[Document]:
@@ -69,7 +78,7 @@ def _read(path: Path, settings: AuditOptions) -> Iterator[Document | CrawledPage
     source = Source(path, kind) if kind == "html" else find_sources([path])[0]
     for record in read_source(source, options):
         if isinstance(record, CrawledPage) and record.text is not None:
-            yield Document(str(record.origin), record.url, record.text)
+            yield Document(str(record.origin), record.url, record.text, title=record.title)
         elif isinstance(record, CrawledPage) and record.body is not None:
             yield record
         elif isinstance(record, BrokenRecord):
@@ -92,7 +101,8 @@ def _extracted(page: CrawledPage, workers: extraction.Workers) -> Document:
     done = workers.submit(extraction.Page(page.body, page.url, page.content_type)).result()
     url = page.url
     if not url.startswith(("http://", "https://")):
-        url = read_head(page.body, page.content_type, url).declared or url
+        url = read_head(page.body, page.content_type, url).indexing.declared or url
     if done.reason is not None:
         return Document(str(page.origin), url, None, f"no main text: {done.reason}")
-    return Document(str(page.origin), url, done.text or "")
+    text = done.text or MainText("")
+    return Document(str(page.origin), url, text.text, title=text.title, details=text.details)

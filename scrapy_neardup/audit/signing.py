@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.fingerprint.main_text import main_text
 from scrapy_neardup.options import processors
 
 from .signing_worker import Signers
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
+    from scrapy_neardup.fingerprint.main_text import MainText
 
 #: How many texts, and about how many characters, a process gets at a time. Fewer texts than `ALONE` are
 #: signed in this process, because starting others takes longer.
@@ -24,7 +26,7 @@ ALONE = 512
 
 
 def sign(
-    texts: Iterable[str], fingerprinter: Fingerprinter, *, processes: int = 0
+    texts: Iterable[str | MainText], fingerprinter: Fingerprinter, *, processes: int = 0
 ) -> Generator[Signature, None, None]:
     """Yield the signature of each of *texts*, in their order, holding few of them at a time.
 
@@ -52,12 +54,12 @@ def sign(
         threads.shutdown(cancel_futures=True)
 
 
-def _parts(texts: Iterable[str]) -> Iterator[list[str]]:
-    part: list[str] = []
+def _parts(texts: Iterable[str | MainText]) -> Iterator[list[str | MainText]]:
+    part: list[str | MainText] = []
     size = 0
     for text in texts:
         part.append(text)
-        size += len(text)
+        size += sum(map(len, main_text(text)))
         if len(part) == CHUNK or size >= CHARACTERS:
             yield part
             part, size = [], 0

@@ -21,8 +21,12 @@ from scrapy_neardup.errors import NearDupError
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
+    from scrapy_neardup.fingerprint.main_text import MainText
 
-_COMMAND = "import json, sys; sys.path[:] = json.loads(sys.argv[1]);from scrapy_neardup.audit.signing_worker import main; main()"
+_COMMAND = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from scrapy_neardup.audit.signing_worker import main; main()"
+)
 
 
 class SignerDied(NearDupError):
@@ -39,7 +43,7 @@ class Signers:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._closed = False
 
-    def sign(self, texts: list[str]) -> list[Signature]:
+    def sign(self, texts: list[str | MainText]) -> list[Signature]:
         """Return their signatures. Raises `SignerDied`, and what the fingerprinter raises."""
         try:
             process = self._process()
@@ -83,7 +87,7 @@ class Signers:
 
 
 def main() -> None:
-    """Sign what comes, until the other end of standard input is closed, if need be in the middle of a text."""
+    """Sign what comes, until the other end of standard input is closed, be it in the middle of a text."""
     answers = os.fdopen(os.dup(1), "wb")
     with Path(os.devnull).open("wb") as null:
         os.dup2(null.fileno(), 1)  # what libraries print is no answer

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
+    from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.fingerprint.signature import Signature
 
 #: ``no_text``: the page has no main text. ``not_text``: an image, a PDF, an archive. ``timeout``: over the time
@@ -17,6 +18,8 @@ Reason = Literal["no_text", "not_text", "timeout", "crash", "memory", "failed"]
 class Extractor(Protocol):
     """Main text of an HTML page: paragraphs separated by newlines; None or "" if there is none.
 
+    A `MainText` also tells what the page is called, and its short lines.
+
     The answer must depend on nothing but the page: two pages with the same body are extracted once, whatever
     their URLs.
     """
@@ -25,13 +28,13 @@ class Extractor(Protocol):
     def identity(self) -> str:
         """Name, version and options. Texts of extractors with different identities do not compare."""
 
-    def __call__(self, html: str, url: str | None) -> str | None: ...
+    def __call__(self, html: str, url: str | None) -> str | MainText | None: ...
 
 
 class Texter(Protocol):
     """The part of a ``Fingerprinter`` that a worker process uses; it is pickled to get there."""
 
-    def signature(self, text: str) -> Signature: ...
+    def signature(self, text: str | MainText) -> Signature: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Extraction:
     #: What happened, for the log: one line, about the same for every page with the same trouble.
     detail: str | None = None
     #: The main text, if it was asked for.
-    text: str | None = None
+    text: MainText | None = None
 
 
 @dataclass(frozen=True, slots=True)

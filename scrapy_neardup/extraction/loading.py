@@ -11,10 +11,13 @@ from scrapy_neardup.errors import ExtractorUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy_neardup.fingerprint.main_text import MainText
+
     from .base import Extractor
 
 #: Built-in extractors: module in this package, class, and what to install if it cannot be imported.
 _BUILT_IN = {
+    "segment": ("segment", "Segment", "trafilatura lxml_html_clean"),
     "trafilatura": ("trafilatura", "Trafilatura", "trafilatura lxml_html_clean"),
     "resiliparse": ("resiliparse", "Resiliparse", "'scrapy-neardup[resiliparse]'"),
     "plain": ("plain", "Plain", "scrapy-neardup"),
@@ -26,10 +29,10 @@ EXTRACTORS = tuple(_BUILT_IN)
 class _Imported:
     """A callable of the user's as an extractor."""
 
-    function: Callable[[str, str | None], str | None]
+    function: Callable[[str, str | None], str | MainText | None]
     identity: str
 
-    def __call__(self, html: str, url: str | None) -> str | None:
+    def __call__(self, html: str, url: str | None) -> str | MainText | None:
         return self.function(html, url)
 
 

@@ -6,6 +6,10 @@ import html as htmllib
 
 import regex
 
+from scrapy_neardup.fingerprint.main_text import MainText
+
+from .titles import titles
+
 _INVISIBLE = "script|style|noscript|template|title|iframe|object|svg|math|textarea|select"
 _BLOCK = (
     "address|article|aside|blockquote|body|br|button|caption|center|dd|details|dialog|dir|div|dl|dt|fieldset|"
@@ -34,7 +38,11 @@ class Plain:
 
     identity = "plain 2"
 
-    def __call__(self, html: str, url: str | None) -> str:
+    def __call__(self, html: str, url: str | None) -> MainText:
+        return MainText(self.text(html), " ".join(titles(html)))
+
+    def text(self, html: str) -> str:
+        """Return all visible text of a page."""
         # A newline in the source is a space to the reader, so only tags may break lines.
         flat = " ".join(html.split())
         text = htmllib.unescape(_MARKUP.sub(_replacement, flat))

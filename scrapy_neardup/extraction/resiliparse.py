@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from resiliparse.extract.html2text import extract_plain_text
 
 from . import sentences
+
+if TYPE_CHECKING:
+    from scrapy_neardup.fingerprint.main_text import MainText
 
 
 class Resiliparse:
@@ -14,7 +18,7 @@ class Resiliparse:
 
     identity = f"resiliparse {version('resiliparse')} main_content, {sentences.IDENTITY}"
 
-    def __call__(self, html: str, url: str | None) -> str:
+    def __call__(self, html: str, url: str | None) -> MainText | None:
         extracted = extract_plain_text(
             html, main_content=True, list_bullets=False, alt_texts=False, comments=False, post_meta=False
         )

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import regex
 
+from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
 
 from .plain import Plain
+from .titles import titles
 
 #: Name and version.
 IDENTITY = "sentences 3"
@@ -35,21 +37,28 @@ _TAIL = 20  # characters that the end of a sentence is looked for in
 _plain = Plain()
 
 
-def main_text(extracted: str, html: str) -> str:
-    """Return the main text of the page *html* of which an extractor found *extracted*."""
+def main_text(extracted: str, html: str) -> MainText | None:
+    """Return the main text of the page *html* of which an extractor found *extracted*; None if that is nothing."""
+    text, details = _divided(extracted, html)
+    return MainText(text, " ".join(titles(html)), details) if text else None
+
+
+def _divided(extracted: str, html: str) -> tuple[str, str]:
+    """Return the sentences, or whatever stands in for them, and the lines that are left out."""
     total = sum(length(line.strip()) for line in extracted.split("\n"))
     if total < _MISSED:
-        visible, size = _sentences(_plain(html, None), _VISIBLE_PARAGRAPH)
+        visible, size = _sentences(_plain.text(html), _VISIBLE_PARAGRAPH)
         if size < _LEAST:
-            return extracted
+            return extracted, ""
         # Sentences that all pages of a site have never stand in for what was found on this one. That is joined,
         # because the fingerprint leaves out short lines beside longer ones.
         own = " ".join(line for line in extracted.split("\n") if line not in visible)
-        return "\n".join([own, *visible] if own else visible)
+        return "\n".join([own, *visible] if own else visible), ""
     kept, size = _sentences(extracted, _PARAGRAPH)
     if size >= max(_LEAST, _SHARE * total):
-        return "\n".join(kept)
-    return " ".join(extracted.split("\n"))
+        known = set(kept)
+        return "\n".join(kept), "\n".join(line for line in extracted.split("\n") if line not in known)
+    return " ".join(extracted.split("\n")), ""
 
 
 def _sentences(text: str, minimum: int) -> tuple[list[str], int]:

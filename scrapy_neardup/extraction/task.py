@@ -6,6 +6,7 @@ import traceback
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.fingerprint.paragraphs import length
 
 from .base import Extraction
@@ -28,7 +29,7 @@ _plain = Plain()
 def extract(page: Page, extractor: Extractor, fingerprinter: Texter, keep_text: bool = False) -> Extraction:
     """Return the signature of the page's main text, or the reason why there is none; raises nothing."""
     started = perf_counter()
-    text: str | None = None
+    text: MainText | None = None
     signature: Signature | None = None
     reason: Reason | None = None
     detail: str | None = None
@@ -40,7 +41,7 @@ def extract(page: Page, extractor: Extractor, fingerprinter: Texter, keep_text: 
         else:
             fallback = is_too_deep(html)
             text = _text(_plain if fallback else extractor, html, page.url)
-            if text and not text.isspace():
+            if text.text and not text.text.isspace():
                 signature = fingerprinter.signature(text)
             else:
                 reason = "no_text"
@@ -52,12 +53,12 @@ def extract(page: Page, extractor: Extractor, fingerprinter: Texter, keep_text: 
     return Extraction(signature, reason, perf_counter() - started, fallback, detail, kept)
 
 
-def _text(extractor: Extractor, html: str, url: str) -> str | None:
+def _text(extractor: Extractor, html: str, url: str) -> MainText:
     """Extract the text of what the page shows; of all that it holds, if next to nothing else is left."""
     visible = without_hidden(html)
-    text = extractor(visible, url)
-    if visible is not html and length(text or "") < _LITTLE:
-        text = extractor(html, url)
+    text = main_text(extractor(visible, url) or "")
+    if visible is not html and length(text.text) < _LITTLE:
+        text = main_text(extractor(html, url) or "")
     return text
 
 

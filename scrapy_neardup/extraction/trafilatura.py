@@ -1,10 +1,15 @@
-"""Main text by Trafilatura, the default."""
+"""Main text by Trafilatura."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import trafilatura
 
 from . import sentences
+
+if TYPE_CHECKING:
+    from scrapy_neardup.fingerprint.main_text import MainText
 
 
 class Trafilatura:
@@ -16,7 +21,7 @@ class Trafilatura:
 
     identity = f"trafilatura {trafilatura.__version__} fast, {sentences.IDENTITY}"
 
-    def __call__(self, html: str, url: str | None) -> str | None:
+    def __call__(self, html: str, url: str | None) -> MainText | None:
         extracted = trafilatura.extract(
             html, fast=True, include_comments=False, deduplicate=False, with_metadata=False
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .features import Features, Weight
 from .fingerprinter import Fingerprinter, simhash
+from .main_text import MainText
 from .schemes import SCHEMES, Pairs, Scheme, load_scheme
 from .signature import Signature
 from .simhash import hamming, vote
@@ -12,6 +13,7 @@ __all__ = [
     "SCHEMES",
     "Features",
     "Fingerprinter",
+    "MainText",
     "Pairs",
     "Scheme",
     "Signature",

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.arguments import require_type, require_whole
 
+from .details import figures, words
 from .features import Features
+from .filters import FIGURES, NUMBERS, TITLE, WORDS
 from .jaccard import character_shingles
+from .main_text import MainText, main_text
 from .normalise import normalise
-from .numbers import numbers_each
 from .paragraphs import long_paragraphs
 from .schemes import Anchored, Scheme
 from .segment import load_segmenter, segment
@@ -63,30 +65,34 @@ class Fingerprinter:
         """Name and version of the segmenter; empty if there is none."""
         return self._segmenter.identity if self._segmenter is not None else ""
 
-    def signature(self, text: str) -> Signature:
-        """Fingerprint any text. The digest is of all of it, the rest of its long paragraphs."""
-        require_type("A text", text, str, "a str")
-        return self._sign([text])[0]
+    def signature(self, text: str | MainText) -> Signature:
+        """Fingerprint any text. The digest is of all of it, what finds near-duplicates of its long paragraphs."""
+        return self._sign([_checked(text)])[0]
 
-    def signatures(self, texts: Iterable[str]) -> Iterator[Signature]:
+    def signatures(self, texts: Iterable[str | MainText]) -> Iterator[Signature]:
         """Fingerprint many texts, some at a time, in half the time or less; yield signatures in order."""
-        group: list[str] = []
+        group: list[MainText] = []
         size = 0
         for text in texts:
-            require_type("A text", text, str, "a str")
-            if group and size + len(text) > _GROUP:
+            checked = _checked(text)
+            length = sum(map(len, checked))
+            if group and size + length > _GROUP:
                 yield from self._sign(group)
                 group, size = [], 0
-            group.append(text)
-            size += len(text)
+            group.append(checked)
+            size += length
         if group:
             yield from self._sign(group)
 
-    def _sign(self, texts: list[str]) -> list[Signature]:
-        texts = [normalise(text) for text in texts]
-        mains = [long_paragraphs(text, self.features.min_paragraph) for text in texts]
+    def _sign(self, pages: list[MainText]) -> list[Signature]:
+        texts = [MainText(*map(normalise, page)) for page in pages]
+        parts = [long_paragraphs(page.text, self.features.min_paragraph) for page in texts]
+        mains = [main for main, _ in parts]
+        details = [f"{short}\n{page.details}" for (_, short), page in zip(parts, texts, strict=True)]
         size = self.features.sketch_shingle
-        terms = Terms.of_each(self._tokens(mains), self.seed)
+        every = Terms.of_each(self._tokens([*mains, *details, *(page.title for page in texts)]), self.seed)
+        count = len(texts)
+        terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
         shingles = [each.shingles(size, size + 1) for each in terms]
         votes = [self._votes(*row) for row in zip(mains, terms, strict=True)]
         rows = zip(
@@ -94,7 +100,10 @@ class Fingerprinter:
             mains,
             terms,
             fingerprint_each(votes, self.features.weight),
-            numbers_each([each.hashes[each.tokens.numbers] for each in terms]),
+            NUMBERS.make_each([each.hashes[each.tokens.numbers] for each in terms]),
+            TITLE.make_each([each.hashes for each in titles]),
+            FIGURES.make_each([figures(each) for each in short]),
+            WORDS.make_each([words(*row) for row in zip(terms, short, strict=True)]),
             shingles,
             sketch_each(shingles),
             strict=True,
@@ -103,11 +112,14 @@ class Fingerprinter:
 
     def _signature(
         self,
-        text: str,
+        text: MainText,
         main: str,
         terms: Terms,
         fingerprint: int,
         numbers: bytes,
+        title: bytes,
+        figure_filter: bytes,
+        word_filter: bytes,
         shingles: NDArray[np.uint64],
         sketched: tuple[bytes, int],
     ) -> Signature:
@@ -119,6 +131,9 @@ class Fingerprinter:
             shingles=sketched[1],
             sketch=sketched[0],
             numbers=numbers,
+            title=title,
+            figures=figure_filter,
+            words=word_filter,
             wall=is_wall(main, terms.count),
             keys=keys.astype("<u8").tobytes(),
             extra=extra,
@@ -138,10 +153,18 @@ class Fingerprinter:
             tokens = [drop(each, self._stop_words) for each in tokens]
         return tokens
 
-    def _digest(self, text: str) -> bytes:
+    def _digest(self, text: MainText) -> bytes:
         # Nothing verifies an exact match, so this one hash has to withstand crafted collisions.
-        data = text.replace("\n", " ").encode("utf-8", "surrogatepass")
+        parts = text if text.details or text.title else text[:1]
+        data = "\n".join(part.replace("\n", " ") for part in parts).encode("utf-8", "surrogatepass")
         return blake2b(data, digest_size=16, key=self.seed.to_bytes(4, "little")).digest()
+
+
+def _checked(text: str | MainText) -> MainText:
+    require_type("A text", text, (str, MainText), "a str or a MainText")
+    for part in (checked := main_text(text)):
+        require_type("A text", part, str, "a str")
+    return checked
 
 
 @lru_cache(maxsize=8)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .wrapping import unwrapped
+
 
 class MainText(NamedTuple):
     """The main text of a page, what it is called, and its short lines."""
@@ -14,3 +16,13 @@ class MainText(NamedTuple):
     title: str = ""
     #: Lines of the main content that are too short to be fingerprinted, such as rows of tables, prices and dates.
     details: str = ""
+
+    @property
+    def shown(self) -> str:
+        """All of it, for people to read."""
+        return "\n".join(filter(None, self))
+
+
+def main_text(text: str | MainText) -> MainText:
+    """Return *text* as a main text: a plain one unwrapped, its short lines known by their length, its title not known."""
+    return text if isinstance(text, MainText) else MainText(unwrapped(text))

@@ -1,4 +1,4 @@
-"""Which paragraphs are fingerprinted: long ones are the article, short ones are what extraction left around it."""
+"""Which paragraphs are fingerprinted: long ones are the article, short ones are values, or what stands around it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ def length(paragraph: str) -> int:
     return len(paragraph) + 2 * len(_HAN.findall(paragraph)) + len(_SYLLABIC.findall(paragraph))
 
 
-def long_paragraphs(text: str, minimum: int) -> str:
-    """Return the lines of *text* of at least *minimum* `length`; all of it if those are too few to go by."""
+def long_paragraphs(text: str, minimum: int) -> tuple[str, str]:
+    """Return the lines of *text* of at least *minimum* `length`, all of it if those are too few; and its shorter lines."""
     if not minimum:
-        return text
-    # No length is below the number of characters, which is quickly told.
-    kept = [line for line in text.split("\n") if len(line) >= minimum or length(line) >= minimum]
+        return text, ""
+    kept: list[str] = []
+    short: list[str] = []
+    for line in text.split("\n"):
+        # No length is below the number of characters, which is quickly told.
+        (kept if len(line) >= minimum or length(line) >= minimum else short).append(line)
     enough = sum(map(len, kept)) >= FALLBACK or sum(map(length, kept)) >= FALLBACK
-    return "\n".join(kept) if enough else text
+    return "\n".join(kept) if enough else text, "\n".join(short)

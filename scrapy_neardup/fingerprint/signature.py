@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .filters import FIGURES, TITLE, WORDS
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -14,7 +16,7 @@ class Signature:
 
     #: 64-bit SimHash.
     fingerprint: int
-    #: 128-bit hash of the normalised text: equal for equal texts (16 bytes).
+    #: 128-bit hash of normalised text, short lines and title: equal if all of them are (16 bytes).
     digest: bytes
     #: Tokens that the fingerprint was made of; two characters of a script without spaces count as one.
     tokens: int
@@ -22,8 +24,13 @@ class Signature:
     shingles: int
     #: One-permutation MinHash of the shingles, see `sketch.sketch`.
     sketch: bytes
-    #: Filter of the numbers in the text, see `numbers.numbers`.
+    #: Filter of the numbers in the text, see `filters.NUMBERS`.
     numbers: bytes
+    #: Filter of the words of the title, see `filters.TITLE`; all zero if it is not known.
+    title: bytes = bytes(TITLE.size)
+    #: Filters of the numbers and of the words in short lines, see `filters.FIGURES` and `filters.WORDS`.
+    figures: bytes = bytes(FIGURES.size)
+    words: bytes = bytes(WORDS.size)
     #: The text reads like a captcha, a cookie notice, a log-in form or an error page.
     wall: bool = False
     #: Further keys of the scheme, of 8 bytes each, little-endian.

@@ -10,7 +10,7 @@ import mmh3
 import numpy as np
 
 from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme
-from scrapy_neardup.fingerprint.numbers import SIZE as NUMBERS_SIZE
+from scrapy_neardup.fingerprint.filters import FIGURES, NUMBERS, TITLE, WORDS
 from scrapy_neardup.fingerprint.schemes import load_scheme
 from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH_SIZE
 from scrapy_neardup.index import Documents, Header
@@ -39,7 +39,10 @@ RECORD = (
     ("site", "<u4"),
     ("template", "?"),  # eight flags, see flags(); its name and type are older than the second of them
     ("sketch", f"({SKETCH_SIZE},)u1"),
-    ("numbers", f"({NUMBERS_SIZE},)u1"),
+    ("numbers", f"({NUMBERS.size},)u1"),
+    ("title", f"({TITLE.size},)u1"),
+    ("figures", f"({FIGURES.size},)u1"),
+    ("words", f"({WORDS.size},)u1"),
 )
 #: Flags of a record. One of the pages of a template: only equal texts repeat it. Its page has stored no item.
 TEMPLATE, WEAK = 1, 2
@@ -107,8 +110,11 @@ def url_keys(urls: Iterable[str], seed: int) -> NDArray[np.uint64]:
 
 
 def find_urls(index: Index, urls: Iterable[str]) -> tuple[list[int], set[str]]:
-    """Return the numbers of all documents filed under *urls*, and those of the filed URLs that have any."""
-    wanted = sorted({filed_url(url) for url in urls})
+    """Return the numbers of all documents filed under *urls*, and those of the filed URLs that have any.
+
+    A URL with a fragment is filed with it or without; both are looked for.
+    """
+    wanted = sorted({filed for url in urls for filed in (url, filed_url(url))})
     found, stored = index.retrieve(URL, url_keys(wanted, index.header.seed))
     # Another URL may have the same hash.
     rows = [row for row, query in enumerate(found.query.tolist()) if stored.urls[row] == wanted[query]]
@@ -116,17 +122,27 @@ def find_urls(index: Index, urls: Iterable[str]) -> tuple[list[int], set[str]]:
 
 
 def entries(
-    signatures: Sequence[Signature], urls: Sequence[str], header: Header, *, scope: str = "", time: int = 0
+    signatures: Sequence[Signature],
+    urls: Sequence[str],
+    header: Header,
+    *,
+    scope: str = "",
+    time: int = 0,
+    keep_fragments: bool = False,
 ) -> Documents:
-    """Return documents as they are filed in an index with *header*; *time* in seconds since 1970."""
-    urls = [filed_url(url) for url in urls]
+    """Return documents as they are filed in an index with *header*; *time* in seconds since 1970.
+
+    With *keep_fragments* the URLs are filed as they are.
+    """
+    urls = [*urls] if keep_fragments else [filed_url(url) for url in urls]
     scope_key = mmh3.hash64(scope.encode("utf-8", "surrogatepass"), signed=False)[0] if scope else 0
     filed = 8 * (OWN if header.families[OWN].equal else OWN + 1)  # not all schemes file the fingerprint
     records, keys = bytearray(), bytearray()
     # Field by field, arrays of one document would take four times as long.
     for each, url in zip(signatures, urls, strict=True):
         numbers = (each.fingerprint, scope_key, time, each.tokens, each.shingles, site_key(url), False)
-        records += b"".join((each.digest[8:], _NUMBERS.pack(*numbers), each.sketch, each.numbers, each.extra))
+        filters = (each.numbers, each.title, each.figures, each.words)
+        records += b"".join((each.digest[8:], _NUMBERS.pack(*numbers), each.sketch, *filters, each.extra))
         first = each.digest[:8] + _KEYS.pack(url_key(url, header.seed), each.fingerprint)
         keys += first[:filed] + each.keys
     filed_keys = np.frombuffer(keys, "<u8").reshape(-1, header.keys).T.astype(np.uint64, order="C")
@@ -140,12 +156,14 @@ def with_flags(document: Documents, flag: int) -> Documents:
     return document._replace(records=records)
 
 
-def as_template(document: Documents, scheme: Scheme) -> Documents:
+def as_template(document: Documents, scheme: Scheme, *, keyed: bool = False) -> Documents:
     """Return *document*, one row, as a page of a template is filed, of which only the first has all its keys.
 
-    The others are found by their digest and their URL alone: nothing else repeats them, and a lookup that met
-    thousands of them would be dear.
+    The others are found by their digest and their URL alone, unless they are *keyed*: nothing else repeats them, and a
+    lookup that met thousands of them would be dear.
     """
+    if keyed:
+        return with_flags(document, TEMPLATE)
     keys = document.keys.copy()
     keys[OWN:] = NO_KEY
     if scheme.simhash:  # every document has one; a hash of all of the text is near no fingerprint

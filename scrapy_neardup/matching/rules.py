@@ -6,7 +6,7 @@ stored one lacks. Only then it is a near-duplicate.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,16 +32,27 @@ ELSEWHERE_CONTAINED = (0.75, 0.25)
 #: ... while J is asked at most this much less of a short text, and this share of the numbers is in both.
 ELSEWHERE_REBATE = 0.1
 ELSEWHERE_NUMBERS = 0.5
+#: On one site more than so many substituted values in short lines, and so much more for each that there is, make
+#: another page: dates, counts of comments and the like change on one page, too. A word of the title always does.
+VALUES, VALUES_SHARE = 1.25, 0.03
+#: Of notes of less than that: containment and J, where no number and at most so many other words were substituted.
+BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
+#: On different sites, under a title of the same words, of which there are so many at least: containment and J.
+TITLED, SAME_TITLE = 3, (0.6, 0.3)
 #: This share of the new text is in the stored one at least: the rest is boilerplate, or it is a fuller text. And the
 #: new text is at least this share of the stored one: a page that holds several others does not stand for them.
 KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.7
 SHORTER, SHORTER_OF_ONE_SITE = 0.55, 0.7
+SHORTER_BRIEF, SHORTER_TITLED = 0.52, 0.4
 #: Distinct shingles of a text, and how many of its runs of so many words are distinct at least; in between, straight
 #: lines. Lists of a few values, such as wins and losses, have all that can be made of them in common. An extractor
 #: that took an article twice leaves half.
 RUN = 5
 DISTINCT = (30, 60, 900, 1100)
 VARIETIES = (0.8, 0.6, 0.6, 0.45)
+
+
+_NONE = np.zeros(())
 
 
 class Evidence(NamedTuple):
@@ -63,6 +74,12 @@ class Evidence(NamedTuple):
     #: Whether the texts are known to be of one site, and known to be of two.
     one_site: NDArray[np.bool_]
     two_sites: NDArray[np.bool_]
+    #: How many words of the title were substituted, of how many.
+    title: NDArray[np.floating] = _NONE
+    titled: NDArray[np.floating] = _NONE
+    #: How many values of the short lines, numbers and words, of how many.
+    values: NDArray[np.floating] = _NONE
+    valued: NDArray[np.floating] = _NONE
 
 
 class Findings(NamedTuple):
@@ -72,8 +89,10 @@ class Findings(NamedTuple):
     near: NDArray[np.bool_]
     #: The new text has most of the stored one, and more.
     fuller: NDArray[np.bool_]
-    #: Pages of one template: the words of near-duplicates, but not their numbers.
+    #: Pages of one template: the sentences of near-duplicates, but not their title, numbers or other values.
     template: NDArray[np.bool_]
+    #: Those among them that would be near-duplicates but for title and short lines: the text may be the site's.
+    text_only: NDArray[np.bool_]
 
 
 def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -82,8 +101,11 @@ def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArra
     return np.asarray(shingles >= runs * np.interp(shingles, DISTINCT, VARIETIES))
 
 
-def verify(pairs: Evidence) -> Findings:
-    """Judge candidates."""
+def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
+    """Judge candidates.
+
+    What has decided is added to *told*, by the names under which docs/scrapy.md explains it: arrays of n.
+    """
     jaccard, contained = pairs.jaccard, pairs.containment
     asked = np.interp(pairs.tokens, LENGTHS, JACCARDS)
     forgiven = pairs.tokens / np.where(pairs.one_site, TOKENS_A_NUMBER_OF_ONE_SITE, TOKENS_A_NUMBER)
@@ -92,19 +114,47 @@ def verify(pairs: Evidence) -> Findings:
     long = pairs.tokens >= LENGTHS[0]
     within = long & (contained >= CONTAINED[0]) & (jaccard >= CONTAINED[1])
     mostly = long & (contained >= MOSTLY_CONTAINED[0]) & (jaccard >= MOSTLY_CONTAINED[1])
+    # Where no number was substituted, and hardly a word, the note says the same.
+    brief = (
+        ~long & (contained >= BRIEF[0]) & (jaccard >= BRIEF[1])
+        & (pairs.substituted <= ROUNDING) & (pairs.values <= BRIEF_VALUES)
+    )  # fmt: skip
+    titled = pairs.two_sites & (pairs.titled >= TITLED) & (pairs.title == 0)
     elsewhere = pairs.two_sites & (
         (jaccard >= np.minimum(asked, np.maximum(ELSEWHERE, asked - ELSEWHERE_REBATE)))
         | (contained >= ELSEWHERE_CONTAINED[0]) & (jaccard >= ELSEWHERE_CONTAINED[1])
+        | titled & (contained >= SAME_TITLE[0]) & (jaccard >= SAME_TITLE[1])
     )
     shared_numbers = (pairs.numbers - pairs.substituted + 1) / (pairs.numbers + 1)
     copies = (
         (alike & (pairs.substituted <= ROUNDING + forgiven))
         | (within & (pairs.substituted <= ROUNDING + 2 * forgiven))
         | (mostly & (pairs.substituted <= ROUNDING))
+        | brief
         | (elsewhere & (shared_numbers >= ELSEWHERE_NUMBERS))
     )
-    template = (alike | within | mostly | elsewhere) & ~copies
+    other_page = pairs.one_site & ((pairs.title > 0) | (pairs.values > VALUES + VALUES_SHARE * pairs.valued))
+    template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)
     known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
-    shorter = pairs.length >= np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
-    near = copies & known & shorter & pairs.varied
-    return Findings(near, copies & ~known & (pairs.length > 1) & pairs.varied, template & pairs.varied)
+    least = np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
+    least = np.where(brief, SHORTER_BRIEF, np.where(titled, SHORTER_TITLED, least))
+    whole = copies & known & (pairs.length >= least) & pairs.varied
+    if told is not None:
+        told.update(
+            jaccard_asked=asked,
+            substituted_forgiven=ROUNDING + forgiven,
+            values_forgiven=VALUES + VALUES_SHARE * pairs.valued,
+            known_asked=np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN),
+            length_asked=least,
+            alike=alike,
+            within=within,
+            mostly_within=mostly,
+            brief=brief,
+            elsewhere=elsewhere,
+        )
+    return Findings(
+        whole & ~other_page,
+        copies & ~other_page & ~known & (pairs.length > 1) & pairs.varied,
+        template & pairs.varied,
+        whole & pairs.one_site & (pairs.title > 0),
+    )

@@ -24,10 +24,9 @@ from scrapy_neardup.fingerprint import (
     load_scheme,
     simhash,
 )
+from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.fingerprint.hashing import shingle
 from scrapy_neardup.fingerprint.normalise import normalise
-from scrapy_neardup.fingerprint.numbers import SIZE as NUMBERS_SIZE
-from scrapy_neardup.fingerprint.numbers import numbers, substituted
 from scrapy_neardup.fingerprint.sketch import SIZE, sketch
 from scrapy_neardup.fingerprint.terms import hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
@@ -202,7 +201,7 @@ def test_any_text_has_a_signature(text: str, weight: str, shingle: int) -> None:
     signature = Fingerprinter(Features(weight=weight, shingle=shingle)).signature(text)  # type: ignore[arg-type]
     assert 0 <= signature.fingerprint < 2**64
     assert len(signature.digest) == 16
-    assert (len(signature.sketch), len(signature.numbers)) == (SIZE, NUMBERS_SIZE)
+    assert (len(signature.sketch), len(signature.numbers)) == (SIZE, NUMBERS.size)
     assert (len(signature.keys), signature.extra) == (32, b"")
     assert (signature.tokens > 0) == (signature.shingles > 0)
 
@@ -296,7 +295,7 @@ def test_parts_of_a_signature_are_made_of_the_same_tokens() -> None:
     tokens = tokenise(normalise(text))
     hashes = hash_tokens(tokens)
     assert (signature.sketch, signature.shingles) == sketch(shingle(hashes, 5))
-    assert signature.numbers == numbers(hashes[tokens.numbers])
+    assert signature.numbers == NUMBERS.make(hashes[tokens.numbers])
     assert sum(byte.bit_count() for byte in signature.numbers) == len({"1200", "37", "12", "9", "1st"})
     least = np.frombuffer(signature.keys, "<u8")
     assert set(least.tolist()) <= set(shingle(hashes, 8).tolist())
@@ -307,10 +306,10 @@ def test_numbers_that_were_replaced_are_counted_and_those_left_out_are_not() -> 
         return np.frombuffer(FINGERPRINTER.signature(text).numbers, np.uint8)
 
     text = "In 2024 the 3 mills made 512 tons, 40 more than in 2023."
-    assert float(substituted(of(text), of(text.upper()))[0]) == 0
-    assert float(substituted(of(text), of("In 2024 the 3 mills made 512 tons."))[0]) == 0
-    assert float(substituted(of(text), of(text + " By 2030 it will be 900."))[0]) == 0
-    missing, fewer = substituted(of(text), of(text.replace("512", "618").replace("40", "77")))
+    assert float(NUMBERS.substituted(of(text), of(text.upper()))[0]) == 0
+    assert float(NUMBERS.substituted(of(text), of("In 2024 the 3 mills made 512 tons."))[0]) == 0
+    assert float(NUMBERS.substituted(of(text), of(text + " By 2030 it will be 900."))[0]) == 0
+    missing, fewer = NUMBERS.substituted(of(text), of(text.replace("512", "618").replace("40", "77")))
     assert float(fewer) == 5
     assert abs(float(missing) - 2) <= 0.5
 

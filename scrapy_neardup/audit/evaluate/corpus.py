@@ -16,6 +16,7 @@ from scrapy_neardup.audit.sources.limits import Unreadable
 from scrapy_neardup.audit.sources.streams import Stream
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import Page, Workers, load_extractor
+from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.options import processors
 
 if TYPE_CHECKING:
@@ -37,6 +38,14 @@ class Text(NamedTuple):
     text: str
     #: Where it is from; empty if that is unknown.
     url: str
+    #: As `MainText` has them.
+    title: str = ""
+    details: str = ""
+
+    @property
+    def main(self) -> MainText:
+        """What a fingerprint is made of."""
+        return MainText(self.text, self.title, self.details)
 
 
 class _Source(NamedTuple):
@@ -44,12 +53,13 @@ class _Source(NamedTuple):
     text: str | None
     html: str | None
     url: str
+    title: str
 
 
 class TextOnly:
     """Takes the place of a fingerprinter where only texts are wanted."""
 
-    def signature(self, text: str) -> Signature:
+    def signature(self, text: str | MainText) -> Signature:
         """Return nothing worth keeping."""
         from scrapy_neardup.fingerprint import Signature
 
@@ -66,12 +76,12 @@ def read_texts(
     cache: Path | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, Text]:
-    """Read JSON lines (plain, gzip, xz or bzip2) with ``id`` and ``text`` or ``html``, and if they have it ``url`` or ``host``.
+    """Read JSON lines with ``id``, ``text`` or ``html``, and if they have it ``url`` or ``host``.
 
-    Only the documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, a
-    page in *timeout* seconds and *memory* bytes; a page without main text has the text "". Where a page has
-    no URL its canonical link serves. Texts extracted before are taken from the file *cache*. Raises
-    `ConfigurationError` for a line that is no document.
+    A text may have a ``title``. Only the documents *wanted* (by id; None: all) are kept. HTML goes through
+    *extractor* on all cores, a page in *timeout* seconds and *memory* bytes; a page without main text has the
+    text "". Where a page has no URL its canonical link serves. Texts extracted before are taken from the file
+    *cache*. Raises `ConfigurationError` for a line that is no document.
     """
     texts: dict[str, Text] = {}
     workers = Workers(
@@ -85,22 +95,22 @@ def read_texts(
             extraction = future.result()
             # What a limit did depends on the machine and the moment, so it is not remembered.
             if extraction.reason in (None, "no_text", "not_text", "failed"):
-                known.put(key, extraction.text or "")
-            texts[source.id] = Text(source.id, extraction.text or "", source.url)
+                known.put(key, extraction.text or MainText(""))
+            texts[source.id] = _text(source, extraction.text or MainText(""))
             advance()
 
         for source in _read(path):
             if source.id in texts or (wanted is not None and source.id not in wanted):
                 continue
             if source.text is not None:
-                texts[source.id] = Text(source.id, source.text, source.url)
+                texts[source.id] = _text(source, main_text(source.text)._replace(title=source.title))
                 advance()
                 continue
             html = source.html or ""
             source = source._replace(html=None, url=source.url or canonical_url(html) or "")
             key, text = known.get(html)
             if text is not None:
-                texts[source.id] = Text(source.id, text, source.url)
+                texts[source.id] = _text(source, text)
                 advance()
                 continue
             page = Page(html.encode("utf-8", "replace"), source.url, "text/html; charset=utf-8")
@@ -110,6 +120,10 @@ def read_texts(
         while waiting:
             settle()
     return texts
+
+
+def _text(source: _Source, text: MainText) -> Text:
+    return Text(source.id, text.text, source.url, text.title, text.details)
 
 
 def _read(path: Path) -> Iterator[_Source]:
@@ -136,7 +150,8 @@ def _document(line: bytes, where: str) -> _Source:
     text, html = fields.get("text"), fields.get("html")
     if not isinstance(text if text is not None else html, str):
         raise ConfigurationError(f'{where}: the document {fields["id"]!r} has neither "text" nor "html".')
-    return _Source(str(fields["id"]), text, html, _url(fields))
+    title = fields.get("title")
+    return _Source(str(fields["id"]), text, html, _url(fields), title if isinstance(title, str) else "")
 
 
 def _url(fields: dict[str, Any]) -> str:
@@ -163,19 +178,20 @@ class _Cache:
         except sqlite3.OperationalError as error:
             raise ConfigurationError(f"The cache {path} cannot be opened ({error}): name another.") from error
         self._run("PRAGMA synchronous=OFF")
-        self._run("CREATE TABLE IF NOT EXISTS texts (key BLOB PRIMARY KEY, text TEXT) WITHOUT ROWID")
+        columns = "key BLOB PRIMARY KEY, text TEXT, title TEXT, details TEXT"
+        self._run(f"CREATE TABLE IF NOT EXISTS main_texts ({columns}) WITHOUT ROWID")
 
-    def get(self, html: str) -> tuple[bytes, str | None]:
+    def get(self, html: str) -> tuple[bytes, MainText | None]:
         """Return the key of a page, and its text if that is known."""
         data = f"{self._extractor}\n{html}".encode("utf-8", "replace")
         key = hashlib.blake2b(data, digest_size=16).digest()
-        rows = self._run("SELECT text FROM texts WHERE key = ?", key)
-        return key, str(rows[0][0]) if rows else None
+        rows = self._run("SELECT text, title, details FROM main_texts WHERE key = ?", key)
+        return key, MainText(*map(str, rows[0])) if rows else None
 
-    def put(self, key: bytes, text: str) -> None:
+    def put(self, key: bytes, text: MainText) -> None:
         """Remember a text."""
-        text = text.encode("utf-8", "replace").decode()
-        self._run("INSERT OR REPLACE INTO texts VALUES (?, ?)", key, text)
+        parts = [part.encode("utf-8", "replace").decode() for part in text]
+        self._run("INSERT OR REPLACE INTO main_texts VALUES (?, ?, ?, ?)", key, *parts)
 
     def close(self) -> None:
         """Close."""

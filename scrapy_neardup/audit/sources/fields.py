@@ -1,4 +1,4 @@
-"""Which fields of an item hold its text, its URL and the time of its download."""
+"""Which fields of an item hold its text, its title, its URL and the time of its download."""
 
 from __future__ import annotations
 
@@ -18,21 +18,27 @@ if TYPE_CHECKING:
 
 #: In the order of preference; case, hyphens and underscores do not matter.
 _TEXT = (
-    "text", "body", "content", "articlebody", "maintext", "fulltext", "articletext", "extractedtext", "plaintext",
+    "text", "body", "content", "articlebody", "maintext", "fulltext", "articletext", "extractedtext",
+    "plaintext",
     "bodytext", "textcontent", "contenttext", "cleantext", "story", "article",
 )  # fmt: skip
 _HTML = (
-    "html", "rawhtml", "bodyhtml", "htmlbody", "contenthtml", "htmlcontent", "pagehtml", "htmlpage", "browserhtml",
+    "html", "rawhtml", "bodyhtml", "htmlbody", "contenthtml", "htmlcontent", "pagehtml", "htmlpage",
+    "browserhtml",
     "fullhtml", "htmlsource", "pagesource", "sourcecode",
 )  # fmt: skip
 _URL = (
-    "url", "pageurl", "responseurl", "finalurl", "articleurl", "link", "href", "uri", "permalink", "sourceurl",
+    "url", "pageurl", "responseurl", "finalurl", "articleurl", "link", "href", "uri", "permalink",
+    "sourceurl",
     "requesturl", "canonicalurl", "id",
 )  # fmt: skip
 _FETCHED = (
-    "fetched", "fetchedat", "fetchtime", "crawledat", "crawltime", "crawled", "scrapedat", "scraped", "downloadedat",
+    "fetched", "fetchedat", "fetchtime", "crawledat", "crawltime", "crawled", "scrapedat", "scraped",
+    "downloadedat",
     "datedownload", "datedownloaded", "retrievedat", "timestamp",
 )  # fmt: skip
+
+_TITLE = ("title", "headline", "name")
 
 _DOCUMENT = re.compile(
     r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body|\?xml)\b", re.IGNORECASE | re.DOTALL
@@ -55,6 +61,7 @@ class _Plan(NamedTuple):
     content: Sequence[tuple[str, bool]]  # with whether it is HTML for sure
     url: Sequence[str]
     fetched: Sequence[str]
+    title: Sequence[str]
 
 
 class Fields:
@@ -89,7 +96,8 @@ class Fields:
             return CrawledPage(url, None, content, None, fetched, origin)
         if html or is_html(content):
             return CrawledPage(url, None, content.encode(), "text/html; charset=utf-8", fetched, origin)
-        return CrawledPage(url, content, None, None, fetched, origin)
+        titles = (value for name in plan.title if isinstance(value := _content(_get(item, name)), str))
+        return CrawledPage(url, content, None, None, fetched, origin, title=next(titles, ""))
 
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return those of the columns *names* of a table that `page` looks at; none if none can hold text."""
@@ -97,14 +105,17 @@ class Fields:
         content = [name for name, _ in plan.content]
         if not _columns(names, content):
             return []
-        return _columns(names, [*content, *plan.url, *plan.fetched])
+        return _columns(names, [*content, *plan.url, *plan.fetched, *plan.title])
 
     def no_text(self, names: Iterable[str]) -> str:
         """Say that fields called *names* hold no text, and what to do."""
         listed = _listed(names)
         if self._text_field is not None:
             return f"no text in the field {self._text_field} (--text-field); the fields are {listed}"
-        return f"no field that is known to hold text or HTML: name one with --text-field; the fields are {listed}"
+        return (
+            "no field that is known to hold text or HTML: name one with --text-field; the fields are "
+            f"{listed}"
+        )
 
     def has_url(self, names: Sequence[str]) -> bool:
         """Whether a table with the columns *names* may have the field of the URL, if one was named."""
@@ -126,6 +137,7 @@ class Fields:
                 content if self._text_field is None else [(self._text_field, False)],
                 _known(by_key, _URL) if self._url_field is None else [self._url_field],
                 _known(by_key, _FETCHED),
+                _known(by_key, _TITLE),
             )
             if len(self._plans) >= _PLANS:
                 self._plans.clear()
@@ -197,7 +209,7 @@ def _url(value: Any) -> str | None:
 
 
 def seconds(value: Any) -> float | None:
-    """Return seconds since 1970 of a number (of seconds or milliseconds), an ISO 8601 string or a datetime."""
+    """Return seconds since 1970, of a number of seconds or milliseconds, an ISO 8601 string or a datetime."""
     if isinstance(value, list):
         value = value[0] if value else None
     try:

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.numbers import SIZE, numbers, numbers_each, substituted
+from scrapy_neardup.fingerprint.filters import NUMBERS
 
 HASHES = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 2**64 - 1)), max_size=60)
 
 
 def filter_of(values: list[int]) -> np.ndarray:
-    data = numbers(np.array(values, np.uint64))
-    assert len(data) == SIZE == 32
+    data = NUMBERS.make(np.array(values, np.uint64))
+    assert len(data) == NUMBERS.size == 32
     return np.frombuffer(data, np.uint8)
 
 
@@ -28,30 +28,30 @@ def drawn(shared: int, only_a: int, only_b: int, seed: int) -> tuple[np.ndarray,
 def test_no_shared_number_is_missed(some: list[int], more: list[int]) -> None:
     part, whole = filter_of(some), filter_of([*more, *some, *some])
     assert (part & whole == part).all()
-    assert float(substituted(part, whole)[0]) == 0  # one that has more has substituted none
+    assert float(NUMBERS.substituted(part, whole)[0]) == 0  # one that has more has substituted none
 
 
 @given(st.lists(HASHES, max_size=5))
 def test_filters_made_together_are_those_made_alone(texts: list[list[int]]) -> None:
     arrays = [np.array(values, np.uint64) for values in texts]
     arrays.insert(1, np.arange(1000, dtype=np.uint64).repeat(2))
-    assert numbers_each(arrays) == [numbers(array) for array in arrays]
+    assert NUMBERS.make_each(arrays) == [NUMBERS.make(array) for array in arrays]
 
 
 @given(HASHES, HASHES)
 def test_bounds_and_symmetry(a: list[int], b: list[int]) -> None:
     one, other = filter_of(a), filter_of(b)
-    missing, fewer = substituted(one, other)
-    assert (missing, fewer) == substituted(other, one)
+    missing, fewer = NUMBERS.substituted(one, other)
+    assert (missing, fewer) == NUMBERS.substituted(other, one)
     assert 0 <= missing <= fewer <= min(len(set(a)), len(set(b)))
 
 
 @given(st.lists(HASHES, min_size=1, max_size=5), HASHES)
 def test_many_are_compared_as_one_by_one(texts: list[list[int]], own: list[int]) -> None:
     filters = np.array([filter_of(values) for values in texts])
-    expected = [[float(part) for part in substituted(filter_of(own), each)] for each in filters]
+    expected = [[float(part) for part in NUMBERS.substituted(filter_of(own), each)] for each in filters]
     for pair in ((filter_of(own), filters), (filters, filter_of(own))):
-        missing, fewer = substituted(*pair)
+        missing, fewer = NUMBERS.substituted(*pair)
         assert np.stack((missing, fewer), axis=1).tolist() == expected
 
 
@@ -60,7 +60,7 @@ def test_many_are_compared_as_one_by_one(texts: list[list[int]], own: list[int])
     [(0, 3, 3), (5, 1, 1), (10, 0, 20), (20, 5, 5), (10, 30, 20), (100, 40, 40)],
 )
 def test_substituted_numbers_are_counted_about_right(shared: int, only_a: int, only_b: int) -> None:
-    counted = np.array([substituted(*drawn(shared, only_a, only_b, seed)) for seed in range(300)])
+    counted = np.array([NUMBERS.substituted(*drawn(shared, only_a, only_b, seed)) for seed in range(300)])
     exact, fewer = min(only_a, only_b), shared + min(only_a, only_b)
     missing = counted[:, 0]
     # Two numbers of one text share a bit now and then, the more the more there are.
@@ -71,12 +71,12 @@ def test_substituted_numbers_are_counted_about_right(shared: int, only_a: int, o
 
 
 def test_no_numbers_and_very_many() -> None:
-    assert filter_of([]).tolist() == [0] * SIZE
-    assert [float(part) for part in substituted(filter_of([]), filter_of([1, 2]))] == [0, 0]
+    assert filter_of([]).tolist() == [0] * NUMBERS.size
+    assert [float(part) for part in NUMBERS.substituted(filter_of([]), filter_of([1, 2]))] == [0, 0]
     many = [filter_of(list(range(start, start + 5000))) for start in (0, 10_000)]
     for each in many:
         assert (
             150 < np.bitwise_count(each).sum() < 200
         )  # and not all 256, which would seem to have every number
     # Two tables of other numbers do not pass for one.
-    assert float(substituted(*many)[0]) > 100
+    assert float(NUMBERS.substituted(*many)[0]) > 100

@@ -1,0 +1,158 @@
+"""A page as a list of blocks: the runs of text that a reader sees as one, in the order of the source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import regex
+from lxml import etree
+from lxml import html as lxml_html
+
+from scrapy_neardup.fingerprint.paragraphs import length
+
+from .regions import Region, names, region_of
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_INVISIBLE = names(
+    "script style noscript template iframe svg math select textarea button object head canvas audio video map datalist"
+    " input"
+)
+_INLINE = names(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt ruby s samp"
+    " small span strike strong sub sup time tt u var wbr"
+)
+HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+# Headlines of a page beyond these are not looked for.
+_HEADLINES = 20
+
+#: Letters from which on a block is a paragraph if it ends like a sentence; and if it does not. See `length`.
+_SENTENCE = 60
+_LONG = 200
+_END = regex.compile(r"[\p{Sentence_Terminal}:…][\p{Pe}\p{Pf}\p{Pi}\"'\)\]]*+\s*+$", regex.V1)
+_TAIL = 20  # characters that the end of a sentence is looked for in
+
+
+class Block:
+    """A run of text without a line break in it."""
+
+    __slots__ = ("ends", "heading", "letters", "linked", "place", "prose", "region", "tag", "text", "within")
+
+    def __init__(self, text: str, linked: int, tag: str, heading: bool, region: Region, within: int) -> None:
+        self.text = text
+        #: How long it is, and how much of that are links, see `length`.
+        self.letters = length(text)
+        self.linked = min(linked, self.letters)
+        #: Name of the element that it stands in.
+        self.tag = tag
+        #: Whether that is a heading, or stands in one.
+        self.heading = heading
+        #: What holds it; and the number of the outermost element that makes it so, 0 for none.
+        self.region = region
+        self.within = within
+        #: Whether it ends like a sentence.
+        self.ends = _END.search(text[-_TAIL:]) is not None
+        #: Whether it reads like a paragraph of a text.
+        self.prose = not self.is_link and (self.letters >= _LONG or (self.letters >= _SENTENCE and self.ends))
+
+    @property
+    def is_link(self) -> bool:
+        """Whether half of it or more are links."""
+        return self.linked * 2 >= self.letters
+
+
+def blocks_of(html: str) -> list[Block]:
+    """Return the blocks of a page; none for one that cannot be parsed."""
+    # What libxml2 is told is the encoding counts more than what the page says.
+    parser = lxml_html.HTMLParser(encoding="utf-8")
+    try:
+        root = lxml_html.document_fromstring(html.encode("utf-8", "replace"), parser=parser)
+    except etree.ParserError:  # there is no element
+        return []
+    body = root.find("body")
+    return _Walk(root if body is None else body).blocks
+
+
+class _Walk:
+    """One pass over the tree, which gathers text until a block element begins or ends."""
+
+    def __init__(self, body: _Element) -> None:
+        self.blocks: list[Block] = []
+        self._text: list[str] = []
+        self._linked = 0
+        #: Open elements that are blocks: name, region, number of the outermost element that makes the region.
+        self._path: list[tuple[str, Region, int]] = []
+        self._elements = self._invisible = self._links = self._preformatted = 0
+        self._over_headline = {
+            element for headline in list(body.iter("h1"))[:_HEADLINES] for element in headline.iterancestors()
+        }
+        for event, element in etree.iterwalk(body, events=("start", "end", "comment", "pi")):
+            if event == "start":
+                self._start(element)
+            elif event == "end":
+                self._end(element)
+            if event != "start" and element is not body and not self._invisible:
+                self._add(element.tail)
+        self._finish()
+
+    def _start(self, element: _Element) -> None:
+        tag = element.tag
+        # A page may have all its text in an unclosed button.
+        if self._invisible or (tag in _INVISIBLE and (tag != "button" or element.find(".//p") is None)):
+            self._invisible += 1
+            return
+        if tag == "a":
+            self._links += 1
+        elif tag == "br":
+            if not self._preformatted:
+                self._finish()
+        elif tag == "pre":
+            self._preformatted += 1
+            self._open(element)
+        elif not self._preformatted and tag not in _INLINE:
+            self._open(element)
+        self._add(element.text)
+
+    def _end(self, element: _Element) -> None:
+        tag = element.tag
+        if self._invisible:
+            self._invisible -= 1
+        elif tag == "a":
+            self._links -= 1
+        elif tag == "pre":
+            self._preformatted -= 1
+            self._close()
+        elif self._preformatted:
+            self._text.append(" ")
+        elif tag != "br" and tag not in _INLINE:
+            self._close()
+
+    def _open(self, element: _Element) -> None:
+        self._finish()
+        self._elements += 1
+        region, number = self._path[-1][1:] if self._path else ("", 0)
+        if not region:
+            region = region_of(element, element in self._over_headline)
+            number = self._elements if region else 0
+        self._path.append((element.tag, region, number))
+
+    def _close(self) -> None:
+        self._finish()
+        self._path.pop()
+
+    def _add(self, text: str | None) -> None:
+        if text:
+            self._text.append(text)
+            if self._links:
+                self._linked += length(text.strip())
+
+    def _finish(self) -> None:
+        """Make a block of what was gathered."""
+        text = " ".join("".join(self._text).split()) if self._text else ""
+        if text:
+            tag, region, number = self._path[-1] if self._path else ("", "", 0)
+            heading = any(name in HEADINGS for name, _, _ in self._path[-2:])
+            self.blocks.append(Block(text, self._linked, tag, heading, region, number))
+        self._text.clear()
+        self._linked = 0

@@ -1,0 +1,127 @@
+"""Parts of a page that are not its main text, told by what their markup calls them and by the headings above them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import regex
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+#: What an element holds: comments of readers; or navigation, teasers, advertising, notices; or none of these.
+Region = Literal["", "comments", "around"]
+
+
+def names(text: str) -> frozenset[str]:
+    """Return the words of *text*."""
+    return frozenset(text.split())
+
+
+#: Elements whose names say that they stand around the main text.
+_AROUND = frozenset(("nav", "footer", "aside", "menu", "dialog"))
+#: Those that hold the main text, whatever they are called.
+_MAIN = frozenset(("body", "html", "main", "article", "h1", "p"))
+
+# Names in class, id and role are looked at part by part: "post-comments" is "post" and "comments".
+_PART = regex.compile(r"[^a-z0-9]+|(?<=[a-z])(?=[A-Z])")
+_COMMENTS = names(
+    "comment comments commentlist disqus kommentar kommentare kommentaren komentarz komentarze commentaire"
+    " commentaires comentario comentarios respond reply replies guestbook opinie otzyv otzyvy reactie reacties"
+)
+_NOTICES = names(
+    "cookie cookies cookiebanner consent gdpr cmp onetrust sidebar sidebar1 sidebar2 related relatedposts recommend"
+    " recommended recommendation recommendations popular trending mostread newsletter subscribe subscription share"
+    " shares sharing sharedaddy social breadcrumb breadcrumbs foot footer nav navbar navigation menu promo advert"
+    " advertisement ad ads sponsor sponsors sponsored widget login popup modal overlay teaser teasers calendar"
+    " disclaimer copyright pagination pager rail outbrain taboola banner rightcol leftcol bottom paywall author bio"
+    " byline"
+)
+#: Names that begin so say how a page is laid out ("no-sidebar") or filed ("tag-cookies").
+_QUALIFIERS = names(
+    "no has with without is tag category type status js wp theme single margin padding hide show open closed post"
+    " page"
+)
+#: A name with such a part is that of a frame, which may hold anything.
+_FRAME = regex.compile(
+    r"wrap|container|layout|column|grid|row|template|content|article|post|entry|story|main|body$"
+    r"|^(?:layout|page|mb|mt)$"
+)
+_FRAME_OF_COMMENTS = names("wrap wrapper container content body text list area section")
+#: Of one attribute, as many names and characters are read.
+_NAMES, _CHARACTERS = 12, 600
+_PARTS = 4
+
+_READERS = regex.compile(
+    r"""\W*+(?:
+      \d+\s+(?:comments?|responses?|replies|thoughts?\ on|kommentare?|commentaires?|réactions?|comentarios?
+        |комментари\p{L}*+|komentarz\p{L}*+|reacties|commenti|评论|yorum)\b.{0,80}
+    | (?:comments|responses\ to|replies|thoughts\ on|reader\ comments|leave\ a\ (?:reply|comment|response)
+        |post\ a\ (?:comment|reply)|(?:add|write)\ a\ comment|join\ the\ (?:discussion|conversation)
+        |(?:leser)?kommentare|kommentar\ (?:schreiben|verfassen)|(?:schreibe|hinterlasse)\w*+\ einen?\ kommentar
+        |commentaires|laisser\ un\ commentaire|réactions|comentarios|deja\ (?:un|tu)\ comentario|komentarze
+        |dodaj\ komentarz|opinie|комментарии|отзывы|обсуждение|оставить\ комментарий|评论|网友评论|发表评论|留言
+        |コメント|commenti|reacties|yorumlar|التعليقات|comentários)\b.{0,40}
+    )$""",
+    regex.IGNORECASE | regex.VERBOSE | regex.V1,
+)
+_MORE = regex.compile(
+    r"""\W*+(?:related\b|more\ (?:from|on|in|news|stories|about)\b
+    |you\ (?:may|might|could)\ (?:also\ )?(?:like|enjoy|be\ interested)|read\ (?:more|next|also)\b|recommended
+    |latest\b|trending|popular|most\ (?:read|popular)|also\ (?:on|in|read)\b|see\ also|don.t\ miss|next\ article
+    |about\ the\ author|share\ (?:this|your)
+    |mehr\ (?:zum|von|aus)|lesen\ sie\ (?:auch|mehr)|das\ könnte|auch\ interessant|weitere\b|ähnliche|verwandte
+    |meistgelesen
+    |(?:à\ )?lire\ aussi|voir\ aussi|sur\ le\ même|articles?\ (?:liés|similaires|récents)|les\ plus\ lus|vous\ aimerez
+    |te\ (?:puede|podría)\ interesar|también\ te|lee\ también|más\ (?:noticias|sobre|leíd)|noticias\ relacionadas
+    |artículos\ relacionados
+    |leia\ (?:também|mais)|você\ pode\ gostar|veja\ também|mais\ lidas
+    |leggi\ anche|potrebbe\ interessarti|articoli\ correlati
+    |zobacz\ (?:także|też|również)|czytaj\ (?:także|też|również|więcej)|przeczytaj|polecamy|powiązane
+    |читайте\ также|по\ теме|ещё|другие|похожие|смотрите\ также|последние|новости\ по|материалы\ по
+    |相关|推荐|更多|热门|延伸阅读|関連|おすすめ|人気|اقرأ\ أيضا|lees\ ook|meer\ over|läs\ (?:också|mer)|ilgili)""",
+    regex.IGNORECASE | regex.VERBOSE | regex.V1,
+)
+_CONSENT = regex.compile(
+    r"cookie|kuki\b|куки|クッキー|쿠키|ملفات تعريف الارتباط|\b(?:gdpr|dsgvo|rgpd|rodo\b)", regex.IGNORECASE
+)
+#: Letters of the longest heading that is looked at.
+_HEADING = 80
+
+
+def region_of(element: _Element, has_headline: bool) -> Region:
+    """Return what *element* holds by its name, class, id and role; what holds the headline stands around nothing."""
+    tag = element.tag
+    if tag in _MAIN:
+        return ""
+    if tag in _AROUND:
+        return "" if has_headline and tag != "nav" else "around"
+    found: Region = ""
+    for attribute in ("class", "id", "role"):
+        value = element.get(attribute)
+        for name in value[:_CHARACTERS].split()[:_NAMES] if value else ():
+            parts = [part.lower() for part in _PART.split(name) if part]
+            if not parts or len(parts) > _PARTS or parts[0] in _QUALIFIERS:
+                continue
+            if not _COMMENTS.isdisjoint(parts):
+                others = [part for part in parts if part not in _COMMENTS]
+                if parts[-1] in _FRAME_OF_COMMENTS or not any(map(_FRAME.search, others)):
+                    return "comments"
+            if not has_headline and not _NOTICES.isdisjoint(parts) and not any(map(_FRAME.search, parts)):
+                found = "around"
+    return found
+
+
+def heads_comments(text: str) -> bool:
+    """Tell whether *text* is a heading over the comments of readers."""
+    return len(text) < _HEADING and _READERS.match(text) is not None
+
+
+def heads_more(text: str) -> bool:
+    """Tell whether *text* is a heading over further articles."""
+    return _MORE.match(text) is not None
+
+
+def speaks_of_consent(text: str) -> bool:
+    """Tell whether *text* has a word that consent notices have, in many languages the same one."""
+    return _CONSENT.search(text) is not None

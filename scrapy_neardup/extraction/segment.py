@@ -1,0 +1,225 @@
+"""Main text by segmentation, the default: the run of a page's blocks that is most of all its article.
+
+Pasternack and Roth, "Extracting Article Text from the Web with Maximum Subsequence Segmentation" (WWW 2009): every
+block of the page has a score, paragraphs above zero, all else below, and the article is the run of neighbours with
+the greatest sum. So two pages with one text yield the same paragraphs, whatever stands around them.
+docs/quality.md compares it with Trafilatura.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import regex
+
+from scrapy_neardup.fingerprint.main_text import MainText
+
+from .blocks import Block, blocks_of
+from .regions import heads_comments, heads_more, speaks_of_consent
+from .titles import titles
+from .trafilatura import Trafilatura
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# All lengths are in letters, see `length`.
+
+#: Paragraphs count by their length, up to this one ...
+_MOST = 600
+#: ... less before the headline, and more behind it, the nearer the more: three times as much at the most.
+_BEFORE_HEADLINE = 0.4
+_BEHIND_HEADLINE = 2.0
+_DECAY = 1500
+#: What other blocks cost: what stands around a text; links; headings of further articles; headings; rows and lists.
+_COST_AROUND, _COST_LINK, _COST_MORE, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 300, 10, 15, 25
+#: A short sentence of so many letters costs nothing, it counts half.
+_SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
+#: With fewer in paragraphs there is no article; nor with fewer than so many, if that is a small share of the page.
+_ARTICLE, _SMALL_ARTICLE, _SMALL_SHARE = 300, 600, 1 / 3
+#: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
+_PROSE = 0.5
+#: Blocks between two that speak of consent, and behind the last, belong to the notice.
+_CONSENT_GAP, _CONSENT_TAIL = 8, 2
+#: A notice of one block is no longer.
+_CONSENT_ALONE = 500
+#: A headline has at least so many letters, at most so many, and so much of it is in the title.
+_HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE = 8, 300, 0.7
+#: Short lines of the main text that are kept.
+_DETAILS = 200
+
+_WORD = regex.compile(r"\p{Han}|[\p{L}\p{N}--\p{Han}]+", regex.V1)
+
+
+class Segment:
+    """The article as the `most likely run of blocks`; where a page has none, what Trafilatura finds."""
+
+    def __init__(self) -> None:
+        self._otherwise = Trafilatura()
+        self.identity = f"segment 1, {self._otherwise.identity}"
+
+    def __call__(self, html: str, url: str | None) -> MainText | None:
+        names = titles(html)
+        blocks = blocks_of(html)
+        _leave_out_notices(blocks)
+        _leave_out_comments(blocks)
+        headline = _headline(blocks, names)
+        run = _best_run(blocks, headline)
+        lines = [block for block in blocks[run.begin : run.end] if not block.region and not block.is_link]
+        prose = [block for block in lines if block.prose]
+        found = _letters(prose)
+        title = blocks[headline].text if headline is not None else " ".join(names)
+        if found < _ARTICLE or (found < _SMALL_ARTICLE and found < _SMALL_SHARE * _letters(_free(blocks))):
+            other = self._otherwise(html, url)
+            return other and other._replace(title=title)
+        kept = prose if found >= _PROSE * _letters(lines) else lines
+        return MainText(
+            "\n".join(block.text for block in kept),
+            title,
+            "\n".join(_details(blocks, headline, run, {id(block) for block in kept})),
+        )
+
+
+class _Run(NamedTuple):
+    """Neighbouring blocks, as a range of their numbers."""
+
+    begin: int
+    end: int
+
+
+def _letters(blocks: Sequence[Block]) -> int:
+    return sum(block.letters for block in blocks)
+
+
+def _free(blocks: Sequence[Block]) -> list[Block]:
+    """Return the blocks that stand around nothing, and are no links."""
+    return [block for block in blocks if not block.region and not block.is_link]
+
+
+def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
+    """Return the number of the block that repeats the title of the page; of several, the most like a headline."""
+    known = {word for name in names for word in _WORD.findall(name.lower())}
+    if not known:
+        return next((number for number, block in enumerate(blocks) if block.tag == "h1"), None)
+    best, found = 0.0, None
+    for number, block in enumerate(blocks):
+        if block.letters > _LONGEST_HEADLINE or block.region == "comments":
+            continue
+        words = _WORD.findall(block.text.lower())
+        shared = [word for word in words if word in known]
+        if len(shared) < _HEADLINE_IN_TITLE * len(words) or block.letters < _HEADLINE:
+            continue
+        score = sum(map(len, shared)) * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
+        score *= (0.5 if block.region else 1) * (0.5 if block.is_link else 1)
+        if score > best:
+            best, found = score, number
+    return found
+
+
+def _best_run(blocks: Sequence[Block], headline: int | None) -> _Run:
+    """Return the run of blocks with the greatest sum of scores, in one pass (Kadane's algorithm)."""
+    best, run = 0.0, _Run(0, 0)
+    total, begin, behind = 0.0, 0, 0
+    for number, block in enumerate(blocks):
+        score = _score(block)
+        if headline is not None:
+            if number <= headline:
+                score *= _BEFORE_HEADLINE if score > 0 and number < headline else 1
+            else:
+                score *= 1 + _BEHIND_HEADLINE * math.exp(-behind / _DECAY) if score > 0 else 1
+                behind += block.letters
+        if total <= 0:
+            total, begin = 0.0, number
+        total += score
+        if total > best:
+            best, run = total, _Run(begin, number + 1)
+    return run
+
+
+def _score(block: Block) -> float:
+    if block.region:
+        return -_COST_AROUND
+    if block.prose:
+        return min(block.letters, _MOST)
+    if block.is_link:
+        return -_COST_LINK
+    if (block.heading or block.letters < 60) and heads_more(block.text):
+        return -_COST_MORE
+    if block.heading:
+        return -_COST_HEADING
+    if block.ends and block.letters >= _SHORT_SENTENCE:
+        return _SHORT_COUNTS * block.letters
+    return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
+
+
+def _leave_out_notices(blocks: Sequence[Block]) -> None:
+    """Give up regions that must hold the article, for nothing else does; and make one of notices of consent."""
+    inside: dict[int, int] = {}
+    free = 0
+    for block in blocks:
+        if block.prose and not block.region:
+            free += block.letters
+        elif block.prose and block.region == "around":
+            inside[block.within] = inside.get(block.within, 0) + block.letters
+    large = {number for number, letters in inside.items() if letters >= max(_ARTICLE, free)}
+    for block in blocks:
+        if block.within in large:
+            block.region = ""
+    if free + sum(inside[number] for number in large) < _ARTICLE <= _letters([b for b in blocks if b.prose]):
+        for block in blocks:
+            block.region = ""
+    notices: list[Block] = []
+    for begin, end in _notices(blocks):
+        notices += blocks[begin:end]
+    taken = {id(block) for block in notices}
+    if _letters([b for b in blocks if b.prose and not b.region and id(b) not in taken]) >= _ARTICLE:
+        for block in notices:
+            block.region = block.region or "around"
+
+
+def _notices(blocks: Sequence[Block]) -> list[_Run]:
+    """Return the runs of blocks that speak of consent; a single one only if it is short."""
+    runs: list[list[int]] = []
+    for number, block in enumerate(blocks):
+        if block.region or block.is_link or not speaks_of_consent(block.text):
+            continue
+        if runs and number - runs[-1][-1] <= _CONSENT_GAP:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return [
+        _Run(numbers[0], numbers[-1] + 1 + (_CONSENT_TAIL if len(numbers) > 1 else 0))
+        for numbers in runs
+        if len(numbers) > 1 or blocks[numbers[0]].letters < _CONSENT_ALONE
+    ]
+
+
+def _leave_out_comments(blocks: Sequence[Block]) -> None:
+    """Make a region of what follows a heading over comments, up to the next heading of its level."""
+    before, level = 0, None
+    for block in blocks:
+        if level and block.heading and "h" < block.tag <= level and not _heads_others(block.text):
+            level = None
+        if level is not None:
+            block.region = block.region or "comments"
+        elif block.prose and not block.region:
+            before += block.letters
+        elif before >= _ARTICLE and not block.is_link and not block.prose and heads_comments(block.text):
+            level = block.tag if block.heading else ""
+
+
+def _heads_others(text: str) -> bool:
+    return heads_comments(text) or heads_more(text)
+
+
+def _details(blocks: Sequence[Block], headline: int | None, run: _Run, kept: set[int]) -> list[str]:
+    """Return the short lines of the main text, from the headline on, and up to where something else begins."""
+    begin = headline + 1 if headline is not None and headline < run.begin else run.begin
+    lines = []
+    for number in range(begin, len(blocks)):
+        block = blocks[number]
+        if number >= run.end and (block.prose or block.region or _heads_others(block.text)):
+            break
+        if not block.region and not block.is_link and id(block) not in kept:
+            lines.append(block.text)
+    return lines[:_DETAILS]

@@ -1,0 +1,227 @@
+"""Pages of one site that share a long description and differ in short lines: products, jobs, events and others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import random
+
+#: What words are made of, and what stands between them.
+SCRIPTS = {
+    "en": (
+        [
+            "bar",
+            "den",
+            "fel",
+            "gor",
+            "hil",
+            "ker",
+            "lom",
+            "mas",
+            "nor",
+            "pel",
+            "ric",
+            "sto",
+            "tan",
+            "vel",
+            "wes",
+        ],
+        " ",
+    ),
+    "de": (
+        [
+            "bau",
+            "dorf",
+            "feld",
+            "gart",
+            "haus",
+            "kirch",
+            "lauf",
+            "müh",
+            "nord",
+            "reich",
+            "stein",
+            "tal",
+            "über",
+            "wald",
+            "zeit",
+        ],
+        " ",
+    ),
+    "fr": (
+        [
+            "beau",
+            "cha",
+            "dour",
+            "fleur",
+            "gran",
+            "jour",
+            "lac",
+            "mont",
+            "neuf",
+            "pré",
+            "roux",
+            "sain",
+            "tour",
+            "vil",
+            "éta",
+        ],
+        " ",
+    ),
+    "es": (
+        [
+            "alma",
+            "cor",
+            "del",
+            "flor",
+            "gue",
+            "llan",
+            "mar",
+            "niñ",
+            "oro",
+            "pue",
+            "rio",
+            "sol",
+            "tier",
+            "val",
+            "zar",
+        ],
+        " ",
+    ),
+    "pl": (
+        [
+            "brze",
+            "czar",
+            "dąb",
+            "gró",
+            "jas",
+            "kow",
+            "łąk",
+            "mił",
+            "now",
+            "pol",
+            "ryb",
+            "sta",
+            "świ",
+            "wod",
+            "żół",
+        ],
+        " ",
+    ),
+    "ru": (
+        [
+            "бел",
+            "вод",
+            "гор",
+            "дом",
+            "зим",
+            "кра",
+            "лес",
+            "мор",
+            "нов",
+            "пол",
+            "реч",
+            "сол",
+            "тих",
+            "час",
+            "ясн",
+        ],
+        " ",
+    ),
+    "zh": (list("安北城大东福高海江金开林明南平青山石天文西新阳中"), ""),
+    "ja": (list("あいうえかきくこさしすたちつてとなにのはひふまみもやらりるれわ"), ""),
+    "ar": (
+        [
+            "باب",
+            "دار",
+            "زهر",
+            "شمس",
+            "طير",
+            "عين",
+            "قمر",
+            "نهر",
+            "وادي",
+            "بحر",
+            "جبل",
+            "رمل",
+            "ليل",
+            "نور",
+            "سهل",
+        ],
+        " ",
+    ),
+}
+KINDS = ("product", "job", "event", "timetable", "recipe")
+
+
+class Page(NamedTuple):
+    description: str
+    title: str
+    lines: list[str]
+
+    @property
+    def plain(self) -> str:
+        """The text that an extractor without a sense of titles and short lines makes of it."""
+        return "\n".join([self.description, *self.lines])
+
+
+class Maker:
+    """Makes the pages of one kind in one language; *dice* choose."""
+
+    def __init__(self, kind: str, language: str, dice: random.Random) -> None:
+        self._kind, self._dice = kind, dice
+        self._parts, self._space = SCRIPTS[language]
+        self._labels = [self.word() for _ in range(8)]
+        self._description = "\n".join(self._paragraph() for _ in range(4))
+        self._title = self.name()
+
+    def word(self) -> str:
+        """Return a word; of two parts or three, in Chinese or Japanese of so many characters."""
+        return "".join(self._dice.choice(self._parts) for _ in range(self._dice.randint(2, 3))).capitalize()
+
+    def name(self) -> str:
+        """Return what something is called: two words."""
+        return f"{self.word()} {self.word()}"
+
+    def page(self, *, same_title: bool) -> Page:
+        """Make another page."""
+        return Page(self._description, self._title if same_title else self.name(), self._lines())
+
+    def _paragraph(self) -> str:
+        return self._space.join(self.word() for _ in range(40)) + "."
+
+    def _lines(self) -> list[str]:
+        a, b, c, d, *_ = self._labels
+        number = self._dice.randint
+        time = f"{number(6, 22)}:{number(0, 59):02}"
+        if self._kind == "product":
+            code = f"{self._dice.choice('KLMNP')}{number(10000, 99999)}"
+            return [
+                self.name(),
+                f"{a} {number(5, 999)}.{number(0, 99):02} €",
+                f"{b}: {code}",
+                f"{c}: {number(100, 2000)} g",
+            ]
+        if self._kind == "job":
+            return [
+                f"{a}: {self.word()}",
+                f"{b}: {number(100000, 999999)}",
+                f"{c}: {number(30, 90)}.{number(100, 999)} €",
+            ]
+        if self._kind == "event":
+            return [
+                f"{a}: 20{number(20, 40)}-{number(1, 12):02}-{number(1, 28):02}",
+                f"{b}: {time}",
+                f"{c}: {self.word()}",
+            ]
+        if self._kind == "timetable":
+            return [
+                f"{stop} {number(5, 23):02}:{number(0, 59):02} {number(5, 23):02}:{number(0, 59):02}"
+                for stop in self._labels
+            ]
+        return [
+            *(f"{number(10, 900)} g {self.word()}" for _ in range(3)),
+            f"{a}: {number(10, 90)} min",
+            f"{d}: {self.word()}",
+        ]

@@ -1,0 +1,186 @@
+"""Title and short lines belong to the page: what differs in them is another page, what repeats them is a copy."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_neardup import Detector
+from scrapy_neardup.fingerprint import MainText
+from scrapy_neardup.matching.records import entries
+from tests.short_lines import KINDS, SCRIPTS, Maker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FORMS = {
+    "titled": lambda page: MainText(page.description, page.title, "\n".join(page.lines)),
+    "untitled": lambda page: MainText(page.description, "", "\n".join(page.lines)),
+    "plain": lambda page: page.plain,
+}
+
+
+@pytest.fixture(autouse=True)
+def seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same seeds of indexes in every run."""
+    monkeypatch.setattr("secrets.randbits", random.Random(3).getrandbits)
+
+
+@pytest.fixture
+def detector() -> Iterator[Detector]:
+    with Detector.open() as detector:
+        yield detector
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "languages"),
+    # Every language in every form, and of every kind.
+    [
+        (kind, form, tuple(SCRIPTS)[(number + other) % 3 :: 3])
+        for (number, kind), (other, form) in product(enumerate(KINDS), enumerate(FORMS))
+    ],
+)
+def test_pages_that_differ_in_short_lines_only_are_never_dropped(
+    detector: Detector, kind: str, form: str, languages: tuple[str, ...]
+) -> None:
+    for language in languages:
+        dice = random.Random(f"{kind} {language}")
+        for same_title in (False, True) if form == "titled" else (True,):
+            maker = Maker(kind, language, dice)
+            for number in range(40):
+                page = FORMS[form](maker.page(same_title=same_title))
+                url = f"https://{language}.example/{same_title}/{number}"
+                verdict = detector.add(page, url=url)
+                assert not verdict.is_duplicate, (language, same_title, page, verdict)
+                if number < 5:
+                    again = detector.check(page, url=f"{url}?utm_source=feed")
+                    assert (again.kind, again.url) == ("exact", url)
+
+
+@pytest.mark.parametrize("language", SCRIPTS)
+def test_one_page_in_its_several_forms_is_found(detector: Detector, language: str) -> None:
+    maker = Maker("product", language, random.Random(language))
+    page = maker.page(same_title=False)
+    lines = [*page.lines, "5 minutes ago", "12 comments"]
+    stored = MainText(page.description, page.title, "\n".join(lines))
+    assert detector.add(stored, url="https://shop.example/item").kind == "unique"
+    later = [*page.lines, "9 minutes ago", "14 comments"]
+    forms = {
+        "?utm_medium=mail": MainText(page.description, page.title, "\n".join(later)),
+        "?print=1": MainText(page.description, f"{page.title} {maker.word()}", "\n".join(page.lines)),
+        "?mobile=1": MainText(
+            page.description, page.title, "\n".join([*later[1:], maker.name(), maker.name()])
+        ),
+        "?text": MainText(page.description, "", ""),
+    }
+    for parameters, form in forms.items():
+        verdict = detector.check(form, url=f"https://shop.example/item{parameters}")
+        assert verdict.kind == "near", parameters
+
+
+def text(seed: int, words: int = 250) -> str:
+    dice = random.Random(seed)
+    return " ".join(
+        f"{dice.choice('bdfgklm')}{dice.choice('aeiou')}{dice.randint(0, 99)}x" for _ in range(words)
+    )
+
+
+def test_a_text_that_pages_of_other_titles_have_is_the_sites(detector: Detector) -> None:
+    pages = [MainText(text(1), f"title{n} about{n}", f"line {n}") for n in range(50)]
+    found = [detector.add(page, url=f"https://a.example/{n}") for n, page in enumerate(pages)]
+    assert [verdict.kind for verdict in found] == ["unique", "template", *["boilerplate"] * 48]
+    assert not any(verdict.is_duplicate for verdict in found)
+    # One of the pages under another URL is a copy of itself, and of nothing else.
+    for number in (0, 1, 2, 49):
+        again = detector.check(pages[number], url=f"https://a.example/copy/{number}")
+        assert (again.kind, again.url) == ("exact", f"https://a.example/{number}")
+        own = detector.check(pages[number], url=f"https://a.example/{number}")
+        assert own.kind == "revisit"
+    # However many there are, a lookup meets the first two.
+    new = MainText(text(1), "another title")
+    entry = entries([detector.signature(new)], ["https://a.example/new"], detector.index.header)
+    assert len(detector.index.find(entry, detector.matcher.lookups).documents) == 2
+    # Nothing is held against another site, nor against pages of that text without a title.
+    assert detector.check(MainText(text(2), "title1 about1"), url="https://a.example/x").kind == "unique"
+    assert detector.check(new, url="https://b.example/").kind == "near"
+
+
+def test_a_page_that_repeats_another_is_a_copy_also_where_its_text_is_the_sites(detector: Detector) -> None:
+    for number in range(4):
+        detector.add(MainText(text(1), f"name{number}"), url=f"https://a.example/{number}")
+    for number in range(4):
+        for copy in range(3):
+            page = MainText(text(1), f"name{number}")
+            assert detector.add(page, url=f"https://a.example/{number}/{copy}").kind == "exact"
+
+
+def test_other_titles_on_other_sites_are_no_other_pages(detector: Detector) -> None:
+    detector.add(MainText(text(3), "Bridge closed"), url="https://a.example/")
+    assert detector.check(MainText(text(3), "The long wait"), url="https://b.example/").kind == "near"
+    assert detector.check(MainText(text(3), "The long wait"), url="https://a.example/2").kind == "template"
+    assert detector.check(MainText(text(3), ""), url="https://a.example/2").kind == "near"
+
+
+RELEASE = """The Department of Agriculture has awarded grants to improve the water supply of small towns, it was announced \
+today. The money will be used to replace pipes that are more than half a century old, and to build new wells.
+"Clean water is a right, not a privilege," the senator said. "These towns have waited long enough, and I am glad that we \
+were able to bring home the help that they need. I will keep working with the mayors until the last pipe is replaced."
+The programme supports communities of fewer than ten thousand people. Applications are reviewed twice a year by a board \
+of engineers, who visit every site. Projects have to be finished within three years, and local workers are preferred.
+The following towns receive grants in this round, and will be notified by letter within the next weeks by the department:
+"""
+
+
+def release(dice: random.Random) -> str:
+    towns = [
+        f"{dice.choice(['East', 'West', 'New', 'Lake', 'Fort'])} {Maker('job', 'en', dice).word()}"
+        for _ in range(6)
+    ]
+    return RELEASE + "\n".join(f"{town}: ${dice.randint(20, 900)},{dice.randint(100, 999)}" for town in towns)
+
+
+ANNOUNCEMENT = """The {0} Foundation is delighted to announce that {1} has been chosen as this year's recipient of the \
+{0} Medal, which honours a lifetime of work for the protection of rivers and lakes, and of all that live in them.
+{1}, who was born in {2} and teaches at the University of {3}, was selected from many candidates by a jury of scientists \
+and writers. "We could think of nobody who deserves this honour more than {1}," said the chair of the jury, {4}.
+The medal will be presented at the annual dinner in {5}, where {1} will give a lecture that is open to the public. Past \
+recipients of the medal have led research stations, saved wetlands and written books that changed how we think of water.
+"""
+
+
+def announcement(dice: random.Random) -> str:
+    maker = Maker("job", "en", dice)
+    names = [maker.name() for _ in range(4)]
+    return ANNOUNCEMENT.format("Lakeland", names[0], maker.word(), maker.word(), names[1], maker.word())
+
+
+@pytest.mark.parametrize("make", [release, announcement])
+def test_texts_of_one_wording_for_other_people_are_never_dropped(
+    detector: Detector, make: Callable[[random.Random], str]
+) -> None:
+    dice = random.Random(5)
+    for number in range(40):
+        page = make(dice)
+        assert not detector.add(page, url=f"https://senator.example/{number}").is_duplicate
+        assert detector.check(page, url=f"https://senator.example/{number}/print").kind == "exact"
+
+
+NOTE = """The ferry between the island and the mainland will run again from Monday, the harbour office said. Repairs \
+to the landing stage took longer than planned, because parts had to be made by hand. Passengers who bought tickets \
+for the days without service can have them refunded at the counter, or use them until the end of summer."""
+
+
+def test_a_note_that_is_cut_or_extended_is_a_copy(detector: Detector) -> None:
+    more = "A spokesman thanked everyone who had waited for the boats so patiently."
+    detector.add(f"{NOTE} {more}", url="https://a.example/1")
+    for site in ("a", "b"):
+        url = f"https://{site}.example/2"
+        assert detector.check(NOTE, url=url).kind == "near"
+        assert detector.check(f"{NOTE} {more}".replace("longer", "more time"), url=url).kind == "near"
+    others = (
+        f"{NOTE} {more}".replace("Monday", "Friday").replace("island", "cape").replace("summer", "August")
+    )
+    assert not detector.check(others, url="https://a.example/2").is_duplicate
