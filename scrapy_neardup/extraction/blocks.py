@@ -132,9 +132,10 @@ class _Walk:
         self._finish()
         self._elements += 1
         region, number = self._path[-1][1:] if self._path else ("", 0)
-        if not region:
-            region = region_of(element, element in self._over_headline)
-            number = self._elements if region else 0
+        if region in ("", "around"):
+            own = region_of(element, element in self._over_headline)
+            if own != region and own:
+                region, number = own, self._elements
         self._path.append((element.tag, region, number))
 
     def _close(self) -> None:

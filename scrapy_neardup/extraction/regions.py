@@ -9,8 +9,9 @@ import regex
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-#: What an element holds: comments of readers; or navigation, teasers, advertising, notices; or none of these.
-Region = Literal["", "comments", "around"]
+#: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation, teasers,
+#: advertising; or none of these. An article may stand in what is called "around" by mistake, never in a "foot".
+Region = Literal["", "comments", "foot", "around"]
 
 
 def names(text: str) -> frozenset[str]:
@@ -29,12 +30,13 @@ _COMMENTS = names(
     "comment comments commentlist disqus kommentar kommentare kommentaren komentarz komentarze commentaire"
     " commentaires comentario comentarios respond reply replies guestbook opinie otzyv otzyvy reactie reacties"
 )
+_FOOT = names("foot footer copyright cookie cookies cookiebanner consent gdpr cmp onetrust")
 _NOTICES = names(
-    "cookie cookies cookiebanner consent gdpr cmp onetrust sidebar sidebar1 sidebar2 related relatedposts recommend"
+    "sidebar sidebar1 sidebar2 related relatedposts recommend"
     " recommended recommendation recommendations popular trending mostread newsletter subscribe subscription share"
-    " shares sharing sharedaddy social breadcrumb breadcrumbs foot footer nav navbar navigation menu promo advert"
+    " shares sharing sharedaddy social breadcrumb breadcrumbs nav navbar navigation menu promo advert"
     " advertisement ad ads sponsor sponsors sponsored widget login popup modal overlay teaser teasers calendar"
-    " disclaimer copyright pagination pager rail outbrain taboola banner rightcol leftcol bottom paywall author bio"
+    " disclaimer pagination pager rail outbrain taboola banner rightcol leftcol bottom paywall author bio"
     " byline"
 )
 #: Names that begin so say how a page is laid out ("no-sidebar") or filed ("tag-cookies").
@@ -92,10 +94,10 @@ _HEADING = 80
 def region_of(element: _Element, has_headline: bool) -> Region:
     """Return what *element* holds by its name, class, id and role; what holds the headline stands around nothing."""
     tag = element.tag
-    if tag in _MAIN:
+    if tag in _MAIN or (has_headline and tag != "nav"):
         return ""
     if tag in _AROUND:
-        return "" if has_headline and tag != "nav" else "around"
+        return "foot" if tag == "footer" else "around"
     found: Region = ""
     for attribute in ("class", "id", "role"):
         value = element.get(attribute)
@@ -107,7 +109,11 @@ def region_of(element: _Element, has_headline: bool) -> Region:
                 others = [part for part in parts if part not in _COMMENTS]
                 if parts[-1] in _FRAME_OF_COMMENTS or not any(map(_FRAME.search, others)):
                     return "comments"
-            if not has_headline and not _NOTICES.isdisjoint(parts) and not any(map(_FRAME.search, parts)):
+            if any(map(_FRAME.search, parts)):
+                continue
+            if not _FOOT.isdisjoint(parts):
+                found = "foot"
+            elif not found and not _NOTICES.isdisjoint(parts):
                 found = "around"
     return found
 

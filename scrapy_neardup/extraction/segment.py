@@ -35,8 +35,8 @@ _DECAY = 1500
 _COST_AROUND, _COST_LINK, _COST_MORE, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 300, 10, 15, 25
 #: A short sentence of so many letters costs nothing, it counts half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
-#: With fewer in paragraphs there is no article; nor with fewer than so many, if that is a small share of the page.
-_ARTICLE, _SMALL_ARTICLE, _SMALL_SHARE = 300, 600, 1 / 3
+#: With fewer in paragraphs there is no article; nor if they are a smaller share of the page.
+_ARTICLE, _SMALL_SHARE = 300, 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
 #: Blocks between two that speak of consent, and behind the last, belong to the notice.
@@ -69,7 +69,7 @@ class Segment:
         prose = [block for block in lines if block.prose]
         found = _letters(prose)
         title = blocks[headline].text if headline is not None else " ".join(names)
-        if found < _ARTICLE or (found < _SMALL_ARTICLE and found < _SMALL_SHARE * _letters(_free(blocks))):
+        if found < max(_ARTICLE, _SMALL_SHARE * _letters(_free(blocks))):
             other = self._otherwise(html, url)
             return other and other._replace(title=title)
         kept = prose if found >= _PROSE * _letters(lines) else lines
@@ -157,16 +157,13 @@ def _leave_out_notices(blocks: Sequence[Block]) -> None:
     inside: dict[int, int] = {}
     free = 0
     for block in blocks:
-        if block.prose and not block.region:
+        if not block.region and not block.is_link:
             free += block.letters
         elif block.prose and block.region == "around":
             inside[block.within] = inside.get(block.within, 0) + block.letters
     large = {number for number, letters in inside.items() if letters >= max(_ARTICLE, free)}
     for block in blocks:
         if block.within in large:
-            block.region = ""
-    if free + sum(inside[number] for number in large) < _ARTICLE <= _letters([b for b in blocks if b.prose]):
-        for block in blocks:
             block.region = ""
     notices: list[Block] = []
     for begin, end in _notices(blocks):
