@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy.exceptions import IgnoreRequest
+
 from scrapy_neardup.extraction import Page
 
 from .extension import NearDupExtension
@@ -36,6 +38,14 @@ class NearDupDownloaderMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(NearDupExtension.of(crawler))
+
+    def process_request(self, request: Request) -> None:
+        ended = False
+        with self.extension.reporter.fails_open("closespider", request.url):
+            ended = is_for_spider(request) and self.extension.no_new_pages.has_ended(request.url)
+        if ended:
+            self.extension.reporter.count("ended/request")
+            raise IgnoreRequest(f"The crawl of the site of {request.url} has come to where nothing is new")
 
     async def process_response(self, request: Request, response: Response) -> Response:
         self.extension.outcomes[request] = ""
