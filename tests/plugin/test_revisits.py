@@ -236,6 +236,28 @@ async def test_links_of_another_site_to_old_stories_do_not_end_the_crawl_of_thei
     assert result.errors == {}
 
 
+async def test_an_item_on_its_way_is_completed_after_the_end(site, crawl, pages):
+    class Shop(pages):
+        async def start(self):
+            yield Request(self.urls[0], self.parse)
+
+        def parse(self, response):
+            yield from response.follow_all(css="a")
+            if response.url.endswith("/3"):  # the last before the end
+                item = {"name": "Lamp", "url": response.url}
+                yield response.follow("/shipping", self.shipping, cb_kwargs={"item": item}, priority=-1)
+
+        def shipping(self, response, item):
+            yield item
+
+    urls = [site.article(f"/{number}", number, links=(f"/{number + 1}",)) for number in range(6)]
+    site.article("/shipping", 50)
+    await crawl(pages, ONE_BY_ONE, urls=urls)
+    result = await crawl(Shop, {**ONE_BY_ONE, END: 4}, urls=urls)
+    assert [item["name"] for item in result.items] == ["Lamp"]
+    assert (result["ended/site"], result["revisit"], result["unique"]) == (1, 4, 1)
+
+
 def verdicts(pages, *judged, most_sites=10):
     rows = NoNewPages(pages, most_sites)
     found = []
