@@ -44,12 +44,13 @@ if TYPE_CHECKING:
 
 #: What is said of items that a duplicate page completes, once in a crawl.
 KEPT_CARRIED = (
-    "Items that come with the request of a page are kept although the page is a copy, as <%(url)s> is. If they are "
-    "copies too, name the policy for such pages, by a rule {'url': …, 'policy': 'drop_items'} in NEARDUP_RULES or by "
-    "meta, or compare items by NEARDUP_ITEM_FIELDS."
+    "Items that come with the request of a page are kept although the page is a copy or an unchanged revisit, as "
+    "<%(url)s> is. If they repeat others, too, name the policy for such pages, by a rule {'url': …, 'policy': "
+    "'drop_items'} in NEARDUP_RULES or by meta, or compare items by NEARDUP_ITEM_FIELDS."
 )
 DROPPED_CARRIED = (
-    "<%(url)s> is dropped, or its items are, because it is a copy; but its request carries values in cb_kwargs or meta. "
+    "<%(url)s> is dropped, or its items are, because it is a copy or an unchanged revisit; but its request carries "
+    "values in cb_kwargs or meta. "
     "If such pages complete items of earlier ones, switch them off: meta={'neardup': False}, or a rule "
     "{'url': …, 'policy': False} in NEARDUP_RULES; or pass the item itself on."
 )

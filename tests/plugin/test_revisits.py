@@ -174,10 +174,15 @@ async def test_carried_items_of_unchanged_revisits_are_kept(site, crawl, pages):
         def parse(self, response, item):
             yield item
 
-    for revisits in ("drop_items", "drop_page"):
-        settings = {**ONE_BY_ONE, "NEARDUP_DIR": revisits, "NEARDUP_REVISITS": revisits}
-        result = await crawl(Shop, settings, urls=[site.article("/shipping")])
-        assert len(result.items) == 3
+    urls = [site.article("/shipping")]
+    for revisits, rules, kept in (
+        ("drop_items", [], 3),
+        ("drop_page", [], 3),
+        ("drop_items", [{"url": "/shipping", "policy": "drop_items"}], 1),
+    ):
+        settings = {"CONCURRENT_REQUESTS": 1, "NEARDUP_REVISITS": revisits, "NEARDUP_RULES": rules}
+        result = await crawl(Shop, settings, urls=urls)
+        assert len(result.items) == kept
         assert result.errors == {}
 
 
