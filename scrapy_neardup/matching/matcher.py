@@ -20,7 +20,7 @@ from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .records import DIGEST, OWN, TEMPLATE, URL, WEAK, flags
-from .rules import Evidence, varied, verify
+from .rules import CONTAINMENTS, Evidence, varied, verify
 from .sites import UNKNOWN
 
 if TYPE_CHECKING:
@@ -242,7 +242,9 @@ class Matcher:
         evidence = _evidence(record, stored, *estimates)
         figures = evidence._asdict()
         verify(evidence, figures)
-        return told | {name: np.ravel(value)[0].item() for name, value in figures.items()}
+        told |= {name: np.ravel(value)[0].item() for name, value in figures.items()}
+        told["containment_asked"] = {rule: [*asked] for rule, asked in CONTAINMENTS.items() if told[rule]}
+        return told
 
     @cached_property
     def steps(self) -> tuple[str, ...]:

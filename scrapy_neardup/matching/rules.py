@@ -51,6 +51,9 @@ RUN = 5
 DISTINCT = (30, 60, 900, 1100)
 VARIETIES = (0.8, 0.6, 0.6, 0.45)
 
+#: The containment and J that the rules ask for which look at containment, by the names that `verify` tells them by.
+CONTAINMENTS = {"within": CONTAINED, "mostly_within": MOSTLY_CONTAINED, "elsewhere": ELSEWHERE_CONTAINED}
+
 
 _NONE = np.zeros(())
 
