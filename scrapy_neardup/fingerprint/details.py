@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from .terms import Terms
 
 #: Tokens of a main text up to which its words count as those of short lines do: a note is made of values.
-FEW = 200
+FEW = 120
 #: Bytes of the tokens of which a figure that stands alone says little, as in "5 minutes ago" and "12 comments".
 _SMALL = 2
 _SPACE = 32
-_TWICE = np.uint64(0x5BD1E9955BD1E995)
+#: As how many values any other figure is entered.
+WEIGHT = 3
 
 
 def figures(terms: Terms) -> NDArray[np.uint64]:
-    """Hash the figures of *terms*: uint64[n]. Each comes as two values, a small number that stands alone as one.
+    """Hash the figures of *terms*: uint64[n]. Each makes `WEIGHT` values, a small number that stands alone only one.
 
     Numbers with a single sign between them are one figure.
     """
@@ -40,12 +41,20 @@ def figures(terms: Terms) -> NDArray[np.uint64]:
     hashes = np.add.reduceat(mix(terms.hashes[places] + rank.astype(np.uint64)), first)
     alone = np.diff(first, append=len(places)) == 1
     small = alone & ((ends - starts)[first] <= _SMALL)
-    return np.concatenate((hashes, mix(hashes[~small] ^ _TWICE)))
+    more = [mix(hashes[~small] + np.uint64(number)) for number in range(1, WEIGHT)]
+    return np.concatenate((hashes, *more))
 
 
 def words(terms: Terms, short: Terms) -> NDArray[np.uint64]:
     """Return the hashes of the words in *short* lines, and of those in main *terms* that are few: uint64[n]."""
-    hashes = short.hashes[~short.tokens.numbers]
-    if terms.count > FEW:
-        return hashes
-    return np.concatenate((hashes, terms.hashes[~terms.tokens.numbers]))
+    few = [short, terms] if terms.count <= FEW else [short]
+    return np.concatenate([_words(each) for each in few])
+
+
+def _words(terms: Terms) -> NDArray[np.uint64]:
+    """Hash all words, and of syllables without spaces between them each two neighbours."""
+    tokens = terms.tokens
+    if not tokens.syllables.any():
+        return terms.hashes[~tokens.numbers]
+    pairs = tokens.syllables[:-1] & tokens.syllables[1:]
+    return np.concatenate((terms.hashes[~tokens.numbers & ~tokens.syllables], terms.shingles(2)[pairs]))
