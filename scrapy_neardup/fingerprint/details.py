@@ -20,6 +20,8 @@ _SMALL = 2
 _SPACE = 32
 #: As how many values any other figure is entered.
 WEIGHT = 3
+_MORE = np.arange(1, WEIGHT, dtype=np.uint64)[:, np.newaxis]
+_ONE = np.uint64(1)
 
 
 def figures(terms: Terms) -> NDArray[np.uint64]:
@@ -31,18 +33,19 @@ def figures(terms: Terms) -> NDArray[np.uint64]:
     places = np.flatnonzero(tokens.numbers)
     if not len(places):
         return np.empty(0, np.uint64)
-    starts, ends = tokens.starts[places], tokens.ends[places]
+    starts, ends = tokens.starts.take(places), tokens.ends.take(places)
     data = np.frombuffer(tokens.data, np.uint8)
-    joined = np.zeros(len(places), np.bool_)
-    joined[1:] = (starts[1:] - ends[:-1] == 1) & (data[ends[:-1]] > _SPACE)
-    first = np.flatnonzero(~joined)
-    # Which number of its figure each is, for their order counts.
-    rank = np.arange(len(places)) - np.repeat(first, np.diff(first, append=len(places)))
-    hashes = np.add.reduceat(mix(terms.hashes[places] + rank.astype(np.uint64)), first)
-    alone = np.diff(first, append=len(places)) == 1
-    small = alone & ((ends - starts)[first] <= _SMALL)
-    more = [mix(hashes[~small] + np.uint64(number)) for number in range(1, WEIGHT)]
-    return np.concatenate((hashes, *more))
+    joined = np.zeros(len(places) + 1, np.bool_)
+    joined[1:-1] = (starts[1:] - ends[:-1] == 1) & (data.take(ends[:-1]) > _SPACE)
+    first = np.flatnonzero(~joined[:-1])
+    hashes = terms.hashes.take(places)
+    # Each number of a figure counts with the one before it, for their order matters.
+    before = np.zeros(len(places), np.uint64)
+    before[1:] = hashes[:-1] * joined[1:-1]
+    hashes = np.add.reduceat(mix(hashes + (before << _ONE)), first)
+    small = ~joined[1:].take(first) & ((ends - starts).take(first) <= _SMALL)
+    more = hashes[~small] + _MORE
+    return np.concatenate((hashes, mix(more.ravel())))
 
 
 def words(terms: Terms, short: Terms) -> NDArray[np.uint64]:
