@@ -16,7 +16,7 @@ SMOKE := tests/plugin/test_settings.py tests/plugin/test_failures.py tests/plugi
 	tests/index/test_exactness.py tests/index/test_conformance.py tests/test_detector.py tests/matching/test_sites.py \
 	tests/extraction/test_extractors.py
 
-.PHONY: demo test test-all test-oldest browser quality bench lint types ci clean
+.PHONY: demo test test-all test-oldest coverage browser quality bench lint types ci clean
 
 demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
@@ -29,6 +29,11 @@ test: $(VENV)/test
 test-all: $(VENV)/test browser
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore tests/promises $(ARGS)
 	$(BIN)/python -m pytest tests/promises $(ARGS)
+
+# How much of the package the tests run, but for what runs in processes of its own. It is printed; nothing fails by it.
+coverage: $(VENV)/test browser
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --ignore tests/promises --cov scrapy_neardup \
+		--cov-report term:skip-covered $(ARGS)
 
 # A smoke of plugin and index with the lowest release of every dependency that pyproject.toml allows: a floor that is too low shows here.
 test-oldest: $(VENV)-oldest/done
@@ -60,7 +65,11 @@ ci:
 clean:
 	rm -rf $(VENV) $(VENV)-oldest example_project/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# One stamp for each set of extras of pyproject.toml, and one for none.
+# One stamp for each set of extras of pyproject.toml, and one for none. A set that holds others makes their stamps, too.
+HOLDS_dev := test base
+HOLDS_test := base
+HOLDS_bench := base
+
 $(VENV)/base: pyproject.toml | $(VENV)/bin/python
 	@echo 'Setting up $(VENV): this takes about a minute, once.'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
@@ -69,7 +78,7 @@ $(VENV)/base: pyproject.toml | $(VENV)/bin/python
 $(VENV)/%: pyproject.toml | $(VENV)/bin/python
 	@echo 'Setting up $(VENV) for make $(MAKECMDGOALS): this takes a minute or two, once.'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
-	@touch $@
+	@touch $@ $(HOLDS_$*:%=$(VENV)/%)
 
 $(VENV)-oldest/done: pyproject.toml
 	@echo 'Setting up $(VENV)-oldest: this takes a minute or two, once.'

@@ -1,12 +1,12 @@
-"""Time all pairs within 3 bits of 0.1 to 10 million fingerprints, against brute force and FAISS in the same run.
+"""Time all pairs within 3 bits of 0.1 to 10 million fingerprints, against brute force and FAISS.
 
-    python benchmarks/allpairs.py [--sizes 1e5,1e6,1e7] [--distances 3] [--repeats 3] [--workers 2] [--faiss 2e5]
+    python benchmarks/allpairs.py [--sizes 1e5,1e6,1e7] [--distances 3] [--repeats 3] [--workers 2]
+        [--faiss 2e5]
 
-Fingerprints are random from a seed; one in twenty is another with 0 to 3 bits flipped. Each size runs in a process of
-its own, so that its peak of memory is its own. Brute force is measured on as many probes as take about a second and
-extrapolated; FAISS (`IndexBinaryMultiHash`, 4 x 16 bits, one thread) looks up a sample, extrapolated likewise, if it
-can be imported.
-The pairs of the sample must be the same for all three.
+Fingerprints are random from a seed; one in twenty is another with 0 to 3 bits flipped. Each size runs in a
+process of its own, so that its peak of memory is its own. Brute force is measured on as many probes as take
+about a second and extrapolated; FAISS (`IndexBinaryMultiHash`, 4 x 16 bits, one thread) looks up a sample,
+extrapolated likewise, if it can be imported. The pairs of the sample must be the same for all three.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def check_sample(values: NDArray[np.uint64], near: Sequence[NDArray[np.int64]], 
 def by_faiss(
     values: NDArray[np.uint64], near: Sequence[NDArray[np.int64]], distance: int, probes: int
 ) -> float | None:
-    """Seconds that FAISS needs to file all and to look all up, extrapolated from *probes*; None if it is not here."""
+    """Return the seconds in which FAISS files all and looks all up, from *probes*; None if it is not here."""
     try:
         import faiss
     except ImportError:
@@ -135,7 +135,10 @@ def main() -> None:
     )
     chosen = parser.parse_args()
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, NumPy {np.__version__}\n")
-    print("| fingerprints | distance | tables | pairs | s, median (range) | CPU s | peak MB (of it input) | brute force / this | FAISS / this |")  # fmt: skip
+    print(
+        "| fingerprints | distance | tables | pairs | s, median (range) | CPU s | peak MB (of it input) "
+        "| brute force / this | FAISS / this |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     medians: dict[int, list[tuple[int, float]]] = {}
     for distance in chosen.distances:

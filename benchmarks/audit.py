@@ -2,7 +2,8 @@
 
     python benchmarks/audit.py --pages 100000
 
-Of each 20 pages 13 are stories, 4 word-for-word copies, 2 copies with some words replaced or cut, 1 one of a template.
+Of each 20 pages 13 are stories, 4 word-for-word copies, 2 copies with some words replaced or cut, 1 one of a
+template.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ def main() -> None:
             )
         size = sum(path.stat().st_size for path in out.iterdir())
         print(
-            f"results {size / 1e6:,.0f} MB, of which report.html {(out / 'report.html').stat().st_size / 1e6:.1f} MB"
+            f"results {size / 1e6:,.0f} MB, of which report.html "
+            f"{(out / 'report.html').stat().st_size / 1e6:.1f} MB"
         )
     unit = 1 if sys.platform == "darwin" else 1024
     own, children = (

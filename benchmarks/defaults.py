@@ -1,9 +1,9 @@
-"""Print the tables by which the defaults of the fingerprint, of the candidates and of their verification are chosen.
+"""Print the tables by which defaults are chosen: of the fingerprint, the candidates and their verification.
 
     python benchmarks/defaults.py [--data DIR]
 
-DIR has the labelled pairs that benchmarks/quality.py reads; it defaults to $NEARDUP_DATA, else ../shared/data. All is
-measured with one seed of the hashes.
+DIR has the labelled pairs that benchmarks/quality.py reads; it defaults to $NEARDUP_DATA, else
+../shared/data. All is measured with one seed of the hashes.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ def weather(dice: random.Random) -> str:
         "Weather forecast for the county and the coast, updated every hour by the regional station.\n"
         + "\n".join(
             f"{day} will be partly cloudy with a high of {dice.randint(-5, 35)} degrees and a low of "
-            f"{dice.randint(-15, 20)} degrees, wind from the west at {dice.randint(0, 60)} km per hour, and a chance "
+            f"{dice.randint(-15, 20)} degrees, wind from the west at {dice.randint(0, 60)} km per hour, and "
+            "a chance "
             f"of rain of {dice.randint(0, 100)} per cent."
             for day in days[: dice.choice((3, 4))]
         )
@@ -120,12 +121,16 @@ def score(dice: random.Random) -> str:
     points = [dice.randint(70, 130) for _ in range(2)]
     quarters = [f"{dice.randint(12, 38)} to {dice.randint(12, 38)}" for _ in range(4)]
     return (
-        f"Score of the game at the Riverside Arena: the home team finished with {points[0]} points, the visitors "
+        f"Score of the game at the Riverside Arena: the home team finished with {points[0]} points, the "
+        "visitors "
         f"with {points[1]} points, before a crowd of {dice.randint(3000, 19000)}.\n"
-        f"The first quarter ended {quarters[0]}, the second quarter ended {quarters[1]}, the third quarter ended "
+        f"The first quarter ended {quarters[0]}, the second quarter ended {quarters[1]}, the third quarter "
+        "ended "
         f"{quarters[2]} and the last quarter ended {quarters[3]}. The leading scorer of the home team had "
-        f"{dice.randint(15, 45)} points, {dice.randint(2, 15)} rebounds and {dice.randint(1, 12)} assists, and the "
-        f"leading scorer of the visitors had {dice.randint(15, 45)} points and {dice.randint(2, 15)} rebounds. "
+        f"{dice.randint(15, 45)} points, {dice.randint(2, 15)} rebounds and {dice.randint(1, 12)} assists, "
+        "and the "
+        f"leading scorer of the visitors had {dice.randint(15, 45)} points and {dice.randint(2, 15)} "
+        "rebounds. "
         "Tickets for the next game of the season are on sale at the box office of the arena and on line."
     )
 
@@ -133,17 +138,19 @@ def score(dice: random.Random) -> str:
 def market(dice: random.Random) -> str:
     names = ("Copper", "Wheat", "Crude oil", "Natural gas")
     return (
-        "Market report of the commodities exchange, with closing prices and daily changes as published by the "
+        "Market report of the commodities exchange, with closing prices and daily changes as published by "
+        "the "
         "exchange after the end of trading.\n"
     ) + " ".join(
         f"{name} closed at {dice.randint(100, 9000)} dollars, {dice.choice(('up', 'down'))} "
-        f"{dice.randint(1, 99)} cents from the previous session, after {dice.randint(100, 9999)} contracts changed "
+        f"{dice.randint(1, 99)} cents from the previous session, after {dice.randint(100, 9999)} contracts "
+        "changed "
         "hands in moderate trading."
         for name in names
     )
 
 
-# -- tables --------------------------------------------------------------------------------------------------------
+# -- tables --------------------------------------------------------------------------------------------------
 
 
 def table(title: str, head: Iterable[str], lines: Iterable[Iterable[str]]) -> None:
@@ -166,7 +173,7 @@ def judged(data: Data, features: Features = FEATURES, matcher: Matcher = MATCHER
 
 
 def unrelated(data: Data, judge: Judge) -> NDArray[np.int64]:
-    """Pairs of press releases of different senators that have next to nothing in common, as rows: int64[2, n]."""
+    """Return pairs of releases of different senators with next to nothing in common, as rows: int64[2, n]."""
     records = judge.documents.records[data.press]
     parts = []
     for row in range(len(records) - 1):

@@ -3,10 +3,10 @@
     python benchmarks/quality.py --data DIR [--seeds 3] [--write docs/quality.md]
 
 DIR has a folder for each set: derived_syndication, derived_syndication_multi, consent_comments, short_texts,
-hard_wrapped, senate_press, ota_recrawl_html, docs_versions_html, wiki_versions, minhash_tutorial, each with documents
-and pairs (see docs/quality.md for what they are). With --write the tables also replace those in that file. Every pair is
-judged as a crawl would judge it with only one of its documents stored: the longer one, for the default also the
-shorter one.
+hard_wrapped, senate_press, ota_recrawl_html, docs_versions_html, wiki_versions, minhash_tutorial, each with
+documents and pairs (see docs/quality.md for what they are). With --write the tables also replace those in
+that file. Every pair is judged as a crawl would judge it with only one of its documents stored: the longer
+one, for the default also the shorter one.
 """
 
 from __future__ import annotations
@@ -183,7 +183,8 @@ def every_pair(loaded: Loaded) -> Iterator[str]:
     planted = {(min(x, y), max(x, y)) for x, y in zip(a.tolist(), b.tolist(), strict=True)}
     pairs = set(zip(found.a.tolist(), found.b.tolist(), strict=True))
     yield (
-        f"Of all {len(texts) * (len(texts) - 1) // 2:,} pairs of its {len(texts):,} documents, default settings: "
+        f"Of all {len(texts) * (len(texts) - 1) // 2:,} pairs of its {len(texts):,} documents, default "
+        "settings: "
         f"{len(planted & pairs)} of {len(planted)} planted ones found, {len(pairs - planted)} others.\n"
     )
 

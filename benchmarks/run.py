@@ -2,10 +2,11 @@
 
     python benchmarks/run.py --quick|--full|--huge [--only ROW] [--data DIR] [--write docs/performance.md]
 
---quick takes under 3 minutes, --full some 25; --huge, some 10, is of 100 million fingerprints alone, for those rows where
-that says more (16 GB of disk, 8 GB of memory), and has tables of its own. DIR has the labelled sets of docs/quality.md;
-without it pages and texts are made from the example network. With --write, and
-without --only, the tables replace those in that file. Needs the extra "bench", and a machine that is idle.
+--quick takes under 3 minutes, --full some 25; --huge, some 10, is of 100 million fingerprints alone, for
+those rows where that says more (16 GB of disk, 8 GB of memory), and has tables of its own. DIR has the
+labelled sets of docs/quality.md; without it pages and texts are made from the example network. With --write,
+and without --only, the tables replace those in that file. Needs the extra "bench", and a machine that is
+idle.
 """
 
 from __future__ import annotations
@@ -140,7 +141,10 @@ def main() -> None:
         lines += growth_markdown(everything)
     lines += capacity.markdown(everything)
     outcomes = [each.outcome for each in everything if each.goal]
-    summary = f"{outcomes.count('met')} goals met, {outcomes.count('missed')} missed, {outcomes.count('unclear')} unclear"
+    summary = (
+        f"{outcomes.count('met')} goals met, {outcomes.count('missed')} missed, {outcomes.count('unclear')} "
+        "unclear"
+    )
     out.print(f"{summary}; {time.monotonic() - start:.0f} s", highlight=False)
     if options.write and not options.only:
         inputs = "real pages and texts" if options.data else "pages and texts of the example network"

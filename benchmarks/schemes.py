@@ -2,8 +2,8 @@
 
     python benchmarks/schemes.py [--data DIR]
 
-DIR holds labelled pairs (senate_press); it defaults to $NEARDUP_DATA, else ../shared/data. Without it the tables of
-real pairs are left out.
+DIR holds labelled pairs (senate_press); it defaults to $NEARDUP_DATA, else ../shared/data. Without it the
+tables of real pairs are left out.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def two_sets(similarity: float, union: int, seed: int) -> tuple[NDArray[np.uint6
     return values[: shared + only], np.concatenate((values[:shared], values[shared + only :]))
 
 
-# -- probabilities -------------------------------------------------------------------------------------------------
+# -- probabilities -------------------------------------------------------------------------------------------
 
 
 def curves() -> None:
@@ -148,7 +148,7 @@ def times() -> None:
 
 
 def modulo_mersenne(hashes: NDArray[np.uint64], count: int = 128) -> NDArray[np.uint64]:
-    """Minima of a x + b modulo 2⁶¹ - 1, exact: products of 61 bits put together from those of 32-bit halves."""
+    """Return the minima of a x + b modulo 2⁶¹ - 1, exact: products are put together from 32-bit halves."""
     low, shift, mersenne = np.uint64(2**32 - 1), np.uint64(32), np.uint64(2**61 - 1)
     dice = np.random.default_rng(1)
     a, b = dice.integers(1, mersenne, (2, count, 1), np.uint64)
@@ -184,7 +184,7 @@ def costs() -> None:
     table("Signature of a page of 600 words, and what is stored of it", head, rows)
 
 
-# -- texts ---------------------------------------------------------------------------------------------------------
+# -- texts ---------------------------------------------------------------------------------------------------
 
 
 def press_releases(data: Path) -> None:
@@ -278,7 +278,8 @@ def chinese(runs: int = 40) -> None:
             rows.append([weight, unit, *map(float, found), float(np.mean(found)), min(between)])
     head = [f"{count} {kind}" if "sentence" not in kind else kind for kind, count in edits]
     table(
-        f"Chinese, {len(articles)} articles of about 600 characters, {runs} edits of each: share within 3 bits",
+        f"Chinese, {len(articles)} articles of about 600 characters, {runs} edits of each: share within 3 "
+        "bits",
         ["weight", "units", *head, "mean", "least distance of two articles"],
         rows,
     )
@@ -286,11 +287,12 @@ def chinese(runs: int = 40) -> None:
     tokens = tokenise(text)
     taken = best_time(lambda: segment(text, tokens, segmenter)) / len(articles)
     print(
-        f"\nSegmenting takes {taken * 1e3:.2f} ms an article, tokenising {best_time(lambda: tokenise(text)) / len(articles) * 1e3:.2f} ms."
+        f"\nSegmenting takes {taken * 1e3:.2f} ms an article, tokenising "
+        f"{best_time(lambda: tokenise(text)) / len(articles) * 1e3:.2f} ms."
     )
 
 
-# -- clusters ------------------------------------------------------------------------------------------------------
+# -- clusters ------------------------------------------------------------------------------------------------
 
 
 def clusters(count: int = 10**6) -> None:

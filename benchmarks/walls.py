@@ -2,8 +2,8 @@
 
     python benchmarks/walls.py [--pages 6000] [--hosts 500]
 
-The walls are those of tests/walls: the wording of `tuned` was at hand when the rules were made, that of `unseen` was
-not. Each is added to an index with default settings; `exact` and `near` are what a crawl drops.
+The walls are those of tests/walls: the wording of `tuned` was at hand when the rules were made, that of
+`unseen` was not. Each is added to an index with default settings; `exact` and `near` are what a crawl drops.
 """
 
 from __future__ import annotations

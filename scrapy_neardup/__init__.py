@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from .detector import Detector
 from .errors import (
     ConfigurationError,
     DependencyUnavailable,
@@ -18,8 +18,11 @@ from .errors import (
     NearDupError,
 )
 from .fingerprint import Features, Fingerprinter, Signature, hamming, simhash
-from .index import FingerprintIndex
 from .verdict import Verdict
+
+if TYPE_CHECKING:
+    from .detector import Detector
+    from .index import FingerprintIndex
 
 __version__ = "0.1.0"
 
@@ -43,9 +46,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "Addon":  # the core does not import Scrapy
-        from .addon import Addon
+#: Public names that are imported when they are first used: the core needs no Scrapy, and processes that
+#: extract need no index.
+_IMPORTED_LATE = {"Addon": ".addon", "Detector": ".detector", "FingerprintIndex": ".index"}
 
-        return Addon
+
+def __getattr__(name: str) -> Any:
+    if name in _IMPORTED_LATE:
+        value = getattr(import_module(_IMPORTED_LATE[name], __name__), name)
+        globals()[name] = value
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

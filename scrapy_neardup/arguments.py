@@ -37,7 +37,7 @@ def require_type(name: str, value: object, kind: type | tuple[type, ...], what: 
 
 
 def require_path(value: object) -> None:
-    """Raise TypeError unless *value* can be a path, and `ConfigurationError` for characters that no path has."""
+    """Raise TypeError unless *value* is a path, and `ConfigurationError` for characters that no path has."""
     require_type("A path", value, (str, os.PathLike), "a str or a path-like object")
     try:
         encoded = os.fsencode(value)  # type: ignore[arg-type]
@@ -50,7 +50,8 @@ def require_path(value: object) -> None:
 def whole_numbers(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:
     """Return *values* as an array of *dtype*, of the same shape.
 
-    Raises `ConfigurationError` for what is not whole or not in the range of *dtype*; NumPy would round and wrap.
+    Raises `ConfigurationError` for what is not whole or not in the range of *dtype*; NumPy would round and
+    wrap.
     """
     array = np.asarray(values)
     if array.dtype == dtype:

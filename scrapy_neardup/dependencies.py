@@ -1,4 +1,4 @@
-"""What a package that is missing, or of a release that does not fit, looks like to the user: one sentence that names it."""
+"""A package that is missing, or of a release that does not fit, is named to the user in one sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OWN = ("", "builtins", "scrapy_neardup")
 
 @contextmanager
 def dependencies_in_use() -> Iterator[None]:
-    """Turn ImportError and AttributeError, by which releases that do not fit show, into `DependencyUnavailable`."""
+    """Turn ImportError and AttributeError, which other releases may raise, into `DependencyUnavailable`."""
     try:
         yield
     except (ImportError, AttributeError) as error:

@@ -1,7 +1,7 @@
-"""The options that a crawl, an audit, an evaluation and a query share: default, check and parsing of each, once.
+"""The options that a crawl, an audit, an evaluation and a query share: default, check and parsing.
 
-An option is set by keyword (`distance`) or as a setting under its public name (``NEARDUP_DISTANCE``), whose value comes
-from Scrapy's settings or as text from a command line. Nothing here imports Scrapy.
+An option is set by keyword (`distance`) or as a setting under its public name (``NEARDUP_DISTANCE``), whose
+value comes from Scrapy's settings or as text from a command line. Nothing here imports Scrapy.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ def duration(name: str, value: object, unit: str) -> float:
 
 
 def byte_count(name: str, value: object, least: int = 1) -> int:
-    """Read a number of bytes, such as 5000000 or "5M", that is not below *least*. Raises `ConfigurationError`."""
+    """Read a number of bytes, such as 5000000 or "5M", that is not below *least*.
+
+    Raises `ConfigurationError`.
+    """
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
     count = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
     if count < 1:
@@ -139,7 +142,7 @@ class Parser(NamedTuple):
 
 
 def parsed(read: Callable[..., Any], *arguments: Any, setting: str = "") -> dict[str, Parser]:
-    """Return the metadata of a dataclass field that is a setting, too: *read* turns a value into that of the field."""
+    """Return the metadata of a dataclass field that is a setting, too: *read* turns a value into its own."""
     return {"parser": Parser(read, arguments, setting)}
 
 
@@ -190,8 +193,8 @@ class DetectionOptions:
     def read(cls, get: Callable[[str], object]) -> dict[str, Any]:
         """Return the options that are set, by their names: *get* returns the value of a setting.
 
-        None and the empty string set nothing. Raises `ConfigurationError` for a value that cannot work, in one
-        sentence that names the setting and what to set it to.
+        None and the empty string set nothing. Raises `ConfigurationError` for a value that cannot work, in
+        one sentence that names the setting and what to set it to.
         """
         values = {}
         for name, (option, parser) in cls.settings().items():

@@ -1,4 +1,4 @@
-"""Lone surrogates: halves of a character, which JSON lets through in texts and URLs, and no encoding takes."""
+"""Lone surrogates: halves of a character, which JSON lets through in texts, and no encoding takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Calls every public function that takes text with any text, lone surrogates included; run as a process of its own."""
+"""Calls every public function that takes text with any text, lone surrogates included.
+
+Run as a process of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The house is as docs/architecture.md draws it: arrows point one way, without a cycle, and the tables there are true."""
+"""The house is as docs/architecture.md draws it: arrows point one way, and its tables are true."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MODULES = modules()
 
 
 def imports(name: str, path: Path) -> set[str]:
-    """Return the modules of the package that a module imports, also within functions and for type checkers."""
+    """Return the modules of the package that a module imports, also in functions and for type checkers."""
     found = set()
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -1,4 +1,4 @@
-"""What cannot work is refused where it comes in, with a sentence: never rounded, wrapped, or taken for something else."""
+"""What cannot work is refused where it comes in, with a sentence: never rounded, wrapped or mistaken."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ NAN, HASHES = math.nan, np.arange(9, dtype=np.uint64)
 #: No fingerprints, one or several of them.
 NONE: list[Any] = [-1, 2**64, 1.5, 2.0, NAN, math.inf, "7", None, b"x", 1j]
 ARRAYS: list[Any] = [[each] for each in NONE] + [
-    [2**63, -1], [2**63, 1, 1.5], np.array([-1]), np.array([1.0]), np.array([NAN]), np.array(["a"]), np.array(None),
+    [2**63, -1], [2**63, 1, 1.5], np.array([-1]), np.array([1.0]), np.array([NAN]), np.array(["a"]),
+    np.array(None),
 ]  # fmt: skip
 
 

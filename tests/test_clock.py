@@ -1,4 +1,7 @@
-"""A clock that is wrong costs no page and no place in the index; the clock that waits are measured by may say anything."""
+"""A clock that is wrong costs no page and no place in the index.
+
+The clock that waits are measured by may say anything.
+"""
 
 from __future__ import annotations
 
@@ -118,8 +121,8 @@ print(json.dumps(dict(crawler.stats.get_stats()), default=str))
 def test_a_crawl_works_in_any_year(tmp_path: Path, seconds: float) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CRAWL, str(seconds), str(tmp_path / "index")],
-        env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}, check=False, capture_output=True, text=True,
-        timeout=90,
+        env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}, check=False, capture_output=True,
+        text=True, timeout=90,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     stats = json.loads(done.stdout)
@@ -143,7 +146,7 @@ def test_what_was_never_written_is_due_before_a_clock_of_waits_that_begins_below
     )
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "index")],
-        env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}, check=False, capture_output=True, text=True,
-        timeout=90,
+        env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}, check=False, capture_output=True,
+        text=True, timeout=90,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -135,3 +136,11 @@ def test_the_package_is_named(call: Callable[[], None], named: str) -> None:
 def test_other_errors_are_left_alone(error: Exception) -> None:
     with pytest.raises(type(error)), dependencies_in_use():
         raise error
+
+
+def test_a_process_that_extracts_imports_neither_scrapy_nor_what_only_the_index_needs() -> None:
+    script = "import sys, scrapy_neardup.extraction.server; print([*sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert {"scrapy", "twisted", "tldextract", "requests"} & set(ast.literal_eval(done.stdout)) == set()

@@ -289,9 +289,9 @@ def test_a_page_that_has_become_a_copy_is_a_duplicate(detector: Detector) -> Non
 
 def weather(dice: random.Random) -> str:
     return " ".join(
-        f"{day} will be partly cloudy over the county and the coast with a high of {dice.randint(5, 35)} degrees and a "
-        f"low of {dice.randint(-15, 4)} degrees, wind from the west at {dice.randint(1, 60)} km per hour, and a chance "
-        f"of rain of {dice.randint(0, 100)} per cent."
+        f"{day} will be partly cloudy over the county and the coast with a high of {dice.randint(5, 35)} "
+        f"degrees and a low of {dice.randint(-15, 4)} degrees, wind from the west at {dice.randint(1, 60)} "
+        f"km per hour, and a chance of rain of {dice.randint(0, 100)} per cent."
         for day in ("Today", "Tomorrow", "Wednesday", "Thursday")
     )
 
@@ -299,18 +299,20 @@ def weather(dice: random.Random) -> str:
 def score(dice: random.Random) -> str:
     quarters = [f"{dice.randint(12, 38)} to {dice.randint(12, 38)}" for _ in range(4)]
     return (
-        f"The home team finished with {dice.randint(70, 130)} points, the visitors with {dice.randint(70, 130)} points, "
-        f"before a crowd of {dice.randint(3000, 19000)} at the Riverside Arena. The first quarter ended {quarters[0]}, "
-        f"the second quarter ended {quarters[1]}, the third quarter ended {quarters[2]} and the last quarter ended "
-        f"{quarters[3]}. The leading scorer of the home team had {dice.randint(15, 45)} points and "
-        f"{dice.randint(2, 15)} rebounds. Tickets for the next game of the season are on sale at the box office."
+        f"The home team finished with {dice.randint(70, 130)} points, the visitors with "
+        f"{dice.randint(70, 130)} points, before a crowd of {dice.randint(3000, 19000)} at the Riverside "
+        f"Arena. The first quarter ended {quarters[0]}, the second quarter ended {quarters[1]}, the third "
+        f"quarter ended {quarters[2]} and the last quarter ended {quarters[3]}. The leading scorer of the "
+        f"home team had {dice.randint(15, 45)} points and {dice.randint(2, 15)} rebounds. Tickets for the "
+        "next game of the season are on sale at the box office."
     )
 
 
 def prices(dice: random.Random) -> str:
     return " ".join(
-        f"{name} closed at {dice.randint(100, 9000)} dollars, {dice.choice(('up', 'down'))} {dice.randint(1, 99)} cents "
-        f"from the previous session, after {dice.randint(100, 9999)} contracts changed hands in moderate trading."
+        f"{name} closed at {dice.randint(100, 9000)} dollars, {dice.choice(('up', 'down'))} "
+        f"{dice.randint(1, 99)} cents from the previous session, after {dice.randint(100, 9999)} contracts "
+        "changed hands in moderate trading."
         for name in ("Copper", "Wheat", "Crude oil", "Natural gas", "Soy beans")
     )
 
@@ -435,8 +437,9 @@ def test_pages_of_a_template_are_pending_and_kept_as_others_are(tmp_path: Path) 
 
 
 WALL = (
-    "Before you go on, please prove that you are human. We have noticed unusual traffic from your network. Tick the box "
-    "and solve the captcha below to return to the page that you asked for, and accept our apologies for the trouble."
+    "Before you go on, please prove that you are human. We have noticed unusual traffic from your network. "
+    "Tick the box and solve the captcha below to return to the page that you asked for, and accept our "
+    "apologies for the trouble."
 )
 
 

@@ -42,7 +42,10 @@ def scripts(name: str, heading: str = "") -> list[Script]:
 
 
 def run(script: Script, folder: Path, given: str = "") -> str:
-    """Run a block as a script of its own in *folder*; returns what it prints. Its lines have the numbers of the page."""
+    """Run a block as a script of its own in *folder*; returns what it prints.
+
+    Its lines have the numbers of the page.
+    """
     path = folder / "example.py"
     blank = "\n" * (script.line - 1 - given.count("\n"))
     path.write_text(blank + given + script.code, "utf-8")

@@ -1,4 +1,4 @@
-"""The example project serves its network as described, and its demo's counts, feed, report and exit status agree."""
+"""The example project serves its network as described; counts, feed, report and exit status agree."""
 
 from __future__ import annotations
 

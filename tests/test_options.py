@@ -108,25 +108,31 @@ def test_bad_values(name: str, value: object, remedy: str) -> None:
     assert "\n" not in message
 
 
-KNOWN_FEATURES = "shingle, units, weight, min_paragraph, sketch_shingle, stop_words, segmenter"
+KNOWN = (
+    "set it to a dict with some of shingle, units, weight, min_paragraph, "
+    "sketch_shingle, stop_words, segmenter."
+)
 
 
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        (7, f"NEARDUP_FEATURES is 7: set it to a dict with some of {KNOWN_FEATURES}."),
-        ("{broken", f"NEARDUP_FEATURES is '{{broken': set it to a dict with some of {KNOWN_FEATURES}."),
-        ("[1]", f"NEARDUP_FEATURES is [1]: set it to a dict with some of {KNOWN_FEATURES}."),
-        ({"shingles": 3}, f"NEARDUP_FEATURES has 'shingles': 3: set it to a dict with some of {KNOWN_FEATURES}."),
-        ({"version": 2}, f"NEARDUP_FEATURES has 'version': 2: set it to a dict with some of {KNOWN_FEATURES}."),
-        ({"shingle": "3"}, f"NEARDUP_FEATURES has 'shingle': '3': set it to a dict with some of {KNOWN_FEATURES}."),
-        ({"shingle": True}, f"NEARDUP_FEATURES has 'shingle': True: set it to a dict with some of {KNOWN_FEATURES}."),
-        ({"stop_words": ["en"]}, f"NEARDUP_FEATURES has 'stop_words': ['en']: set it to a dict with some of {KNOWN_FEATURES}."),
+        (7, f"NEARDUP_FEATURES is 7: {KNOWN}"),
+        ("{broken", f"NEARDUP_FEATURES is '{{broken': {KNOWN}"),
+        ("[1]", f"NEARDUP_FEATURES is [1]: {KNOWN}"),
+        ({"shingles": 3}, f"NEARDUP_FEATURES has 'shingles': 3: {KNOWN}"),
+        ({"version": 2}, f"NEARDUP_FEATURES has 'version': 2: {KNOWN}"),
+        ({"shingle": "3"}, f"NEARDUP_FEATURES has 'shingle': '3': {KNOWN}"),
+        ({"shingle": True}, f"NEARDUP_FEATURES has 'shingle': True: {KNOWN}"),
+        ({"stop_words": ["en"]}, f"NEARDUP_FEATURES has 'stop_words': ['en']: {KNOWN}"),
         ({"shingle": 0}, "NEARDUP_FEATURES: A shingle has at least 1 token."),
         ({"sketch_shingle": -1}, "NEARDUP_FEATURES: A shingle has at least 1 token."),
         ({"weight": "idf"}, "NEARDUP_FEATURES: weight is one of set, sqrt, log, tf, not 'idf'."),
         ({"units": "words"}, "NEARDUP_FEATURES: units is one of tokens, characters, not 'words'."),
-        ({"min_paragraph": -1}, "NEARDUP_FEATURES: min_paragraph is 0 (keep all paragraphs) or a number of letters."),
+        (
+            {"min_paragraph": -1},
+            "NEARDUP_FEATURES: min_paragraph is 0 (keep all paragraphs) or a number of letters.",
+        ),
     ],
 )  # fmt: skip
 def test_bad_features(value: object, sentence: str) -> None:
@@ -141,9 +147,8 @@ def test_nothing_is_set_by_no_value(empty: object) -> None:
 
 
 def test_a_command_reads_what_a_crawl_reads() -> None:
-    assert read_assignments(["verify=0", "NEARDUP_DISTANCE=2", " distance =4", "extract_memory=1G", "TABLES="]) == {
-        "verified": False, "distance": 4, "extract_memory": 1 << 30,
-    }  # fmt: skip
+    given = ["verify=0", "NEARDUP_DISTANCE=2", " distance =4", "extract_memory=1G", "TABLES="]
+    assert read_assignments(given) == {"verified": False, "distance": 4, "extract_memory": 1 << 30}
     assert read_options([]) == DetectionOptions()
 
 
@@ -166,7 +171,7 @@ def test_similar_names(name: str, meant: str | None) -> None:
 
 
 def literals() -> Iterator[tuple[str, object, str]]:
-    """Yield the name, the value and the place of each default in the package, and of each constant, that is a literal."""
+    """Yield name, value and place of each default and each constant of the package that is a literal."""
     for path in sorted((ROOT / "scrapy_neardup").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             given: list[tuple[str, ast.expr | None]] = []

@@ -19,6 +19,7 @@ def test_surrogates_are_written_out(text: str, shown: str) -> None:
     assert escaped(text) == shown
 
 
+@pytest.mark.slow
 def test_any_text_in_every_public_function(tmp_path: Path) -> None:
     script = Path(__file__).with_name("any_text.py")
     command = [sys.executable, "-X", "faulthandler", str(script), str(tmp_path)]
@@ -49,7 +50,8 @@ class Some(Spider):
 
 process = AsyncCrawlerProcess({
     "ADDONS": {"scrapy_neardup.Addon": 700}, "ITEM_PIPELINES": {Copying: 100}, "NEARDUP_EXTRACTOR": "plain",
-    "NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_SCOPE": "host", "NEARDUP_DEBUG": True, "TWISTED_REACTOR_ENABLED": False,
+    "NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_SCOPE": "host", "NEARDUP_DEBUG": True,
+    "TWISTED_REACTOR_ENABLED": False,
 })
 crawler = process.create_crawler(Some)
 process.crawl(crawler)
@@ -60,6 +62,7 @@ assert stats["neardup/item/unique"] == stats["item_scraped_count"] == 3, stats
 """
 
 
+@pytest.mark.slow
 def test_scopes_of_a_crawl(tmp_path: Path) -> None:
     """Of a page by its meta, and of items by their own URL."""
     ended = subprocess.run(

@@ -26,11 +26,17 @@ def markdown(findings: Sequence[Finding]) -> Iterator[str]:
     each = quartiles(measured[-1].ours)[1]
     yield "### Disk and memory by size\n"
     yield (
-        f"Computed from the {each:.0f} B a document measured at {measured[-1].size:,} pages (default scheme, four tables), and 12 B"
-        " an entry for each further table. During the largest merge the tables of both are there. What has to be in memory for warm"
-        " probes are the tables, those of digests, URLs and anchors, too; the page cache holds them, no process does.\n"
+        f"Computed from the {each:.0f} B a document measured at {measured[-1].size:,} pages (default scheme, "
+        "four tables), and 12 B"
+        " an entry for each further table. During the largest merge the tables of both are there. What has "
+        "to be in memory for warm"
+        " probes are the tables, those of digests, URLs and anchors, too; the page cache holds them, no "
+        "process does.\n"
     )
-    yield "| pages | tables | on disk | during the largest merge | tables, to be cached | fingerprints compared a probe |"
+    yield (
+        "| pages | tables | on disk | during the largest merge | tables, to be cached | fingerprints "
+        "compared a probe |"
+    )
     yield "|---|---|---|---|---|---|"
     for name, size in SIZES.items():
         for tables, layout in LAYOUTS.items():

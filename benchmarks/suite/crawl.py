@@ -1,7 +1,9 @@
-"""Crawl the pages of `site` once, and print what it took as JSON: python -m suite.crawl BASE WAY PAGES VARIANTS INDEX.
+"""Crawl the pages of `site` once, and print what it took as JSON.
 
-WAY is "bare" (Scrapy alone), "inline" (trafilatura called in the callback), or an extractor of the plugin; after a
-slash may follow the CONCURRENT_ITEMS of Scrapy's settings, which are 100 otherwise.
+    python -m suite.crawl BASE WAY PAGES VARIANTS INDEX
+
+WAY is "bare" (Scrapy alone), "inline" (trafilatura called in the callback), or an extractor of the plugin;
+after a slash may follow the CONCURRENT_ITEMS of Scrapy's settings, which are 100 otherwise.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Crawls of real pages from a server in another process: Scrapy alone, trafilatura in the callback, the plugin."""
+"""Crawls of real pages from another process: Scrapy alone, trafilatura in the callback, the plugin."""
 
 from __future__ import annotations
 
@@ -99,13 +99,20 @@ def measure(form: Form) -> Iterator[Finding]:
         total = np.array(bare) + extraction + server
         together = np.array(column(way, "cpu")) + server
         bound = tuple(np.minimum(cores / total, 1 / np.array(bare)).tolist())
-        parts = f"Scrapy {np.median(bare) * 1000:.1f}, extraction {np.median(extraction) * 1000:.1f}, server {np.median(server) * 1000:.1f} ms CPU a page, each alone; all at once {np.median(together) * 1000:.1f} ms on {cores} cores"
+        parts = (
+            f"Scrapy {np.median(bare) * 1000:.1f}, extraction {np.median(extraction) * 1000:.1f}, server "
+            f"{np.median(server) * 1000:.1f} ms CPU a page, each alone; all at once "
+            f"{np.median(together) * 1000:.1f} ms on {cores} cores"
+        )
         goal = Goal(0.95, ratio=True) if way == "trafilatura" else None
         yield Finding(WAYS[way], 0, "pages/s", rates[way], "what the cores allow", bound, goal, parts)
     for way in ("trafilatura", "resiliparse"):
         stalls, bare = column(way, "stall"), column("bare", "stall")
         longest = [max(column(each, "collection")) for each in (way, "bare")]
-        note = f"longest of Python's full collections of garbage: {longest[0]:.0f} ms, in Scrapy alone {longest[1]:.0f} ms"
+        note = (
+            f"longest of Python's full collections of garbage: {longest[0]:.0f} ms, in Scrapy alone "
+            f"{longest[1]:.0f} ms"
+        )
         yield Finding(
             f"{WAYS[way]}: stall of the event loop, 99th percentile",
             0,
@@ -142,7 +149,8 @@ def steady(form: Form) -> Finding:
     half = seen >= seen[-1] / 2
     slope = float(np.polyfit(seen[half], memory[half], 1)[0]) * 10_000
     note = (
-        f"{int(seen[-1]):,} pages of at most {SMALL // 1000} kB, {found['unique']:,} unique; {memory[0]:.0f} MB after {int(seen[0])}, "
+        f"{int(seen[-1]):,} pages of at most {SMALL // 1000} kB, {found['unique']:,} unique; {memory[0]:.0f} "
+        f"MB after {int(seen[0])}, "
         f"{memory[half][0]:.0f} half-way, {memory[-1]:.0f} at the end; slope of the second half"
     )
     return Finding(

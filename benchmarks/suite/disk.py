@@ -46,7 +46,10 @@ def measure(form: Form) -> Iterator[Finding]:
             "bytes a document, all that a crawl keeps", size, "B", (used,), REDIS, (2000.0,), Goal(320), note
         )
         yield from opening(form, path, size, "pages", lambda path=path: Detector.open(path))
-        note = "the process's own, beside what the system keeps of the file; every part of the tables was searched"
+        note = (
+            "the process's own, beside what the system keeps of the file; every part of the tables was "
+            "searched"
+        )
         yield Finding("memory that an open index of pages takes", size, "MB", (memory(path),), note=note)
 
 

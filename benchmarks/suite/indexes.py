@@ -71,8 +71,9 @@ def own_memory() -> float:
 def written_bytes() -> int:
     """Return the bytes that this process has handed to the system to be written.
 
-    LMDB writes each page of a commit once, then waits for the disk. Not ``write_bytes``: where the page cache has large
-    folios, a kernel counts all of one as soon as a part is written, several times what reaches the disk.
+    LMDB writes each page of a commit once, then waits for the disk. Not ``write_bytes``: where the page cache
+    has large folios, a kernel counts all of one as soon as a part is written, several times what reaches the
+    disk.
     """
     for line in Path("/proc/self/io").read_text("ascii").splitlines():
         name, _, value = line.partition(": ")

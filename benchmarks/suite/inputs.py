@@ -1,4 +1,4 @@
-"""What is measured with: real pages and texts if there are any, else those of the example network; all from a seed."""
+"""The inputs of measurements: real pages and texts if there are any, else those of the example network."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def fingerprints(count: int) -> NDArray[np.uint64]:
 
 
 def uneven_fingerprints(data: Path | None, count: int) -> NDArray[np.uint64]:
-    """Return uint64[count] whose bits are set as often as those of real texts, where frequent words decide some."""
+    """Return uint64[count] with bits set as often as in real texts, where frequent words decide some."""
     from scrapy_neardup import Fingerprinter
 
     sign = Fingerprinter(seed=1).signature
@@ -91,7 +91,7 @@ def uneven_fingerprints(data: Path | None, count: int) -> NDArray[np.uint64]:
 
 
 def queries(stored: NDArray[np.uint64], count: int, distance: int, seed: int) -> NDArray[np.uint64]:
-    """Return uint64[count]: every other one is a stored one with up to *distance* bits flipped, the rest random."""
+    """Return uint64[count]: every other is a stored one with up to *distance* bits flipped, others random."""
     dice = np.random.default_rng(seed)
     wanted = dice.integers(0, 2**64, count, np.uint64)
     near = stored[dice.integers(0, len(stored), len(wanted[::2]))]

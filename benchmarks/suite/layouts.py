@@ -71,11 +71,14 @@ def compared(tables: int, size: int) -> float:
 
 
 def candidates(tables: int, size: int) -> str:
-    return f"{tables} tables, {size:,} stored: compared with {compared(tables, size):,.1f} on average, in {12 * tables} B each"
+    return (
+        f"{tables} tables, {size:,} stored: compared with {compared(tables, size):,.1f} on average, in "
+        f"{12 * tables} B each"
+    )
 
 
 def crossings(medians: dict[tuple[int, int], float], small: int, large: int) -> Iterator[Finding]:
-    """Compute from which size on more tables are faster: each candidate costs the same, each table its search."""
+    """Compute from which size on more tables are faster: a candidate costs the same, a table its search."""
     each = (medians[4, large] - medians[4, small]) / (compared(4, large) - compared(4, small))
     if each <= 0:
         return
@@ -83,7 +86,10 @@ def crossings(medians: dict[tuple[int, int], float], small: int, large: int) -> 
     for fewer, more in ((4, 10), (10, 20)):
         saved = compared(fewer, 1) - compared(more, 1)
         size = (fixed[more] - fixed[fewer]) / (each * saved)
-        note = f"from {each * 1000:.1f} ns a candidate, and {fixed[fewer]:.0f} and {fixed[more]:.0f} µs without any; all in memory"
+        note = (
+            f"from {each * 1000:.1f} ns a candidate, and {fixed[fewer]:.0f} and {fixed[more]:.0f} µs without "
+            "any; all in memory"
+        )
         yield Finding(
             f"fingerprints from which on {more} tables answer faster than {fewer}",
             0,

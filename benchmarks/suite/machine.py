@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PACKAGES = (
-    "scrapy-neardup", "numpy", "scrapy", "lmdb", "trafilatura", "resiliparse", "simhash", "datasketch", "rensa", "gaoya",
+    "scrapy-neardup", "numpy", "scrapy", "lmdb", "trafilatura", "resiliparse", "simhash", "datasketch",
+    "rensa", "gaoya",
     "faiss-cpu",
 )  # fmt: skip
 
@@ -55,7 +56,7 @@ def _loop() -> float:
 
 
 def steadiness(speeds: Sequence[tuple[float, float]]) -> str:
-    """Say how `speed` varied: cores of a virtual machine may share one, with each other and with other machines."""
+    """Say how `speed` varied: cores of a virtual machine may share one with each other and with others."""
     alone, together = (f"{min(each):.1f} to {max(each):.1f} ms" for each in zip(*speeds, strict=True))
     return (
         f"one loop of Python, before each part and at the end: {alone} alone, {together} on all cores at once"

@@ -1,4 +1,4 @@
-"""What a page costs besides extraction: the signature, the lookup, its place in the index, its share of commits."""
+"""The cost of a page besides extraction: signature, lookup, place in the index, share of commits."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ def measure(form: Form) -> Iterator[Finding]:
     if len(points) > 1 and max(form.stored) < COMPUTED:
         power = max(0.0, exponent([(size, cost) for size, cost, _ in points]))
         cost = points[-1][2] + points[-1][1] * (COMPUTED / points[-1][0]) ** power
-        note = f"the index's part grown as n to the {power:.2f}, fitted from {points[0][0]:,} to {points[-1][0]:,}"
+        note = (
+            f"the index's part grown as n to the {power:.2f}, fitted from {points[0][0]:,} to "
+            f"{points[-1][0]:,}"
+        )
         yield Finding(
             "a page, all but extraction, CPU",
             COMPUTED,

@@ -143,7 +143,10 @@ def cold(form: Form, path: Path, size: int) -> Iterator[Finding]:
         medians.append(median)
         slowest.append(last)
         faults += int(waited)
-    note = f"first {COLD} probes of a fresh process, file dropped from the page cache; {faults / form.repeats / COLD:.1f} waits for the disk a probe"
+    note = (
+        f"first {COLD} probes of a fresh process, file dropped from the page cache; "
+        f"{faults / form.repeats / COLD:.1f} waits for the disk a probe"
+    )
     if not faults:
         note = f"first {COLD} probes of a fresh process; the system kept the file in memory all the same"
     yield Finding("one probe within 3 bits, cold, median", size, "µs", tuple(medians), note=note)
@@ -151,7 +154,7 @@ def cold(form: Form, path: Path, size: int) -> Iterator[Finding]:
 
 
 def probe_cold() -> None:
-    """Print the microseconds of the median and the slowest percentile of probes, and the waits for the disk."""
+    """Print microseconds of the median and the slowest percentile of probes, and the waits for the disk."""
     path, size, repeat = sys.argv[1:]
     # Not near stored ones, whose list would have to be made first; what is read is the same.
     wanted = np.random.default_rng(int(size) + int(repeat)).integers(0, 2**64, COLD, np.uint64)

@@ -1,7 +1,9 @@
-"""Serve pages on loopback from memory, until the standard input closes: python -m suite.site PAGES.jsonl LIMIT.
+"""Serve pages on loopback from memory, until the standard input closes.
 
-PAGES.jsonl has a page a line. /V/N is page N with its prose rewritten in the V-th way. Prints the port, and at the
-end the seconds of CPU that serving took. Stops by itself after LIMIT seconds.
+    python -m suite.site PAGES.jsonl LIMIT
+
+PAGES.jsonl has a page a line. /V/N is page N with its prose rewritten in the V-th way. Prints the port, and
+at the end the seconds of CPU that serving took. Stops by itself after LIMIT seconds.
 """
 
 from __future__ import annotations

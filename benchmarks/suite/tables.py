@@ -104,7 +104,10 @@ def growth_console(findings: Sequence[Finding]) -> Table:
 
 
 def growth_markdown(findings: Sequence[Finding]) -> Iterator[str]:
-    yield f"### Growth\n\nExponents of what was measured at several sizes; goal, not counted above: at most {MOST}.\n"
+    yield (
+        "### Growth\n\nExponents of what was measured at several sizes; goal, not counted above: at most "
+        f"{MOST}.\n"
+    )
     yield "| work | cost of | documents | exponent of n | outcome |"
     yield "|---|---|---|---|---|"
     for cells in growth_rows(findings):

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urldefrag, urlsplit
 
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.matching.sites import UNKNOWN, site_key
+
+from .preferences import COLUMNS, alphabetical, earliest, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    #: SortKeys of which the least is preferred, the most significant first.
-    SortKeys = Sequence[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]]
+#: All rules by which a canonical page can be chosen; and those that are used as a rule, in their order.
+ALL_RULES = tuple(COLUMNS)
+RULES = tuple(name for name in ALL_RULES if name != "latest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +64,38 @@ def parse_rules(text: str) -> tuple[str, ...]:
 
 def check_rules(rules: Sequence[str]) -> tuple[str, ...]:
     """Return *rules*. Raises `ConfigurationError` for unknown and repeated ones."""
-    if unknown := [rule for rule in rules if rule not in _COLUMNS]:
-        raise ConfigurationError(f"There is no rule {unknown[0]!r}: use some of {', '.join(RULES)}.")
+    if unknown := [rule for rule in rules if rule not in COLUMNS]:
+        raise ConfigurationError(f"There is no rule {unknown[0]!r}: use some of {', '.join(ALL_RULES)}.")
     if len(set(rules)) < len(rules):
         raise ConfigurationError(f"A rule is given twice in {','.join(rules)!r}: name each once.")
     return tuple(rules)
 
 
 def canonical_ranks(
-    pages: Pages, rules: Sequence[str] | None = None, hosts: Sequence[str] = ()
+    pages: Pages,
+    rules: Sequence[str] | None = None,
+    hosts: Sequence[str] = (),
+    urls: Sequence[str] = (),
 ) -> NDArray[np.int64]:
     """Return the rank of each page, 0 for the one to keep before all others; int64[n], all different.
 
     Pages that ask not to be indexed come last, whatever the rules: their copies are all that can be found.
-    *rules* are names of `RULES`, the most important first. None means all, in the order of `RULES`. Rules
-    that are left out do not count. The rules prefer:
+    *rules* are names of `ALL_RULES`, the most important first. None means those of `RULES`, in their order.
+    Rules that are left out do not count. The rules prefer:
 
+    - ``urls``: a page whose URL one of the patterns *urls* matches, in which * stands for anything and ? for
+      one character; the first of *urls* before the second.
     - ``hosts``: a page on one of *hosts*, or on a host below it; the first of *hosts* before the second.
     - ``site``: the better of the sites that have the story. A copier cannot choose what this rule looks at,
       such as the length of a text. A site that is known comes before one that is not. A site of which no
       page names a page of another site as its canonical URL comes before others. Then the site comes first
-      that the story was fetched from first; then the one with the shortest URL.
+      that the story was fetched from first; then the one with the largest share of stories that no other
+      site has; then the one with the shortest URL.
     - ``https``: a page under https.
     - ``declared``: a page that names itself as the canonical URL, or that others name and that names no
       other. A page that names another one comes last.
+    - ``latest``: the newest release that a part of the path names, such as ``/2.10/`` or ``/stable/``, then
+      the page fetched last. It is not among `RULES`.
     - ``longest``: the longest main text.
     - ``earliest``: the page fetched first. Pages without a time come last.
     - ``shortest``: the URL with the fewest characters once percent-decoded.
@@ -98,108 +107,13 @@ def canonical_ranks(
     """
     columns: list[NDArray[Any]] = [pages.noindex]
     rules = RULES if rules is None else check_rules(rules)
+    preferences = {"hosts": hosts, "urls": urls}
     for rule in rules:
-        columns += _COLUMNS[rule](pages, hosts)
+        columns += COLUMNS[rule](pages, preferences.get(rule, ()))
     if "alphabetical" not in rules:
-        columns += _alphabetical(pages, hosts)
-    columns += (*_earliest(pages, hosts), *_longest(pages, hosts), pages.digests)
+        columns += alphabetical(pages, ())
+    columns += (*earliest(pages, ()), *longest(pages, ()), pages.digests)
     order = np.lexsort(columns[::-1])
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     return ranks
-
-
-def _hosts(pages: Pages, hosts: Sequence[str]) -> SortKeys:
-    """By the first of *hosts* that the URL's host is, or is below."""
-    preferred = {host.casefold().strip("."): place for place, host in reversed([*enumerate(hosts)])}
-    if not preferred:
-        return []
-    known: dict[str, int] = {}
-    places = np.empty(len(pages.urls), np.int64)
-    for number, url in enumerate(pages.urls):
-        host = _split(url)[1]
-        if host not in known:
-            labels = host.split(".")
-            above = (".".join(labels[start:]) for start in range(len(labels)))
-            known[host] = min((preferred[name] for name in above if name in preferred), default=len(hosts))
-        places[number] = known[host]
-    return [places]
-
-
-def _site(pages: Pages, _: Sequence[str]) -> SortKeys:
-    """By what is known of all pages of a story on a site."""
-    named = np.array([site_key(url) if url else UNKNOWN for url in pages.declared], np.int64)
-    sites = np.asarray(pages.sites, np.int64)
-    first = np.lexsort([*_alphabetical(pages, ())[::-1], *_shortest(pages, ())])
-    places = np.empty(len(first), np.int64)
-    places[first] = np.arange(len(first))
-    stories, groups = np.unique(np.asarray(pages.stories, np.int64) << 32 | sites, return_inverse=True)
-    columns: list[NDArray[Any]] = [sites == UNKNOWN]
-    for column in (-((named != UNKNOWN) & (named != sites)).astype(np.int64), *_earliest(pages, ()), places):
-        least = np.full(len(stories), np.inf)
-        np.minimum.at(least, groups, column)
-        columns.append(least[groups])
-    columns[1] = -columns[1]
-    return columns
-
-
-def _https(pages: Pages, _: Sequence[str]) -> SortKeys:
-    return [np.fromiter((_split(url)[0] != "https" for url in pages.urls), np.int64, len(pages.urls))]
-
-
-def _declared(pages: Pages, _: Sequence[str]) -> SortKeys:
-    own = [urldefrag(url).url for url in pages.urls]
-    named = [urldefrag(url).url if url else "" for url in pages.declared]
-    targets = set(named)
-    standing = (
-        0 if (by == url or (not by and url in targets)) else 2 if by else 1
-        for url, by in zip(own, named, strict=True)
-    )
-    return [np.fromiter(standing, np.int64, len(own))]
-
-
-def _longest(pages: Pages, _: Sequence[str]) -> SortKeys:
-    return [-np.asarray(pages.lengths, np.int64)]
-
-
-def _earliest(pages: Pages, _: Sequence[str]) -> SortKeys:
-    times = np.asarray(pages.times, np.float64)
-    return [np.where(times > 0, times, np.inf)]
-
-
-def _shortest(pages: Pages, _: Sequence[str]) -> SortKeys:
-    return [np.fromiter((len(unquote(url)) for url in pages.urls), np.int64, len(pages.urls))]
-
-
-def _alphabetical(pages: Pages, _: Sequence[str]) -> SortKeys:
-    """By the decoded URL; of those that decode to the same, by the URL as it is written."""
-    return [_places([unquote(url) for url in pages.urls]), _places(pages.urls)]
-
-
-def _places(texts: Sequence[str]) -> NDArray[np.int64]:
-    places = {text: place for place, text in enumerate(sorted(set(texts)))}
-    return np.fromiter((places[text] for text in texts), np.int64, len(texts))
-
-
-def _split(url: str) -> tuple[str, str]:
-    """Return the scheme and the host of *url*, empty if it has none."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme, parts.hostname or ""
-    except ValueError:  # such as an unclosed bracket
-        return "", ""
-
-
-_COLUMNS: dict[str, Callable[[Pages, Sequence[str]], SortKeys]] = {
-    "hosts": _hosts,
-    "site": _site,
-    "https": _https,
-    "declared": _declared,
-    "longest": _longest,
-    "earliest": _earliest,
-    "shortest": _shortest,
-    "alphabetical": _alphabetical,
-}
-
-#: The rules by which a canonical page is chosen, in their usual order.
-RULES = tuple(_COLUMNS)

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.matching.records import DIGEST, filed_url
+from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.site_counter import LONGEST, SITES
 from scrapy_neardup.matching.sites import UNKNOWN
 
 from .canonical import Pages, canonical_ranks
 from .evaluate.labelled import Judge
-from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIR_KINDS, PAIRS
+from .pairs.closest import closest_leaders
 from .pairs.compare import Groups, compare_all
 from .pairs.components import components
 from .pairs.leaders import leader_clusters
+from .verdicts import number_clusters, pages_table, pairs_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ class Clustered(NamedTuple):
 
 @dataclass(frozen=True)
 class _Judge(Judge):
-    """Asks for more than the rules do: for *least* similarity, and of pages of a *template* (bool[n]) for equality."""
+    """Asks for *least* similarity beside the rules, and of pages of a *template* (bool[n]) for equality."""
 
     template: NDArray[np.bool_]
     least: float
@@ -79,15 +80,22 @@ def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]
         crawl.urls, crawl.declared, crawl.tokens, crawl.fetched, crawl.documents.keys[DIGEST], crawl.noindex,
         stories=components(len(crawl), edges), sites=crawl.documents.records["site"],
     )  # fmt: skip
-    ranks = canonical_ranks(pages, settings.rules, settings.hosts)
-    # As if the leader were stored and the page came next.
+    ranks = canonical_ranks(pages, settings.rules, settings.hosts, settings.urls)
+    # Each page is judged as if the leader were stored and the page came next.
     leaders = leader_clusters(ranks, edges, lambda kept, pages: judge.judge(pages, kept).near)
+    leaders = closest_leaders(leaders, ranks, edges, lambda kept, pages: _likeness(judge.judge(pages, kept)))
     spread = _spread(crawl, leaders)
     own = np.arange(len(crawl))
     leaders = np.where(spread, own, leaders)
-    table = _pages(crawl, judge, compared, leaders, ranks, spread)
-    clusters = _number(table)
-    return Clustered(table, clusters, _pairs(compared))
+    table = pages_table(crawl, judge, compared, leaders, ranks, spread)
+    clusters = number_clusters(table)
+    return Clustered(table, clusters, pairs_table(judge, compared))
+
+
+def _likeness(judgement: Judgement) -> NDArray[np.float64]:
+    """Return the similarity of near-duplicates, 2 of equal texts, NaN of others; float64[n]."""
+    alike = np.where(judgement.exact, 2.0, judgement.similarity.astype(np.float64))
+    return np.where(judgement.near, alike, np.nan)
 
 
 def _of_templates(count: int, compared: Compared) -> NDArray[np.bool_]:
@@ -100,38 +108,6 @@ def _of_templates(count: int, compared: Compared) -> NDArray[np.bool_]:
     return siblings >= SIBLINGS
 
 
-def _pages(
-    crawl: Crawl,
-    judge: Judge,
-    compared: Compared,
-    leaders: Rows,
-    ranks: Rows,
-    spread: NDArray[np.bool_],
-) -> NDArray[Any]:
-    pages = np.zeros(len(crawl), PAGES)
-    pages["url"], pages["title"] = crawl.urls, crawl.titles
-    pages["rank"], pages["canonical"] = ranks, leaders
-    pages["tokens"], pages["fetched"] = crawl.tokens, crawl.fetched
-    pages["distance"], pages["similarity"], pages["cluster"] = NO_DISTANCE, np.nan, -1
-    pages["verdict"] = "unique"
-    sizes = np.bincount(leaders, minlength=len(crawl))
-    alone = sizes[leaders] == 1
-    template = np.zeros(len(crawl), bool)
-    for rows in (compared.a, compared.b):
-        template[rows[compared.judgement.template]] = True
-    pages["verdict"][template & alone] = "template"
-    pages["verdict"][~crawl.long] = "too_short"
-    pages["verdict"][(crawl.wall & crawl.long) | spread] = "wall"
-    members = np.flatnonzero(leaders != np.arange(len(crawl)))
-    found = judge.judge(members, leaders[members])
-    pages["distance"][members], pages["similarity"][members] = found.distance, found.similarity
-    filed = np.array([filed_url(url) for url in crawl.urls], "O")
-    again = filed[members] == filed[leaders[members]]
-    pages["verdict"][members] = np.select([again.astype(bool), found.exact], ["revisit", "exact"], "near")
-    pages["cluster"][~alone] = 0  # numbered by `_number`
-    return pages
-
-
 def _spread(crawl: Crawl, leaders: Rows) -> NDArray[np.bool_]:
     """Tell which pages are of a short text that is met on many sites; bool[n]."""
     sites = crawl.documents.records["site"].astype(np.int64)
@@ -139,30 +115,3 @@ def _spread(crawl: Crawl, leaders: Rows) -> NDArray[np.bool_]:
     pairs = np.unique(np.stack((leaders[short], sites[short]), axis=1), axis=0)
     many = np.bincount(pairs[:, 0], minlength=len(crawl)) > SITES
     return many[leaders]
-
-
-def _number(pages: NDArray[Any]) -> NDArray[Any]:
-    """Give clusters their numbers, the largest first, then by the rank of their canonical pages."""
-    rows = np.flatnonzero(pages["cluster"] == 0)
-    canonical, which, sizes = np.unique(pages["canonical"][rows], return_inverse=True, return_counts=True)
-    order = np.lexsort((pages["rank"][canonical], -sizes))
-    numbers = np.empty(len(order), np.int32)
-    numbers[order] = np.arange(len(order))
-    pages["cluster"][rows] = numbers[which]
-    clusters = np.zeros(len(order), CLUSTERS)
-    clusters["canonical"], clusters["size"] = canonical[order], sizes[order]
-    for verdict in ("exact", "near", "revisit"):
-        members = pages["cluster"][rows[pages["verdict"][rows] == verdict]]
-        clusters[verdict] = np.bincount(members, minlength=len(order))
-    return clusters
-
-
-def _pairs(compared: Compared) -> NDArray[Any]:
-    judgement = compared.judgement
-    pairs = np.zeros(len(compared.a), PAIRS)
-    pairs["first"], pairs["second"] = compared.a, compared.b
-    pairs["distance"], pairs["similarity"] = judgement.distance, judgement.similarity
-    pairs["containment"] = judgement.containment
-    kinds = np.where(judgement.exact, 3, np.where(judgement.near, 2, judgement.template))
-    pairs["kind"] = np.array(PAIR_KINDS)[kinds.astype(np.int64)]
-    return pairs

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_neardup.index import Documents
-from scrapy_neardup.matching.records import DIGEST, filed_url
+from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.sites import site_key
+
+from .revisits import content_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from scrapy_neardup.index import Header
 
     from .settings import AuditOptions
-    from .store import Store, StoredColumns
+    from .store import Store
+    from .stored import StoredColumns
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,14 @@ class Crawl:
 
     #: The numbers of the pages in the store, where their texts are: int64[n].
     ids: NDArray[np.int64]
+    #: The source that each is from, as the user named it.
+    roots: list[str]
     urls: list[str]
     titles: list[str]
     #: The canonical URL that a page names, or "".
     declared: list[str]
+    #: The versions of a page for other languages: a JSON object of ``hreflang`` to URL, or "".
+    alternates: list[str]
     #: Whether a page asks search engines not to index it: bool[n].
     noindex: NDArray[np.bool_]
     #: In seconds since 1970, NaN if not known: float64[n].
@@ -43,7 +50,9 @@ class Crawl:
     wall: NDArray[np.bool_]
     long: NDArray[np.bool_]
     #: How many revisits were left out, because the page that they refer to is not in the crawl.
-    elsewhere: int
+    elsewhere: int = 0
+    #: How many pages were left out, because search engines are not to index them.
+    not_indexable: int = 0
 
     @property
     def tokens(self) -> NDArray[np.uint32]:
@@ -56,20 +65,35 @@ class Crawl:
 
 
 def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
-    """Read what is stored; a revisit becomes a copy of the page that it refers to, under its own URL."""
+    """Read what is stored; a revisit becomes a copy of the page that it refers to, under its own URL.
+
+    With *indexable_only* among the settings, pages that ask search engines not to index them, or to index
+    another URL, are left out.
+    """
     columns = store.load(settings.header)
-    targets = _resolve(columns)
+    contents = content_rows(columns)
     # Each page is a row of the store, and the row that its content is in: another one for a revisit.
-    found = [(row, target) for row, target in enumerate(targets) if target is not None]
-    rows = [row for row, target in found if _is_page(columns, target)]
-    sources = [target for _, target in found if _is_page(columns, target)]
-    documents = _documents(columns, rows, sources, settings.header)
-    times = np.array(
-        [np.nan if time is None else time for time in (columns.fetched[row] for row in rows)], float
+    pages = [
+        (row, content)
+        for row, content in enumerate(contents)
+        if content is not None and _is_page(columns, content)
+    ]
+    wanted = [pair for pair in pages if not settings.indexable_only or _is_indexable(columns, *pair)]
+    return replace(
+        _sorted_crawl(columns, wanted, settings),
+        elsewhere=sum(content is None for content in contents),
+        not_indexable=len(pages) - len(wanted),
     )
-    titles = [columns.title[source] for source in sources]
-    declared = [columns.declared[source] for source in sources]
-    noindex = np.array([columns.noindex[source] for source in sources], bool)
+
+
+def _sorted_crawl(columns: StoredColumns, pages: list[tuple[int, int]], settings: AuditOptions) -> Crawl:
+    """Return the crawl of *pages*: rows of the store, each with the row that its content is in."""
+    rows, contents = [row for row, _ in pages], [content for _, content in pages]
+    documents = _documents(columns, rows, contents, settings.header)
+    times = np.array([columns.fetched[row] for row in rows], float)  # None becomes NaN
+    titles = [columns.title[content] for content in contents]
+    declared = [columns.declared[content] for content in contents]
+    noindex = np.array([columns.noindex[content] for content in contents], bool)
     # Pages with the same URL come in the order of their content. The last key of lexsort counts most.
     order = np.lexsort(
         (
@@ -86,24 +110,25 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
     ordered = order.tolist()
     documents = documents.take(order)
     return Crawl(
-        ids=np.array([columns.id[source] for source in sources], np.int64)[order],
+        ids=np.array([columns.id[content] for content in contents], np.int64)[order],
+        roots=[columns.root[rows[place]] for place in ordered],
         urls=documents.urls,
-        titles=[titles[row] for row in ordered],
-        declared=[declared[row] for row in ordered],
+        titles=[titles[place] for place in ordered],
+        declared=[declared[place] for place in ordered],
+        alternates=[columns.alternates[contents[place]] for place in ordered],
         noindex=noindex[order],
         fetched=times[order],
         documents=documents,
-        wall=np.array([columns.wall[sources[row]] for row in ordered], bool),
+        wall=np.array([columns.wall[contents[place]] for place in ordered], bool),
         long=documents.records["tokens"] >= max(settings.min_tokens, 1),
-        elsewhere=sum(target is None for target in targets),
     )
 
 
 def _documents(columns: StoredColumns, rows: list[int], sources: list[int], header: Header) -> Documents:
-    """Return the signatures in the rows *sources* of the store under the URLs in *rows*, as *header* lays them out.
+    """Return the signatures in the rows *sources* of the store under the URLs in *rows*.
 
-    They are zero for a page without main text. A page under another URL than its source gets the site of its
-    URL.
+    *header* says how they are laid out. They are zero for a page without main text. A page under another URL
+    than its source gets the site of its URL.
     """
     no_keys, no_record = bytes(8 * header.keys), bytes(header.dtype.itemsize)
     keys = b"".join(columns.keys[source] or no_keys for source in sources)
@@ -123,43 +148,10 @@ def _is_page(columns: StoredColumns, row: int) -> bool:
     return columns.reason[row] in (None, "no_text")
 
 
-def _resolve(columns: StoredColumns) -> list[int | None]:
-    """Return for each row the row that its content is in, as a list of n.
-
-    That is the row itself for a page. For a revisit it is the page with the digest that it refers to, or else
-    the last page that was fetched from the URL that it refers to before the revisit; None if there is no such
-    page.
-    """
-    revisits = [
-        row for row, (digest, url) in enumerate(zip(columns.refers_digest, columns.refers_url, strict=True))
-        if digest is not None or url is not None
-    ]  # fmt: skip
-    targets: list[int | None] = list(range(len(columns.id)))
-    if not revisits:
-        return targets
-    among = set(revisits)
-    by_digest: dict[str, int] = {}
-    by_url: dict[str, list[int]] = {}
-    pages = [row for row in range(len(targets)) if row not in among]
-    for row in sorted(pages, key=lambda row: _age(columns, row)):
-        digest = columns.body_digest[row]
-        if digest is not None:
-            by_digest.setdefault(digest, row)
-        by_url.setdefault(filed_url(columns.url[row]), []).append(row)
-    for row in revisits:
-        target = by_digest.get(columns.refers_digest[row] or "")
-        candidates = by_url.get(filed_url(columns.refers_url[row] or ""), [])
-        if target is None and candidates:
-            time = columns.fetched[row]
-            before = [each for each in candidates if time is None or (columns.fetched[each] or 0) <= time]
-            target = before[-1] if before else candidates[0]
-        targets[row] = target
-    return targets
-
-
-def _age(columns: StoredColumns, row: int) -> tuple[float, str, bytes]:
-    """Return the key by which pages are sorted by time; it does not depend on the order that they were read in."""
-    return columns.fetched[row] or 0, columns.url[row], columns.keys[row] or b""
+def _is_indexable(columns: StoredColumns, row: int, content: int) -> bool:
+    """Tell whether search engines are to index the page in *row*; its *content* may be in another row."""
+    declared = columns.declared[content]
+    return not columns.noindex[content] and declared in ("", columns.url[row].partition("#")[0])
 
 
 def _places(texts: Sequence[str]) -> NDArray[np.int64]:

@@ -101,7 +101,7 @@ def _extracted(page: CrawledPage, workers: extraction.Workers) -> Document:
     done = workers.submit(extraction.Page(page.body, page.url, page.content_type)).result()
     url = page.url
     if not url.startswith(("http://", "https://")):
-        url = read_head(page.body, page.content_type, url).declared or url
+        url = read_head(page.body, page.content_type, url).indexing.declared or url
     if done.reason is not None:
         return Document(str(page.origin), url, None, f"no main text: {done.reason}")
     text = done.text or MainText("")

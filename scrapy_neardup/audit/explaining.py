@@ -11,10 +11,11 @@ import numpy as np
 
 from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.matching.records import entries
-from scrapy_neardup.matching.rules import JACCARDS, LENGTHS, varied
+from scrapy_neardup.matching.rules import varied
 from scrapy_neardup.matching.sites import UNKNOWN
 
 from .evaluate.labelled import Judge, shared_keys
+from .thresholds import asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from .settings import AuditOptions
 
 _WORD = re.compile(r"\w+")
-#: Words of both texts up to which frequent ones are matched, too, and words of each that are compared at all: the time
-#: grows with the square.
+#: Words of both texts up to which frequent ones are matched, too, and words of each that are compared at all:
+#: the time grows with the square.
 _THOROUGH, _LONGEST = 4_000, 20_000
 
 
@@ -97,7 +98,10 @@ def _candidates(facts: Explanation, shared: int, settings: AuditOptions) -> Iter
     scheme = settings.loaded_scheme
     if scheme.simhash:
         within = "within" if facts.distance <= scheme.distance else "beyond"
-        yield f"The fingerprints differ in {facts.distance} of 64 bits, {within} the {scheme.distance} looked up."
+        yield (
+            f"The fingerprints differ in {facts.distance} of 64 bits, {within} the {scheme.distance} looked "
+            "up."
+        )
     if scheme.keys:
         kind = "long shingles" if scheme.simhash else "bands"
         yield f"They share {shared} of {scheme.keys} {kind}."
@@ -107,25 +111,28 @@ def _evidence(facts: Explanation, records: Any, settings: AuditOptions) -> Itera
     if not settings.verified:
         return
     tokens = min(facts.tokens)
-    asked = float(np.interp(tokens, LENGTHS, JACCARDS))
+    sites = records["site"].tolist()
+    known = UNKNOWN not in sites
+    elsewhere = known and sites[0] != sites[1]
+    place = " on two sites" if elsewhere else ""
     yield (
-        f"Their similarity is {facts.similarity:.2f}; of texts of {tokens} tokens {asked:.2f} is asked as a rule, "
+        f"Their similarity is {facts.similarity:.2f}; of texts of {tokens} tokens{place} "
+        f"{float(asked(tokens, elsewhere=elsewhere)):.2f} is asked as a rule, "
         f"less where one contains the other, which it does by {facts.containment:.2f}."
     )
     if not varied(records["tokens"], records["shingles"]).all():
         yield "A text that says the same few words again and again is compared for equality only."
     if facts.numbers:
         yield f"About {facts.substituted:.0f} of {facts.numbers:.0f} numbers were replaced by others."
-    sites = records["site"].tolist()
-    if UNKNOWN not in sites:
-        where = "one site, where templates are" if sites[0] == sites[1] else "two sites, where less is asked"
+    if known:
+        where = "two sites, where less is asked" if elsewhere else "one site, where templates are"
         yield f"They are from {where}."
 
 
 def differences(one: str, other: str) -> Iterator[str]:
-    """Yield what is in *one* alone (- …) and in *other* alone (+ …) in their order, by words, whatever their case.
+    """Yield what is in *one* alone (- …) and in *other* alone (+ …), in their order.
 
-    Of long texts the beginning is compared.
+    Words are compared, whatever their case. Of long texts the beginning is compared.
     """
     a, b = ([*islice(_WORD.finditer(text), _LONGEST)] for text in (one, other))
     words, others = ([match[0].casefold() for match in matches] for matches in (a, b))

@@ -17,17 +17,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
+    from .boilerplate import Boilerplate
     from .settings import AuditOptions
     from .store import Store
 
 #: What an audit says of a page. ``unique``: it is kept. ``exact``, ``near``: it repeats its canonical page.
+#: ``part``: its canonical page contains it, and much else.
 #: ``template``: it has the words of another page and other numbers. ``wall``: it is a captcha, login, cookie
 #: or error page. ``too_short``: it has too few words to judge. ``revisit``: its URL was fetched before.
-VERDICTS = ("unique", "exact", "near", "template", "wall", "too_short", "revisit")
+VERDICTS = ("unique", "exact", "near", "part", "template", "wall", "too_short", "revisit")
 
 #: What an audit says of two pages. ``rejected``: they are similar, but not enough. ``template``: they differ
-#: in their numbers only, which no threshold makes a pair. ``near``, ``exact``: one repeats the other.
-PAIR_KINDS = ("rejected", "template", "near", "exact")
+#: in their numbers only, which no threshold makes a pair. ``part``: one contains the other, and much else.
+#: ``near``, ``exact``: one repeats the other.
+PAIR_KINDS = ("rejected", "template", "part", "near", "exact")
+
+#: What tells search engines already that a page repeats its canonical page, see `Audit.pages`.
+HANDLED = ("canonical", "hreflang", "noindex")
 
 #: The distance of a page that was compared with no canonical page.
 NO_DISTANCE = 255
@@ -45,10 +51,14 @@ PAGES = np.dtype(
         ("rank", "i8"),
         ("tokens", "u4"),
         ("fetched", "f8"),
+        ("declared", "O"),
+        ("noindex", "?"),
+        ("alternates", "O"),
+        ("handled", "U9"),
     ]
 )
 #: The columns of `Audit.clusters`.
-CLUSTERS = np.dtype([("canonical", "i8"), ("size", "i8"), ("exact", "i8"), ("near", "i8"), ("revisit", "i8")])
+CLUSTERS = np.dtype([(name, "i8") for name in ("canonical", "size", "exact", "near", "part", "revisit")])
 #: The columns of `Audit.pairs`.
 PAIRS = np.dtype(
     [
@@ -82,10 +92,13 @@ class Audit:
     #: `VERDICTS`), ``cluster`` (-1: in none), ``canonical`` (row of the canonical page; its own if it is in
     #: no cluster), ``distance`` (bits between it and its canonical page; `NO_DISTANCE`: none), ``similarity``
     #: to it (NaN: none), ``rank`` (int64, all different; the canonical page of a cluster has its lowest),
-    #: ``tokens``, ``fetched`` (seconds since 1970; NaN: not known).
+    #: ``tokens``, ``fetched`` (seconds since 1970; NaN: not known), ``declared`` (the URL that it names as
+    #: canonical, or ""), ``noindex`` (whether it asks search engines not to index it), ``alternates`` (its
+    #: versions for other languages: a JSON object of ``hreflang`` to URL, or ""), ``handled`` (one of
+    #: `HANDLED`, "" for none: search engines know already that it repeats its canonical page).
     pages: NDArray[Any]
     #: k clusters, the largest first, as `CLUSTERS`: ``canonical`` (row of the page), ``size`` (pages), and
-    #: how many of these are ``exact``, ``near`` and ``revisit``.
+    #: how many of these are ``exact``, ``near``, ``part`` and ``revisit``.
     clusters: NDArray[Any]
     #: m pairs that were compared, as `PAIRS`: ``first`` and ``second`` (rows of pages), ``kind`` (one of
     #: `PAIR_KINDS`), ``distance`` (bits), ``similarity`` and ``containment`` (0 to 1).
@@ -97,6 +110,8 @@ class Audit:
     problems: tuple[tuple[str, str, str], ...]
     #: How many records are no pages, by reason.
     skipped: dict[str, int]
+    #: Paragraphs that stand on many pages of a site, and were left out when pages were compared, by site.
+    boilerplate: tuple[Boilerplate, ...]
     #: "new"; "resumed": pages of an earlier run were used; "anew": there were some, and they could not be
     #: used.
     started: str

@@ -46,7 +46,7 @@ class Answer(NamedTuple):
 
 
 def extractor_of(path: Path, default: str) -> str:
-    """Return the name of the extractor that the texts of an index were made with, *default* if it is not known."""
+    """Return the name of the extractor that made the texts of an index, *default* if it is not known."""
     with closing(open_index(path, None)) as index:
         name = str(index.header.parameters.get("extractor", "")).partition(" ")[0]
     return name if name in EXTRACTORS else default
@@ -61,8 +61,8 @@ def query(
 ) -> Iterator[Answer]:
     """Look up *documents* in the index in directory *path*, in all scopes or in one; nothing is stored.
 
-    The scheme and the features are those of the index. Raises `IndexUnavailable`, `IndexCorrupted` and, for another
-    release of its segmenter, `IndexMismatch`.
+    The scheme and the features are those of the index. Raises `IndexUnavailable`, `IndexCorrupted` and, for
+    another release of its segmenter, `IndexMismatch`.
     """
     with closing(open_index(path, None)) as index:
         scheme = scheme_of(index.header, distance=settings.distance, threshold=settings.threshold)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_neardup import extraction
-from scrapy_neardup.fingerprint.main_text import MainText
+from scrapy_neardup.fingerprint.main_text import main_text
 from scrapy_neardup.index.lmdb.recognition import is_index
 
 from .model import Input
@@ -23,12 +23,13 @@ from .sources import BrokenRecord, CrawledPage, Options, find_sources, open_sour
 from .sources.head import first_words, read_head
 from .sources.index import all_documents, reading_index
 from .sources.records import Origin
-from .store import StoredPage
+from .stored import StoredPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from concurrent.futures import Future
 
+    from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.index import Header
 
     from .settings import AuditOptions
@@ -91,7 +92,9 @@ class _Reader:
         self._done = 0
         self._file, self._own = "", False
         self._stamps = _Stamps()
-        self._options = Options(settings.text_field, settings.url_field, settings.trust_pickle)
+        self._options = Options(
+            settings.text_field, settings.url_field, settings.trust_pickle, settings.base_url
+        )
         self._workers: extraction.Workers | None = None
         self._extracting: deque[tuple[StoredPage, CrawledPage, Future[extraction.Extraction]]] = deque()
         self._texts: deque[StoredPage] = deque()
@@ -148,7 +151,10 @@ class _Reader:
         return self._own
 
     def _noted(self, root: str, record: Record) -> tuple[StoredPage, MainText | None] | None:
-        """Return a page and its text if the record is a new page that has a text; handle every other record, and return None."""
+        """Return a page and its text if *record* is a new page that has a text.
+
+        Every other record is handled here, and None is returned.
+        """
         if isinstance(record, BrokenRecord):
             self._store.add_problem(root, record.origin, record.reason)
             return None
@@ -171,8 +177,9 @@ class _Reader:
         elif record.body is not None:
             self._extract(page, record)
         else:
-            text = MainText(record.text or "", record.title)
-            page.title, page.text = record.title or first_words(text.text), text.text
+            text = main_text(record.text or "")._replace(title=record.title)
+            page.title, page.text = record.title or first_words(text.text), text
+            page.indexing = record.indexing
             return page, text
         return None
 
@@ -190,7 +197,7 @@ class _Reader:
             )
         job = self._workers.submit(extraction.Page(record.body, record.url, record.content_type))
         head = read_head(record.body, record.content_type, record.url)
-        page.declared, page.title, page.noindex = head.declared, head.title, head.noindex or record.noindex
+        page.title, page.indexing = head.title, head.indexing | record.indexing
         self._extracting.append((page, record, job))
         if len(self._extracting) > _WAITING * settings.processes:
             self._store.add(self._extracted())
@@ -199,7 +206,7 @@ class _Reader:
         page, _, job = self._extracting.popleft()
         done = job.result()
         page.reason, page.signature = done.reason, done.signature
-        page.text = done.text.shown if done.text is not None else None
+        page.text = done.text
         return page
 
     def _copy_index(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The errors of an audit that cannot have results: other results are in its directory, or the sources have no page."""
+"""The errors of an audit without results: its directory has other ones, or its sources have no page."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def kept_seed(store: Store, drawn: int | None) -> int | None:
 
 
 def differing(store: Store, identity: dict[str, Any]) -> list[str]:
-    """Return the names of those settings in *identity* that stored signatures were made with other values of."""
+    """Return the names of the settings in *identity* whose values are not those of the stored signatures."""
     stored = store.meta("identity")
     return [name for name, value in json.loads(json.dumps(identity)).items() if stored.get(name) != value]
 
@@ -53,7 +53,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
-    """Return an error for an audit without pages; it says which problems there were, or which records were left out."""
+    """Return an error for an audit without pages: it names problems, or the records that were left out."""
     where = _listed([each.name for each in inputs])
     problems, skipped = list(store.problems()), store.skipped()
     if problems:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.errors import ConfigurationError
 
+from .boilerplate import leave_out_boilerplate
 from .clustering import cluster
 from .crawl import load_crawl
 from .model import Audit, Input
@@ -18,6 +20,7 @@ from .reading import fill, find_inputs, header_of
 from .refusals import differing, kept_seed, no_pages, require_same
 from .settings import VERSION, AuditOptions
 from .store import FILE, Store
+from .stored import encodable
 
 if TYPE_CHECKING:
     from .sources import Origin
@@ -45,8 +48,9 @@ def audit(
     The results are written to the directory *out*, if one is given; *formats* names formats for the tables
     beside JSON lines. What was read is stored in *out*, too, so the next audit there signs only pages that
     are new. Unless *overwrite* is set, that next audit must have all sources of the one before, and all
-    settings that signatures depend on, so that nothing stored is lost. *settings* are those of `AuditOptions`. If
-    no seed is given, it is the seed of the audit before in *out*. *watch* is told how far the audit is.
+    settings that signatures depend on, so that nothing stored is lost. *settings* are those of
+    `AuditOptions`. If no seed is given, it is the seed of the audit before in *out*. *watch* is told how far
+    the audit is.
 
     Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable` and
     `OSError`. A record of a source that cannot be read raises nothing; it is listed in `Audit.problems`.
@@ -83,9 +87,9 @@ def rethreshold(
 ) -> Audit:
     """Compare the pages again that an audit has stored in *out*; no source is read or extracted again.
 
-    *settings* are the `AuditOptions` that differ from those of the audit. The results are written anew. Without
-    *formats* their tables have the formats that they had. Raises `ConfigurationError` if there is nothing, or
-    if with these settings pages have other signatures.
+    *settings* are the `AuditOptions` that differ from those of the audit. The results are written anew.
+    Without *formats* their tables have the formats that they had. Raises `ConfigurationError` if there is
+    nothing, or if with these settings pages have other signatures.
     """
     results.require(formats)
     if not Path(out, FILE).is_file():
@@ -98,7 +102,8 @@ def rethreshold(
         reading = ("timeout", "memory", "size", "fields")
         if others := [name for name in differing(store, options.identity()) if name not in reading]:
             raise ConfigurationError(
-                f"The audit in {out} was made with other settings ({', '.join(others)}): run the audit again with these."
+                f"The audit in {out} was made with other settings ({', '.join(others)}): run the audit again "
+                "with these."
             )
         return _judge(store, options, inputs, "resumed", out, formats, watch)
     except BaseException:
@@ -151,17 +156,18 @@ def _judge(
     crawl = load_crawl(store, settings)
     if not len(crawl):
         raise no_pages(inputs, store)
+    crawl, boilerplate = leave_out_boilerplate(crawl, store, settings)
     found = cluster(crawl, settings, lambda done: watch("Comparing", done, None))
-    counts = store.counts([each.name for each in inputs])
-    skipped = store.skipped()
-    if crawl.elsewhere:
-        skipped["revisit_of_another_crawl"] = crawl.elsewhere
+    counts = Counter(crawl.roots)
+    left_out = {"revisit_of_another_crawl": crawl.elsewhere, "not_indexable": crawl.not_indexable}
+    skipped = store.skipped() | {reason: count for reason, count in left_out.items() if count}
     audited = Audit(
         *found,
         settings,
-        tuple((each, counts[each.name]) for each in inputs),
+        tuple((each, counts[encodable(each.name)]) for each in inputs),
         tuple(store.problems()),
         skipped,
+        tuple(boilerplate),
         started,
         store,
         crawl.ids,

@@ -1,4 +1,4 @@
-"""The options of an audit: how pages are signed, what makes them duplicates, which one of a cluster is kept."""
+"""The options of an audit: how pages are signed, what makes duplicates, which page of a cluster is kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Scheme
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,27 @@ class AuditOptions(DetectionOptions):
     An *index* among the sources decides *scheme*, *tables*, *features* and *seed*.
     """
 
-    #: Least estimated similarity of near-duplicates, 0 to 1, beside what the rules ask; 0 asks for nothing more.
+    #: Least estimated similarity of near-duplicates, 0 to 1, beside what the rules ask; 0 asks for nothing
+    #: more.
     min_similarity: float = 0.0
-    #: Seed of the hashes, 0 to 2³² - 1. None draws one, so that nobody can craft a page that looks like another's.
+    #: Seed of the hashes, 0 to 2³² - 1. None draws one, so that nobody can craft a page that looks like
+    #: another's.
     seed: int | None = None
-    #: Which page of a cluster is canonical: names of rules in their order, and preferred hosts; see `canonical_ranks`.
+    #: Which page of a cluster is canonical: names of rules in their order, and preferred hosts; see
+    #: `canonical_ranks`.
     rules: tuple[str, ...] | None = None
     hosts: tuple[str, ...] = ()
+    #: Patterns of URLs, with * for anything, of pages to prefer, the first named first.
+    urls: tuple[str, ...] = ()
+    #: Least similarity to its canonical page of a near-duplicate that is listed in drop.txt, 0 to 1.
+    drop_similarity: float = 0.9
+    #: Whether to leave out pages that ask search engines not to index them, or to index another URL.
+    indexable_only: bool = False
     #: Fields of feeds and tables with the text and the URL; None guesses.
     text_field: str | None = None
     url_field: str | None = None
+    #: URL of the folders of HTML files among the sources; None takes that of a folder called like a host.
+    base_url: str | None = None
     #: Whether to unpickle what Scrapy's HTTP cache has pickled, which can run any code.
     trust_pickle: bool = False
     index: Header | None = None
@@ -49,6 +60,8 @@ class AuditOptions(DetectionOptions):
     def __post_init__(self) -> None:
         if not 0 <= self.min_similarity <= 1:
             raise ConfigurationError(f"min_similarity is {self.min_similarity}: use a number from 0 to 1.")
+        if not 0 <= self.drop_similarity <= 1:
+            raise ConfigurationError(f"drop_similarity is {self.drop_similarity}: use a number from 0 to 1.")
         if self.rules is not None:
             check_rules(self.rules)
         if self.seed is None:
@@ -105,6 +118,7 @@ class AuditOptions(DetectionOptions):
             "index": None if index is None else Header.from_json(index.encode()),
             "rules": None if values["rules"] is None else tuple(values["rules"]),
             "hosts": tuple(values["hosts"]),
+            "urls": tuple(values["urls"]),
         }
         return cls(**{**values, **restored})
 
@@ -119,7 +133,7 @@ class AuditOptions(DetectionOptions):
             "memory": self.extract_memory,
             "size": self.max_body_size,
             "seed": self.header.seed,
-            "fields": [self.text_field, self.url_field],
+            "fields": [self.text_field, self.url_field, self.base_url],
             "record": record,
             **{name: value for name, value in self.header.parameters.items() if name != "extractor"},
         }

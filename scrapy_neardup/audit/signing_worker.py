@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
     from scrapy_neardup.fingerprint.main_text import MainText
 
-_COMMAND = "import json, sys; sys.path[:] = json.loads(sys.argv[1]);from scrapy_neardup.audit.signing_worker import main; main()"
+_COMMAND = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from scrapy_neardup.audit.signing_worker import main; main()"
+)
 
 
 class SignerDied(NearDupError):
@@ -84,7 +87,7 @@ class Signers:
 
 
 def main() -> None:
-    """Sign what comes, until the other end of standard input is closed, if need be in the middle of a text."""
+    """Sign what comes, until the other end of standard input is closed, be it in the middle of a text."""
     answers = os.fdopen(os.dup(1), "wb")
     with Path(os.devnull).open("wb") as null:
         os.dup2(null.fileno(), 1)  # what libraries print is no answer

@@ -9,96 +9,35 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-import zlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import Header
 from scrapy_neardup.matching.records import entries
 
+from .sources.earlier import AUDIT
+from .store_errors import explained
+from .stored import CREATE, INSERT, TYPES, StoredColumns, StoredPage, encodable, row_of, unpacked
+
 if TYPE_CHECKING:
+    import contextlib
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_neardup.fingerprint import Signature
+    from scrapy_neardup.fingerprint.main_text import MainText
 
     from .sources import Origin
 
 #: Name of the file in the directory of the results.
-FILE = "signatures.sqlite"
+FILE = AUDIT
 #: Pages and seconds between two commits: as much is lost if the audit is killed.
 BATCH, PAUSE = 1000, 1.0
-_PAGES = """
-CREATE TABLE IF NOT EXISTS pages (
-  id INTEGER PRIMARY KEY, run INTEGER, root TEXT, source TEXT, place TEXT, stamp TEXT, url TEXT, fetched REAL,
-  declared TEXT, title TEXT, noindex INTEGER, body_digest TEXT, refers_digest TEXT, refers_url TEXT, reason TEXT,
-  wall INTEGER, keys BLOB, record BLOB, text BLOB, UNIQUE (source, place));
-"""
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-{_PAGES}
+{CREATE}
 CREATE TABLE IF NOT EXISTS problems (root TEXT, source TEXT, place TEXT, reason TEXT);
-CREATE TABLE IF NOT EXISTS skipped (root TEXT, reason TEXT, count INTEGER, PRIMARY KEY (root, reason)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS skipped (
+  root TEXT, reason TEXT, count INTEGER, PRIMARY KEY (root, reason)) WITHOUT ROWID;
 """
-
-
-@dataclass(slots=True)
-class StoredPage:
-    """A page as it is stored.
-
-    It has a signature, or refers to the page that it is a revisit of, or a reason why not.
-    """
-
-    #: The source that the user named; the file and the place in it; and the size and time of change of that
-    #: file.
-    root: str
-    origin: Origin
-    stamp: str
-    url: str
-    fetched: float | None
-    declared: str = ""
-    title: str = ""
-    #: Whether it asks search engines not to index it.
-    noindex: bool = False
-    body_digest: str | None = None
-    refers_digest: str | None = None
-    refers_url: str | None = None
-    #: Why there is no main text; see `extraction.Reason`.
-    reason: str | None = None
-    signature: Signature | None = None
-    text: str | None = None
-    #: The signature as an index holds it: the bytes of uint64[keys] and of a record. `Store` makes them of
-    #: *signature*.
-    keys: bytes | None = None
-    record: bytes | None = None
-
-
-class StoredColumns(NamedTuple):
-    """The pages of a store without their texts: a list for each column, in the order of their numbers."""
-
-    id: list[int]
-    url: list[str]
-    fetched: list[float | None]
-    declared: list[str]
-    title: list[str]
-    noindex: list[int]
-    body_digest: list[str | None]
-    refers_digest: list[str | None]
-    refers_url: list[str | None]
-    reason: list[str | None]
-    wall: list[int]
-    keys: list[bytes | None]
-    record: list[bytes | None]
-
-
-_NONE = type(None)
-#: The types that a column may hold. Others show that the file is damaged.
-_TYPES: dict[str, tuple[type, ...]] = {
-    "id": (int,), "url": (str,), "fetched": (float, _NONE), "declared": (str,), "title": (str,), "noindex": (int,),
-    "body_digest": (str, _NONE), "refers_digest": (str, _NONE), "refers_url": (str, _NONE), "reason": (str, _NONE), "wall": (int,),
-    "keys": (bytes, _NONE), "record": (bytes, _NONE),
-}  # fmt: skip
 
 
 class Store:
@@ -160,7 +99,7 @@ class Store:
                 self._database.execute(f"DELETE FROM {table}")  # noqa: S608
             if before != identity:  # another version may have had other columns
                 self._database.execute("DROP TABLE pages")
-                self._database.execute(_PAGES)
+                self._database.execute(CREATE)
             # What a limit did depends on the machine and the moment: once more.
             self._database.execute("DELETE FROM pages WHERE reason IN ('timeout', 'crash', 'memory')")
             self.run = (self.meta("run") or 0) + 1
@@ -186,7 +125,7 @@ class Store:
             return False
         rows = self._read(
             "SELECT id FROM pages WHERE source = ? AND place = ? AND stamp = ?",
-            (_text(origin.path), _text(origin.place), stamp),
+            (encodable(origin.path), encodable(origin.place), stamp),
         )
         if not rows:
             return False
@@ -205,27 +144,22 @@ class Store:
         """Note what could not be read."""
         row = (root, origin.path, origin.place, reason)
         with self.trusting():
-            self._database.execute("INSERT INTO problems VALUES (?, ?, ?, ?)", [*map(_text, row)])
+            self._database.execute("INSERT INTO problems VALUES (?, ?, ?, ?)", [*map(encodable, row)])
 
     def add_skipped(self, root: str, reason: str, count: int) -> None:
         """Note how many records of a source are no pages, and why."""
         with self.trusting():
             self._database.execute(
-                "INSERT OR REPLACE INTO skipped VALUES (?, ?, ?)", (_text(root), reason, count)
+                "INSERT OR REPLACE INTO skipped VALUES (?, ?, ?)", (encodable(root), reason, count)
             )
 
     def flush(self) -> None:
         """Commit what was added."""
-        columns = "run, root, source, place, stamp, url, fetched, declared, title, noindex, body_digest, refers_digest, refers_url, reason, wall, keys, record, text"
-        marks = ", ".join("?" * len(columns.split(",")))
         self._file([page for page in self._waiting if page.signature is not None])
         with self.trusting():
             if not self._database.in_transaction:  # a keyboard interrupt can fall between two of them
                 self._database.execute("BEGIN IMMEDIATE")
-            self._database.executemany(
-                f"INSERT OR REPLACE INTO pages ({columns}) VALUES ({marks})",  # noqa: S608
-                [self._row(page) for page in self._waiting],
-            )
+            self._database.executemany(INSERT, [row_of(page, self.run) for page in self._waiting])
             self._database.executemany(f"UPDATE pages SET run = {self.run} WHERE id = ?", self._seen)  # noqa: S608
             self._database.execute("COMMIT")
             self._database.execute("BEGIN IMMEDIATE")
@@ -251,7 +185,7 @@ class Store:
                     column.append(value)
             sizes = {"keys": 8 * header.keys, "record": header.dtype.itemsize}
             for name, column in zip(StoredColumns._fields, columns, strict=True):
-                if not {*map(type, column)} <= {*_TYPES[name]}:
+                if not {*map(type, column)} <= {*TYPES[name]}:
                     raise ValueError(f"the column {name} holds values of other types")
                 if name in sizes and not {len(value) for value in column if value is not None} <= {
                     sizes[name]
@@ -260,22 +194,23 @@ class Store:
         return StoredColumns(*columns)
 
     def text(self, page: int) -> str | None:
+        """Return the main text of the page with that id, and its title and short lines, to be read."""
+        text = self.main_text(page)
+        return None if text is None else text.shown
+
+    def main_text(self, page: int) -> MainText | None:
         """Return the main text of the page with that id; None if it is not kept."""
         rows = self._read("SELECT text FROM pages WHERE id = ?", (page,))
         if not rows or rows[0][0] is None:
             return None
         with self.trusting():
-            return zlib.decompress(rows[0][0]).decode("utf-8", "surrogatepass")
-
-    def counts(self, of: Sequence[str]) -> dict[str, int]:
-        """Return how many pages each of the sources *of* has."""
-        counts = dict(self._read("SELECT root, count(*) FROM pages GROUP BY root"))
-        return {name: counts.get(_text(name), 0) for name in of}
+            return unpacked(rows[0][0])
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Yield file, place and reason of all that could not be read or extracted, in the order of these."""
         yield from self._read(
-            "SELECT source, place, reason FROM problems UNION ALL SELECT source, place, 'no main text: ' || reason"
+            "SELECT source, place, reason FROM problems UNION ALL SELECT source, place, 'no main text: ' || "
+            "reason"
             " FROM pages WHERE reason IS NOT NULL AND reason <> 'no_text' ORDER BY 1, 2, 3"
         )
 
@@ -301,63 +236,17 @@ class Store:
         with self.trusting():
             return self._database.execute(query, values).fetchall()
 
-    def trusting(self) -> _Translated:
-        """Return a context for code that reads the file: its errors become one line about the file, see `_Translated`."""
-        return _Translated(self._path)
+    def trusting(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context that turns the errors of code that reads the file into one line about it."""
+        return explained(self._path)
 
     def _file(self, pages: list[StoredPage]) -> None:
         """Make keys and records of signatures."""
         # The site of a page that was saved to a file is what the page says it is.
-        urls = [p.url if p.url.startswith(("http://", "https://")) else p.declared for p in pages]
+        urls = [p.url if p.url.startswith(("http://", "https://")) else p.indexing.declared for p in pages]
         signatures = [page.signature for page in pages if page.signature is not None]
         if not signatures:
             return
         documents = entries(signatures, urls, self._header)
         for page, keys, record in zip(pages, documents.keys.T, documents.records, strict=True):
             page.keys, page.record = keys.tobytes(), record.tobytes()
-
-    def _row(self, page: StoredPage) -> tuple[Any, ...]:
-        packed = None if page.text is None else zlib.compress(page.text.encode("utf-8", "surrogatepass"), 1)
-        return (
-            self.run, _text(page.root), _text(page.origin.path), _text(page.origin.place), page.stamp, _text(page.url), page.fetched,
-            _text(page.declared), _text(page.title), page.noindex, page.body_digest, page.refers_digest,
-            page.refers_url, page.reason, page.signature is not None and page.signature.wall, page.keys, page.record, packed,
-        )  # fmt: skip
-
-
-class _Translated:
-    """Turns errors of the database, and of code that reads damaged values, into one line that names the file.
-
-    A damaged or locked file raises `ConfigurationError`, one that cannot be written `OSError`.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        decoding = isinstance(error, sqlite3.OperationalError) and "decode" in str(error)
-        if isinstance(error, ConfigurationError):
-            return
-        if decoding or isinstance(error, (ValueError, TypeError, KeyError, AttributeError, zlib.error)):
-            raise self._damaged(error) from error
-        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-            raise ConfigurationError(
-                f"{self._path} is in use: wait for the other audit, or name another directory."
-            ) from error
-        if isinstance(error, sqlite3.OperationalError):
-            raise OSError(
-                f"{self._path} cannot be written ({error}): look at the disk and its permissions."
-            ) from error
-        if isinstance(error, sqlite3.DatabaseError):
-            raise self._damaged(error) from error
-
-    def _damaged(self, error: BaseException | None) -> ConfigurationError:
-        return ConfigurationError(f"{self._path} is damaged ({error}): delete it to start anew.")
-
-
-def _text(text: str) -> str:
-    """Make sure that the text can be written as UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode()

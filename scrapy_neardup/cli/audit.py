@@ -37,7 +37,18 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
             click.option(
                 "--min-similarity",
                 type=click.FloatRange(0, 1),
-                help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: it can only be stricter.",
+                help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: "
+                "it can only be stricter. A little less is asked between sites.",
+            ),
+            click.option(
+                "--drop-similarity",
+                type=click.FloatRange(0, 1),
+                help="Least similarity of a near-duplicate that drop.txt lists.  [default: 0.9]",
+            ),
+            click.option(
+                "--indexable-only/--all-pages",
+                default=None,
+                help="Leave out pages that ask search engines not to index them, or to index another URL.",
             ),
             set_option,
             click.option(
@@ -49,6 +60,13 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
                 multiple=True,
                 metavar="HOST",
                 help="Keep pages of this host. May be repeated.",
+            ),
+            click.option(
+                "--prefer-url",
+                "urls",
+                multiple=True,
+                metavar="PATTERN",
+                help="Keep pages whose URL matches, such as '*/stable/*'. May be repeated.",
             ),
             click.option(
                 "--format",
@@ -86,6 +104,11 @@ seed_option = click.option(
     help="Field of feeds and tables with the text or HTML.  [default: guessed]",
 )
 @click.option("--url-field", metavar="NAME", help="Field with the URL.  [default: guessed]")
+@click.option(
+    "--base-url",
+    metavar="URL",
+    help="URL of a folder of HTML files.  [default: by a folder that is called like a host]",
+)
 @seed_option
 @click.option(
     "--trust-pickle",
@@ -107,6 +130,7 @@ def audit(
     as_json: bool,
     text_field: str | None,
     url_field: str | None,
+    base_url: str | None,
     trust_pickle: bool,
     overwrite: bool,
     seed: int | None,
@@ -114,16 +138,17 @@ def audit(
 ) -> None:
     """Find the duplicates of a finished crawl, and write a report.
 
-    SOURCES are feeds (.jl .jsonl .json .csv, also .gz .xz .bz2), Parquet, WARC and WACZ files, Scrapy's HTTP cache,
-    folders of HTML files and indexes; patterns such as 'archive/*.warc.gz' are expanded. What was read is kept in
-    the directory of the results: an audit that was interrupted goes on when run again, and one that is run again later,
-    with more sources if need be, reads what is new. The exit status is 3 if some records could not be read; they are in
-    problems.jsonl.
+    SOURCES are feeds (.jl .jsonl .json .csv, also .gz .xz .bz2), Parquet, WARC and WACZ files, Scrapy's HTTP
+    cache, folders of HTML files and indexes; patterns such as 'archive/*.warc.gz' are expanded. What was read
+    is kept in the directory of the results: an audit that was interrupted goes on when run again, and one
+    that is run again later, with more sources if need be, reads what is new. The exit status is 3 if some
+    records could not be read; they are in problems.jsonl.
     """
     from scrapy_neardup.audit import audit as run
 
     settings = _given(**options) | {
-        "text_field": text_field, "url_field": url_field, "trust_pickle": trust_pickle, "seed": seed,
+        "text_field": text_field, "url_field": url_field, "base_url": base_url, "trust_pickle": trust_pickle,
+        "seed": seed,
     }  # fmt: skip
     started = time.monotonic()
     try:
@@ -145,8 +170,8 @@ def rethreshold(
 ) -> None:
     """Judge an audit once more with another threshold, which can only make it stricter than without.
 
-    REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted again,
-    and settings that are not given stay those of the audit.
+    REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted
+    again, and settings that are not given stay those of the audit.
     """
     from scrapy_neardup.audit import rethreshold as run
 
@@ -160,24 +185,16 @@ def rethreshold(
 
 def _given(
     assignments: tuple[str, ...],
-    distance: int | None,
-    min_similarity: float | None,
     rules: str | None,
-    hosts: tuple[str, ...],
+    **options: Any,
 ) -> dict[str, Any]:
     """Return the options of an audit that the command line names."""
     from scrapy_neardup.audit.canonical import parse_rules
 
     given = read_assignments(assignments)
-    if distance is not None:
-        given["distance"] = distance
-    if min_similarity is not None:
-        given["min_similarity"] = min_similarity
     if rules is not None:
         given["rules"] = parse_rules(rules)
-    if hosts:
-        given["hosts"] = hosts
-    return given
+    return given | {name: value for name, value in options.items() if value not in (None, ())}
 
 
 def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
@@ -192,11 +209,12 @@ def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
         print_line("The settings are not those of the audit before: all pages were read anew.")
     totals = {"pages": facts["pages"], **facts["verdicts"]}
     totals |= {name: facts[name] for name in ("clusters", "problems")}
+    totals |= {"repeats to fix": facts["handled"]["to_fix"]}
     print_pairs(
         f"{out}: {seconds:.1f} seconds",
         [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()],
     )
-    shown = ("unique", "exact", "near", "template", "wall", "too_short")
+    shown = ("unique", "exact", "near", "part", "template", "wall", "too_short")
     print_table(
         "Hosts with the most duplicates",
         ["host", "pages", *(name.replace("_", " ") for name in shown)],

@@ -49,7 +49,8 @@ def compare(one: Path, other: Path, assignments: tuple[str, ...], seed: int, as_
             )
     if len(documents) != 2:
         raise ConfigurationError(
-            f"{one} and {other} hold {len(documents)} documents or more: name two files with one text or page each."
+            f"{one} and {other} hold {len(documents)} documents or more: name two files with one text or "
+            "page each."
         )
     a, b = documents
     found = explain(a, b, settings)

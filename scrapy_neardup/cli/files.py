@@ -10,7 +10,7 @@ import click
 
 
 class RegularFile(click.Path):
-    """A file that is there, and no pipe or device, from which reading may never end; with *dash*, - is standard input."""
+    """A file that exists and is no pipe or device, which may never end. With *dash*, - is standard input."""
 
     def __init__(self, *, dash: bool = False) -> None:
         super().__init__(exists=True, dir_okay=False, allow_dash=dash, path_type=Path)

@@ -55,8 +55,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def index() -> None:
     """Look at an index, verify it, remove from it, shrink it.
 
-    PATH is the directory of the index. In a Scrapy project, `scrapy neardup index …` takes it from the settings
-    (NEARDUP_DIR) if it is left out. All but compact may run while a crawl uses the index.
+    PATH is the directory of the index. In a Scrapy project, `scrapy neardup index …` takes it from the
+    settings (NEARDUP_DIR) if it is left out. All but compact may run while a crawl uses the index.
     """
 
 
@@ -82,7 +82,8 @@ def info(path: Path, as_json: bool) -> None:
 def check(context: click.Context, path: Path, as_json: bool) -> None:
     """Verify an index from end to end.
 
-    Reads its state, its log and its tables, and compares each with the other. The exit status is 0 if all is well and 1 if there are problems, which are printed.
+    Reads its state, its log and its tables, and compares each with the other. The exit status is 0 if all is
+    well and 1 if there are problems, which are printed.
     """
     from scrapy_neardup.errors import IndexCorrupted
     from scrapy_neardup.index.lmdb.check import Problem, find_problems
@@ -182,7 +183,8 @@ def forget(path_and_urls: tuple[Path, tuple[str, ...]], file: Path | None, hosts
 def compact(path: Path) -> None:
     """Give unused space back to the disk.
 
-    Merges the tables into one run and takes what was forgotten out of the file. Needs as much free space as the index has, and nobody else may use the index meanwhile.
+    Merges the tables into one run and takes what was forgotten out of the file. Needs as much free space as
+    the index has, and nobody else may use the index meanwhile.
     """
     from scrapy_neardup.index.lmdb.shrink import compact as compact_index
 

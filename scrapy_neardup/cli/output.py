@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-#: Control, format (it can reverse the order of the text), surrogate, and the separators of lines and paragraphs.
+#: Control, format (it can reverse the order of the text), surrogate, and the separators of lines and
+#: paragraphs.
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 

@@ -42,8 +42,8 @@ def query(
 ) -> None:
     """Find what documents repeat among those stored in an index.
 
-    INDEX is the directory of an index. FILES hold a text or HTML each, or are feeds with a document a line. Nothing
-    is stored. The exit status is 3 if some documents could not be read.
+    INDEX is the directory of an index. FILES hold a text or HTML each, or are feeds with a document a line.
+    Nothing is stored. The exit status is 3 if some documents could not be read.
     """
     from dataclasses import replace
 

@@ -35,10 +35,11 @@ set_option = click.option(
 
 
 def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
-    """Return the options that ``NAME=VALUE`` each set, by their names; of several values of one the last counts.
+    """Return the options that ``NAME=VALUE`` each set, by their names.
 
-    The prefix NEARDUP_ may be left out, and case does not matter. Raises `ConfigurationError` for a value that cannot
-    work and for a setting that is not among `DetectionOptions`, such as one that only a crawl has.
+    Of several values of one the last counts. The prefix NEARDUP_ may be left out, and case does not matter.
+    Raises `ConfigurationError` for a value that cannot work and for a setting that is not among
+    `DetectionOptions`, such as one that only a crawl has.
     """
     from scrapy_neardup.options import PREFIX, DetectionOptions, similar_name
 
@@ -58,7 +59,10 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def read_options(assignments: Sequence[str]) -> DetectionOptions:
-    """Return all options, those that *assignments* do not set with their defaults; raises as `read_assignments`."""
+    """Return all options: those of *assignments*, the others with their defaults.
+
+    Raises as `read_assignments` does.
+    """
     from scrapy_neardup.options import DetectionOptions
 
     return DetectionOptions(**read_assignments(assignments))

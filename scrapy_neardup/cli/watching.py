@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 #: Seconds between two looks at how far it is.
 _PAUSE = 0.2
+#: The files of one response in Scrapy's HTTP cache.
+_ENTRY = (
+    "meta", "pickled_meta", "request_body", "request_headers", "response_body", "response_headers",
+)  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -58,7 +62,7 @@ def watching(sources: Sequence[str]) -> Iterator[Callable[[str, int, Origin | No
 
 
 class _Amount:
-    """How many bytes of the sources there are, and how many have been read: by what the system tells of open files."""
+    """How many bytes of the sources there are, and how many were read, as the system tells of open files."""
 
     def __init__(self, sources: Sequence[str]) -> None:
         from scrapy_neardup.audit.sources import find_sources
@@ -86,9 +90,8 @@ class _Amount:
         """Take note of the file or, in a cache, the directory that is being read."""
         if where.path in self._folders:
             self._before += sum(
-                self._sizes.pop(str(Path(where.path, where.place, name)), 0)
-                for name in ("meta", "pickled_meta", "request_body", "request_headers", "response_body", "response_headers")
-            )  # fmt: skip
+                self._sizes.pop(str(Path(where.path, where.place, name)), 0) for name in _ENTRY
+            )
         elif where.path != self._path:
             self._before += self._sizes.get(self._path, 0)
             self._path = where.path

@@ -52,7 +52,8 @@ def find_worst(
         changed = difflib.unified_diff(one, other, n=0, lineterm="")
         difference = [line[:_WIDTH] for line in changed if not line.startswith(("---", "+++", "@@"))]
         yield Wrong(
-            pairs.id1[row], pairs.id2[row], pairs.label[row], pairs.kind[row], bool(orders.longer_first[row] or orders.shorter_first[row]), said[row],
+            pairs.id1[row], pairs.id2[row], pairs.label[row], pairs.kind[row],
+            bool(orders.longer_first[row] or orders.shorter_first[row]), said[row],
             int(judgement.distance[row]), round(float(judgement.similarity[row]), 4),
             round(float(judgement.containment[row]), 4), difference[:_LINES], len(difference),
         )  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .wrapping import unwrapped
+
 
 class MainText(NamedTuple):
     """The main text of a page, what it is called, and its short lines."""
@@ -22,5 +24,5 @@ class MainText(NamedTuple):
 
 
 def main_text(text: str | MainText) -> MainText:
-    """Return *text* as a main text; short lines of a plain one are known by their length, its title is not known."""
-    return text if isinstance(text, MainText) else MainText(text)
+    """Return *text* as a main text: a plain one unwrapped, its short lines known by their length, its title not known."""
+    return text if isinstance(text, MainText) else MainText(unwrapped(text))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from .fingerprints import FingerprintIndex
 from .header import Header
 from .lmdb.index import LmdbIndex
-from .lmdb.registry import open_index
 from .memory import MemoryIndex
 from .protocol import Documents, Index, Matches, Stored
+from .stores import open_index
 
 __all__ = [
     "Documents",

@@ -1,7 +1,7 @@
 """Documents in memory, column by column: the newest part of every index.
 
-A fingerprint is simply compared with all others: that takes some 20 µs for 16,384 of them, less than a look-up in any
-structure. Keys that have to be equal are sorted once there are many, and found by bisection.
+A fingerprint is simply compared with all others: that takes some 20 µs for 16,384 of them, less than a
+look-up in any structure. Keys that have to be equal are sorted once there are many, and found by bisection.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Columns:
         self._alive = np.zeros(64, bool)
         self._urls: list[str] = []
         self._rows: dict[int, int] = {}
-        #: For each family of equal keys: its keys with their rows, sorted by key; and how many rows that covers.
+        #: For each family of equal keys: its keys with their rows, sorted by key; and how many rows that
+        #: covers.
         self._sorted = [(NOTHING, 0)] * len(header.families)
 
     def __len__(self) -> int:
@@ -95,7 +96,10 @@ class Columns:
                 yield from self._search_tables(self._header.families[family].tables, stored, keys, distance)
 
     def documents(self, numbers: Iterable[int]) -> Documents:
-        """Return copies of the documents *numbers*, in their order. Raises KeyError for one that is not here."""
+        """Return copies of the documents *numbers*, in their order.
+
+        Raises KeyError for one that is not here.
+        """
         rows = [self._rows[number] for number in numbers]
         return Documents(self._keys[:, rows], self._records[rows], [self._urls[row] for row in rows])
 
@@ -127,10 +131,11 @@ class Columns:
             self._compact()
 
     def _search_equal(self, family: int, keys: NDArray[np.uint64], most: int) -> Iterator[Matches]:
-        """Yield documents that have one of *keys*: by bisection in the sorted rows, by comparison in the newer ones."""
+        """Yield documents that have one of *keys*: sorted rows are bisected, newer ones are compared."""
         entries, newer = self._sort(family, len(keys))
         values = entries.keys.data
-        # A document has a key at most as often as it has keys: so many rows are of more than *most* documents.
+        # A document has a key at most as often as it has keys: so many rows are of more than *most*
+        # documents.
         limit = most and most * self._header.families[family].keys + 1
         query: list[int] = []
         rows: list[int] = []
@@ -181,7 +186,7 @@ class Columns:
     def _search_tables(
         self, tables: PermutedTables, stored: NDArray[np.uint64], keys: NDArray[np.uint64], distance: int
     ) -> Iterator[Matches]:
-        """Make sorted tables of *stored* (uint64[n], one a row) as a run has, and look *keys* up: for many keys."""
+        """Make sorted tables of *stored* (uint64[n], one a row), as runs have, and look many *keys* up."""
         rows = np.flatnonzero(self._alive[: len(stored)]).astype(np.uint32)
         probes = make_probes(tables, keys, distance)
         for base, (query, permuted, probe, prefix) in zip(tables.keys(stored[rows]), probes, strict=True):

@@ -10,9 +10,9 @@ from scrapy_neardup.arguments import require_path, require_whole, whole_numbers
 from scrapy_neardup.errors import ConfigurationError
 
 from .header import Header
-from .lmdb.registry import open_index
 from .memory import MemoryIndex
 from .protocol import Documents, Index, Matches
+from .stores import open_index
 from .tables import DISTANCE, LAYOUTS, TABLES, Family, PermutedTables
 
 if TYPE_CHECKING:
@@ -45,10 +45,12 @@ class FingerprintIndex:
         memory: bool = False,
         reset: bool = False,
     ) -> Self:
-        """Open the index in directory *path*; with None, one on disk or in *memory* that vanishes when closed.
+        """Open the index in directory *path*, or of a URL as `open_index` knows.
 
-        *tables* is 4, 10 or 20, or any layout. Raises `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`,
-        `IndexMismatch`.
+        With None it is one on disk or in *memory* that vanishes when closed.
+
+        *tables* is 4, 10 or 20, or any layout. Raises `ConfigurationError`, `IndexUnavailable`,
+        `IndexCorrupted`, `IndexMismatch`.
         """
         if path is not None:
             require_path(path)

@@ -1,4 +1,7 @@
-"""What an index was made with. Fingerprints made otherwise cannot be compared, so opening it so is refused."""
+"""What an index was made with.
+
+Fingerprints made otherwise cannot be compared, so opening it so is refused.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +116,8 @@ class Header:
             differences += [_layout(self, wanted)] * (not named)
             raise IndexMismatch(
                 f"The index in {where} was made with other parameters ({'; '.join(differences)}): "
-                "use the same parameters, another directory, or reset the index (NEARDUP_RESET = True, reset=True)."
+                "use the same parameters, another directory, or reset the index (NEARDUP_RESET = True, "
+                "reset=True)."
             )
 
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.errors import IndexUnavailable
+
 from .columns import Columns
 from .local import LocalIndex
 from .search import search_all
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -82,3 +84,15 @@ class MemoryIndex(LocalIndex):
         if document in self._pending:
             del self._pending[document]
             self._columns.remove([document])
+
+
+def open_url(
+    url: str, wanted: Header | None, *, ignore: Collection[str], window: float, reset: bool
+) -> MemoryIndex:
+    """Return a new index, see `stores.open_index`.
+
+    Raises `IndexUnavailable` without a header to make it with.
+    """
+    if wanted is None:
+        raise IndexUnavailable(f"There is no index in {url}: name the directory of an index.")
+    return MemoryIndex(wanted)

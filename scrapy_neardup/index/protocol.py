@@ -31,7 +31,7 @@ class Matches(NamedTuple):
 
     @classmethod
     def gather(cls, parts: Sequence[Matches]) -> Matches:
-        """Put *parts* together, each pair once: a pair may lie side by side in several tables, by several keys."""
+        """Put *parts* together, each pair once: it may have been found in several tables, by several keys."""
         if not parts:
             return NO_MATCHES
         if sum(len(part.query) for part in parts) <= FEW:
@@ -121,7 +121,8 @@ def _take(urls: list[str], rows: NDArray[np.int64] | slice) -> list[str]:
 class Lookup(NamedTuple):
     """One way to look for documents: by their keys of a *family* that differ in at most *distance* bits.
 
-    A key that more than *most* documents match is passed over, unless *most* is 0: a stock phrase tells nothing.
+    A key that more than *most* documents match is passed over, unless *most* is 0: a stock phrase tells
+    nothing.
     """
 
     family: int
@@ -161,8 +162,11 @@ class Filing(NamedTuple):
 class Pending(Protocol):
     """A document whose page nobody knows yet to be stored. It may be held by another process or machine.
 
-    A back-end whose documents outlive the process that holds them gives each a lease, which the holder renews while it
-    lives. A document whose lease has run out counts as released.
+    Where documents outlive the process that holds them, each has a lease, which the holder renews while it
+    lives. A document whose lease has run out counts as released: it is no longer found, and who waits for it
+    is told. Its holder may confirm it nevertheless, and then it is filed anew, beside whatever has been filed
+    meanwhile. So two copies may be kept, but no page is lost. `Reservation` is the handle in the process that
+    holds it, `leases.LeasedDocument` in others.
     """
 
     @property
@@ -171,17 +175,34 @@ class Pending(Protocol):
 
     @property
     def confirmed(self) -> bool | None:
-        """True once it is confirmed, False once it is released, None while it is pending."""
+        """True once it is confirmed, False once it is released, None while it is pending.
+
+        That is as far as this process knows; it asks nobody, so an event loop may read it.
+        """
+
+    @property
+    def holds_until(self) -> float:
+        """The time by `time.monotonic` when its lease ends unless it is renewed; infinite without a lease."""
+
+    def poll(self) -> bool | None:
+        """Find out whether it is settled now, which may take as long as the network does.
+
+        Returns `confirmed`.
+        """
 
     def add_done_callback(self, callback: Callable[[Any], object]) -> None:
-        """Call *callback* with this handle once it is no longer pending, in any thread; at once if it is not."""
+        """Call *callback* with this handle once it is no longer pending, in any thread; at once if it is not.
+
+        *callback* must not raise, and should not take long.
+        """
 
 
 class Index(Protocol):
     """Documents filed under their keys of each *family* of the header.
 
-    A document enters by `reserve_if` (found by others at once, kept only once confirmed) or by `add` (in bulk, kept at
-    once). All methods may be called from any thread. `conformance.IndexConformance` tests all that is said here.
+    A document enters by `reserve_if` (found by others at once, kept only once confirmed) or by `add` (in
+    bulk, kept at once). All methods may be called from any thread. `conformance.IndexConformance` tests all
+    that is said here.
     """
 
     header: Header
@@ -192,22 +213,22 @@ class Index(Protocol):
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
-        """Find what *document* meets, have *decide* say what is to be filed, and file it as pending: all as one step.
+        """Find what *document* meets, have *decide* say what is to be filed, file it as pending: in one step.
 
-        Nothing that *decide* would have to know is filed by others in between. An index that cannot keep others
-        out asks *decide* again when they were faster, so it must have no side effects. Returns the reservation, or
-        None if *decide* wants nothing filed.
+        Nothing that *decide* would have to know is filed by others in between. An index that cannot keep
+        others out asks *decide* again when they were faster, so it must have no side effects. Returns the
+        reservation, or None if *decide* wants nothing filed.
         """
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
         """Find every document that has a key within *distance* bits of one of *keys* (uint64[n]).
 
-        A key that more than *most* documents match is passed over, unless *most* is 0. All documents of the index
-        count, pending ones too.
+        A key that more than *most* documents match is passed over, unless *most* is 0. All documents of the
+        index count, pending ones too.
         """
 
     def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
-        """Find every document that has one of *keys* (uint64[n]), and return what is stored of each, row by row."""
+        """Find every document that has one of *keys* (uint64[n]), and what is stored of each, row by row."""
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """Return what is stored of *documents*, in their order; they must come from a search just made."""
@@ -219,7 +240,10 @@ class Index(Protocol):
         """Remove documents; those that are not there are no error."""
 
     def flush(self) -> None:
-        """Return once all that was confirmed is on disk. Raises `IndexUnavailable` if it cannot be written."""
+        """Return once all that was confirmed is on disk.
+
+        Raises `IndexUnavailable` if it cannot be written.
+        """
 
     def gauges(self) -> dict[str, int]:
         """Return numbers on size and health."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,14 @@ if TYPE_CHECKING:
 
 
 class Reservation:
-    """A pending document that is held in this process. Others match it at once; only ``confirm`` makes it last.
+    """A pending document that is held in this process.
 
-    The first of ``confirm`` and ``release`` settles it, later calls do nothing. It is a `Pending` to those who wait
-    for it.
+    Others match it at once; only ``confirm`` makes it last. The first of ``confirm`` and ``release`` settles
+    it, later calls do nothing. It is a `Pending` to those who wait for it.
     """
+
+    #: As long as this process lives.
+    holds_until = math.inf
 
     __slots__ = ("_callbacks", "_lock", "_on_settle", "confirmed", "url", "weak")
 
@@ -38,6 +42,10 @@ class Reservation:
     def release(self) -> None:
         """Forget the document: its page was not stored, so nothing may be judged by it."""
         self._settle(confirmed=False)
+
+    def poll(self) -> bool | None:
+        """Return `confirmed`: nobody needs to be asked."""
+        return self.confirmed
 
     def add_done_callback(self, callback: Callable[[Reservation], object]) -> None:
         """Call *callback* with this reservation once it is settled; at once if it already is."""

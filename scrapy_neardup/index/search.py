@@ -29,12 +29,12 @@ def search_all(
 ) -> Matches:
     """Return what all *searches* find of *keys* (uint64[n]), each pair of key and document once.
 
-    A key that more than *most* documents match is passed over, unless *most* is 0. The searches are of parts of an
-    index that have no document in common. A search may yield a pair several times. Of a key that more than *most*
-    documents match, it need not yield more than one document beyond *most*.
+    A key that more than *most* documents match is passed over, unless *most* is 0. The searches are of parts
+    of an index that have no document in common. A search may yield a pair several times. Of a key that more
+    than *most* documents match, it need not yield more than one document beyond *most*.
 
-    Keys that have more than so many *rows* of matches are cut into slices, which are searched one by one. So the
-    memory needed is twice that of the result, and some *rows* besides, unless a single key has more.
+    Keys that have more than so many *rows* of matches are cut into slices, which are searched one by one. So
+    the memory needed is twice that of the result, and some *rows* besides, unless a single key has more.
     """
     parts: list[Matches] = []
     waiting = [(0, len(keys))]
@@ -52,7 +52,10 @@ def search_all(
 
 
 def _gather(searches: Sequence[Search], keys: NDArray[np.uint64], most: int, rows: int) -> Matches | None:
-    """Return what all *searches* find of *keys*; None if several keys have more than so many *rows* together."""
+    """Return what all *searches* find of *keys*.
+
+    Returns None if several keys have more than so many *rows* together.
+    """
     found: list[Matches] = []
     size = 0
     for search in searches:
@@ -70,9 +73,10 @@ def _gather(searches: Sequence[Search], keys: NDArray[np.uint64], most: int, row
 def make_probes(
     tables: PermutedTables, keys: NDArray[np.uint64], distance: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64], int]]:
-    """Yield the probes of *keys* (uint64[n]) in each table, one a row, and the bits of the prefix of the table.
+    """Yield the probes of *keys* (uint64[n]) in each table, one a row, and the bits of its prefix.
 
-    A row has the position of its key in *keys* (int64), the key as the table permutes it, and the probe (uint64 both).
+    A row has the position of its key in *keys* (int64), the key as the table permutes it, and the probe
+    (uint64 both).
     """
     query = np.arange(len(keys))
     for permuted, flips, bits in zip(

@@ -32,7 +32,7 @@ class Entries(NamedTuple):
 def flatten(
     family: Family, keys: NDArray[np.uint64], documents: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-    """Return the keys (uint64[m]) under which *documents* (uint32[n]) are filed in *family*, and the document of each.
+    """Return the keys (uint64[m]) under which *documents* (uint32[n]) are filed, and the document of each.
 
     *keys* are uint64[family.keys, n].
     """
@@ -42,8 +42,8 @@ def flatten(
 
 def sort_entries(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Entries:
     """Sort entries by key. Equal keys keep their order, so that the same documents give the same bytes."""
-    # Numbers made of the upper bits of a key and of its row sort four times as fast as rows by key. Two keys seldom
-    # have the same upper bits; if some do, the second sort has little to do.
+    # Numbers made of the upper bits of a key and of its row sort four times as fast as rows by key. Two keys
+    # seldom have the same upper bits; if some do, the second sort has little to do.
     low = np.uint64((1 << len(keys).bit_length()) - 1)
     order = np.sort((keys & ~low) | np.arange(len(keys), dtype=np.uint64)) & low
     keys, documents = keys[order], documents[order]
@@ -51,7 +51,7 @@ def sort_entries(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Ent
 
 
 def _sort_sorted(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Entries:
-    """Sort entries that are nearly sorted, or consist of sorted parts: quickly, since the sort is a merge sort."""
+    """Sort entries that are nearly sorted, or consist of sorted parts, quickly: by a merge sort."""
     order = np.argsort(keys, kind="stable")
     return Entries(keys[order], documents[order])
 
@@ -82,10 +82,10 @@ def look_up(
     distance: int,
     at_once: int,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]]:
-    """Compare each of *keys* (uint64[n]) with all entries that share the first *prefix_bits* of its probe (uint64[n]).
+    """Compare each of *keys* (uint64[n]) with entries that share *prefix_bits* with its probe (uint64[n]).
 
-    Yields arrays of position in *keys*, document and distance for those at most *distance* bits away. So many entries
-    are compared *at_once* that memory is bounded, unless a single key has more.
+    Yields arrays of position in *keys*, document and distance for those at most *distance* bits away. So many
+    entries are compared *at_once* that memory is bounded, unless a single key has more.
     """
     suffix = np.uint64((1 << (64 - prefix_bits)) - 1)
     first = entries.keys.searchsorted(probes & ~suffix, "left")

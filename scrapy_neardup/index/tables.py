@@ -1,12 +1,12 @@
 """Permuted tables: the pigeonhole that turns "within k bits" into "shares a prefix".
 
-Cut a 64-bit key into *blocks*. Two keys that differ in at most k bits differ in at most k blocks, so they agree
-on some ``blocks - k`` of them. One table for each choice of ``blocks - k`` blocks, in which those blocks stand
-first, therefore has the two keys side by side under a common prefix. (Manku, Jain, Das Sarma: Detecting
-Near-Duplicates for Web Crawling, WWW 2007, section 3.)
+Cut a 64-bit key into *blocks*. Two keys that differ in at most k bits differ in at most k blocks, so they
+agree on some ``blocks - k`` of them. One table for each choice of ``blocks - k`` blocks, in which those
+blocks stand first, therefore has the two keys side by side under a common prefix. (Manku, Jain, Das Sarma:
+Detecting Near-Duplicates for Web Crawling, WWW 2007, section 3.)
 
-With one block and k = 0 this is an ordinary table of equal keys, so bands, super-shingles and hashes of URLs are
-filed the same way.
+With one block and k = 0 this is an ordinary table of equal keys, so bands, super-shingles and hashes of URLs
+are filed the same way.
 """
 
 from __future__ import annotations
@@ -105,16 +105,16 @@ class PermutedTables:
     def radius(self, distance: int) -> int:
         """How many bits the best of the prefixes may differ in for two keys *distance* bits apart.
 
-        Spread evenly, the differences hurt the leading blocks most. At 0 one range a table finds all; at 1 the
-        prefixes that differ in one bit have to be looked up too (Norouzi, Punjani, Fleet: Fast Exact Search in
-        Hamming Space with Multi-Index Hashing, 2014, section 3).
+        Spread evenly, the differences hurt the leading blocks most. At 0 one range a table finds all; at 1
+        the prefixes that differ in one bit have to be looked up too (Norouzi, Punjani, Fleet: Fast Exact
+        Search in Hamming Space with Multi-Index Hashing, 2014, section 3).
         """
         lead = self.blocks - self.distance
         each, more = divmod(distance, self.blocks)
         return lead * each + max(0, lead - (self.blocks - more))
 
     def flips(self, distance: int) -> tuple[tuple[int, ...], ...]:
-        """Return what to flip in a permuted key, table by table, so that the prefixes find all within *distance*.
+        """Return what to flip in a permuted key, table by table, so that prefixes find all within *distance*.
 
         That is nothing at radius 0, and beyond it each bit of the prefix, too.
         """
@@ -169,7 +169,7 @@ class Family:
         return self.tables.blocks == 1
 
     def has(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Tell which of *keys* are keys: where a document has several that have to be equal, `NO_KEY` is none."""
+        """Tell which of *keys* are keys: `NO_KEY` is none where a document has several that must be equal."""
         return keys != NO_KEY if self.equal and self.keys > 1 else np.ones(keys.shape, bool)
 
 

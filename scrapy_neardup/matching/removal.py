@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.index import open_index
 from scrapy_neardup.index.lmdb.traversal import live_documents
 
 from .records import filed_url, find_urls
+from .sites import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,17 +63,9 @@ def forget_urls(path: Path, urls: Sequence[str]) -> tuple[int, list[str]]:
         numbers, known = find_urls(index, urls)
         index.discard(numbers)
         index.flush()
-    return len(numbers), [url for url in map(filed_url, dict.fromkeys(urls)) if url not in known]
+    return len(numbers), [filed_url(url) for url in dict.fromkeys(urls) if not {url, filed_url(url)} & known]
 
 
 def bare_host(text: str) -> str:
     """Return the host in *text*, which may be a URL, or have a port; in lower case."""
     return host_of(text if "//" in text else f"//{text}") or text.lower()
-
-
-def host_of(url: str) -> str | None:
-    """Return the host of *url* in lower case, without a port."""
-    try:
-        return urlsplit(url).hostname
-    except ValueError:  # such as an unclosed bracket
-        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import unicodedata
 from functools import cache, lru_cache
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ UNKNOWN = 0
 #: Characters of the longest name, and of its longest part (RFC 1035): what is longer is no name, and left as it is.
 _NAME = 253
 _PART = 63
+_HOST = re.compile(r"(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}(?::\d{1,5})?", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443, "ftp": 21}
 
 
@@ -34,6 +36,14 @@ def site_key(url: str) -> int:
 def host_of(url: str) -> str:
     """Return the host of a URL in one spelling, without port: lower case, names in ASCII; "" if it has none."""
     return _host_and_port(url)[0]
+
+
+def is_domain(name: str) -> bool:
+    """Tell whether *name* is one of a host under a suffix of a registry, in ASCII, perhaps with a port."""
+    if not _HOST.fullmatch(name) or len(name) > _NAME:
+        return False
+    parts = _suffixes()(name.partition(":")[0])
+    return bool(parts.domain and parts.suffix)
 
 
 def load_suffixes() -> None:

@@ -44,7 +44,7 @@ def feed(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
 
 
 def crawl(stories: int = 30) -> list[dict[str, Any]]:
-    """Return pages of four hosts: stories, copies of them word by word or with changes, a template, walls, notes."""
+    """Return pages of four hosts: stories, copies of them, exact or changed, a template, walls, notes."""
     pages: list[dict[str, Any]] = []
     for number in range(stories):
         story = text(number)

@@ -1,4 +1,4 @@
-"""An audit finds what comparing each page with each would, whatever the order, and goes on where it was killed."""
+"""An audit finds what comparing each page with each would, in any order, and goes on where it was killed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.audit.store import FILE, Store
 
-from .corpora import crawl, feed, text
+from .corpora import crawl, edited, feed, text
 from .sources.archives import http, record, write_warc
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def test_a_thousand_equal_pages_are_one_cluster(tmp_path: Path) -> None:
     story = text("again")
     rows = [{"url": f"https://{n % 7}.example/{n}", "text": story} for n in range(1000)]
     with audit(feed(tmp_path / "a.jl", rows)) as found:
-        assert found.clusters.tolist() == [(0, 1000, 999, 0, 0)]
+        assert found.clusters.tolist() == [(0, 1000, 999, 0, 0, 0)]
         assert len(found.pairs) == 999
         assert found.pages["url"][0] == "https://0.example/0"
 
@@ -167,14 +167,20 @@ def test_canonical_pages_by_rules(tmp_path: Path) -> None:
 
 
 def test_a_fuller_page_is_no_copy_of_the_page_that_is_kept(tmp_path: Path) -> None:
-    """Whichever is preferred: a cut text goes where the whole stays, the whole does not go for the cut one."""
+    """A cut text goes where the whole stays; the whole never goes for the cut one."""
     whole = text("fuller")
-    cut = " ".join(whole.split()[: int(0.57 * len(whole.split()))])
+    cut = " ".join(whole.split()[: int(0.6 * len(whole.split()))])
     rows = [{"url": "http://cut.example/", "text": cut}, {"url": "http://whole.example/", "text": whole}]
     path = feed(tmp_path / "a.jl", rows)
-    with audit(path, hosts=("whole.example",)) as found:
-        assert verdicts(found) == {"http://cut.example/": "near", "http://whole.example/": "unique"}
-    with audit(path, hosts=("cut.example",)) as found:
+    with audit(path, tmp_path / "out", hosts=("whole.example",), seed=0) as found:
+        assert verdicts(found) == {"http://cut.example/": "part", "http://whole.example/": "unique"}
+        assert found.clusters.tolist() == [(1, 2, 0, 0, 1, 0)]
+        assert found.pairs["kind"].tolist() == ["part"]
+    assert not (tmp_path / "out" / "drop.txt").read_text()
+    with rethreshold(tmp_path / "out", drop_similarity=0.0):
+        pass
+    assert (tmp_path / "out" / "drop.txt").read_text() == "http://cut.example/\n"
+    with audit(path, hosts=("cut.example",), seed=0) as found:
         assert verdicts(found) == {"http://cut.example/": "unique", "http://whole.example/": "unique"}
 
 
@@ -434,3 +440,86 @@ def test_twins_of_a_page_that_may_not_be_indexed_stay(tmp_path: Path, how: str) 
         "http://a.example/print?id=1&long", "http://a.example/print?id=3&long",
         "https://a.example/0", "https://a.example/2",
     ]  # fmt: skip
+
+
+def test_a_page_joins_the_canonical_page_that_it_is_most_like(tmp_path: Path) -> None:
+    """Not the first that fits: the old release of a class goes with the new one, not with a similar class."""
+    other = text("class", 400)
+    new = edited(other, 60, "new")
+    words = new.split()
+    words[-8:] = text("old", 8).split()
+    rows = [
+        {"url": "https://a.example/1/other", "text": other},
+        {"url": "https://a.example/2/new", "text": new},
+        {"url": "https://a.example/3/old", "text": " ".join(words)},
+    ]
+    path = feed(tmp_path / "a.jl", rows)
+    with audit(path, seed=0, min_similarity=0.71, rules=("shortest",)) as found:
+        canonical = found.pages["url"][found.pages["canonical"]].tolist()
+    assert canonical[2] == "https://a.example/2/new"
+
+
+def test_what_search_engines_know_already_is_told_from_what_is_to_fix(tmp_path: Path) -> None:
+    heads = {
+        "https://a.example/1": "",
+        "https://a.example/2": '<link rel="canonical" href="https://a.example/1#x">',
+        "https://a.example/3": '<link rel="alternate" hreflang="en-GB" href="/1">',
+        "https://a.example/4": '<meta name="robots" content="noindex">',
+        "https://a.example/5": "",
+        "https://a.example/6": "",
+    }
+    page = html(text("known"))
+    records = [
+        record(
+            "response",
+            url,
+            http(page.replace(b"<title>", head.encode() + b"<title>"), **(
+                {"Link": '<https://a.example/1>; rel="canonical"'} if url.endswith("5") else {}
+            )),
+        )
+        for url, head in heads.items()
+    ]  # fmt: skip
+    write_warc(tmp_path / "a.warc.gz", records)
+    with audit(tmp_path / "a.warc.gz", tmp_path / "out", extractor="plain") as found:
+        handled = found.pages["handled"].tolist()
+    assert handled == ["", "canonical", "hreflang", "noindex", "canonical", ""]
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["handled"] == {"canonical": 2, "hreflang": 1, "noindex": 1, "to_fix": 1}
+    pages = [json.loads(line) for line in (tmp_path / "out" / "pages.jsonl").read_text().splitlines()]
+    assert [page["noindex"] for page in pages] == [False, False, False, True, False, False]
+    assert pages[4]["declared"] == "https://a.example/1"
+    assert json.loads(pages[2]["hreflang"]) == {"en-gb": "https://a.example/1"}
+    with rethreshold(tmp_path / "out", indexable_only=True) as found:
+        assert found.pages["url"].tolist() == [f"https://a.example/{n}" for n in (1, 3, 6)]
+        assert found.skipped == {"not_indexable": 3}
+
+
+def test_nothing_goes_for_a_page_that_may_not_be_indexed(tmp_path: Path) -> None:
+    page = html(text("hidden")).replace(b"<title>", b'<meta name="robots" content="noindex"><title>')
+    write_warc(
+        tmp_path / "a.warc.gz", [record("response", f"https://a.example/{n}", http(page)) for n in range(2)]
+    )
+    with audit(tmp_path / "a.warc.gz", tmp_path / "out", extractor="plain") as found:
+        assert found.pages["verdict"].tolist() == ["unique", "exact"]
+    assert not (tmp_path / "out" / "drop.txt").read_text()
+
+
+def test_figures_add_up(tmp_path: Path) -> None:
+    """Pages of the sources are the pages, each has a verdict, clusters are as large as their parts."""
+    one, two = feed(tmp_path / "a.jl", crawl()), feed(tmp_path / "b.jl", crawl(40))
+    with audit([one, two], tmp_path / "out", seed=0) as found:
+        clusters = found.clusters
+        assert sum(count for _, count in found.inputs) == len(found.pages)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert sum(summary["verdicts"].values()) == summary["pages"]
+    assert sum(host["pages"] for host in summary["hosts"]) == summary["pages"]
+    repeats = sum(clusters[name] for name in ("exact", "near", "part", "revisit"))
+    assert (clusters["size"] == repeats + 1).all()
+
+
+def test_the_folder_of_an_audit_is_a_source_with_the_same_result(tmp_path: Path) -> None:
+    with audit(feed(tmp_path / "a.jl", crawl()), tmp_path / "one", seed=0) as found:
+        before = verdicts(found)
+    with audit(tmp_path / "one", tmp_path / "two", seed=0) as found:
+        assert verdicts(found) == before
+        assert [source.kind for source, _ in found.inputs] == ["audit"]

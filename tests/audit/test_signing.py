@@ -1,4 +1,4 @@
-"""Signing processes: the same signatures in the same order, and none is left, whatever ends the one that started them."""
+"""Signing processes: the same signatures in the same order, and none is left, whatever ends their parent."""
 
 from __future__ import annotations
 

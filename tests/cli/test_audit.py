@@ -1,4 +1,4 @@
-"""`audit`, `rethreshold`, `compare` and `query` on the command line: what they print, their status, hostile input."""
+"""`audit`, `rethreshold`, `compare` and `query` on the command line: output, status, hostile input."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ def feed(tmp_path: Path) -> Path:
 def test_audit(feed: Path, tmp_path: Path) -> None:
     result = run("audit", feed, "--out", tmp_path / "out")
     assert result.exit_code == 0
-    assert dict(line.split("\t") for line in result.output.splitlines()[:10]) == {
-        "pages": "11", "unique": "5", "exact": "6", "near": "0", "template": "0", "wall": "0", "too short": "0",
-        "revisit": "0", "clusters": "5", "problems": "0",
+    assert dict(line.split("\t") for line in result.output.splitlines()[:12]) == {
+        "pages": "11", "unique": "5", "exact": "6", "near": "0", "part": "0", "template": "0",
+        "wall": "0", "too short": "0", "revisit": "0", "clusters": "5", "problems": "0",
+        "repeats to fix": "6",
     }  # fmt: skip
     assert "3\thttps://host0.example/0" in result.output
     assert f"{tmp_path}/out/drop.txt: 5 lines to remove" in result.output

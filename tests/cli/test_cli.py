@@ -1,4 +1,4 @@
-"""The commands do what they say, beside a running crawl too, and expected trouble is one line and status 2."""
+"""The commands do what they say, beside a running crawl too; expected trouble is one line and status 2."""
 
 from __future__ import annotations
 

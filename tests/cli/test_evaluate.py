@@ -1,4 +1,4 @@
-"""`scrapy-neardup evaluate`: pairs are judged as a crawl would, scored by hand-counted figures, and bad input is named."""
+"""`scrapy-neardup evaluate`: pairs judged as in a crawl, scored as counted by hand; bad input is named."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Processes that add documents to an index, forked from one that has everything imported.
 
-Reads lines of INDEX FIRST LOG MODE from standard input and answers each with the number of a new process, which
-adds until SIGTERM and notes in LOG what it has done.
+Reads lines of INDEX FIRST LOG MODE from standard input and answers each with the number of a new process,
+which adds until SIGTERM and notes in LOG what it has done.
 """
 
 from __future__ import annotations

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 def check(index: LmdbIndex) -> None:
-    """Blocks without gaps and with right checksums; the tables of every run agree with each other and the records.
+    """Blocks without gaps and with right checksums.
 
-    The tag of a record is the XOR of all keys of the document.
+    The tables of every run agree with each other and the records. The tag of a record is the XOR of all keys
+    of the document.
     """
     with index.reading() as reader:
         tags = _tags(reader)

@@ -44,8 +44,8 @@ def contents(index: LmdbIndex) -> list[object]:
     near = index.search(0, KEYS, 3)
     stored = index.fetch(found.document)
     return [
-        found.query.tolist(), stored.urls, stored.records.tobytes().hex(), near.query.tolist(), near.document.tolist(),
-        index.gauges()["documents"],
+        found.query.tolist(), stored.urls, stored.records.tobytes().hex(), near.query.tolist(),
+        near.document.tolist(), index.gauges()["documents"],
     ]  # fmt: skip
 
 

@@ -82,7 +82,10 @@ class Flaky:
         return Environment(OPEN(*arguments, **options), self)
 
     def once(self, number: int, action: Callable[[], None], *names: str) -> list[str]:
-        """Have *action* done before call *number* of those with *names*, then no more; returns the calls so far."""
+        """Have *action* done before call *number* of those with *names*, then no more.
+
+        Returns the calls so far.
+        """
         calls: list[str] = []
 
         def hook(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Cut copies of an index to each of some sizes and open each in a child: python open_each.py INDEX FOLDER SIZE ..."""
+"""Cut copies of an index to some sizes, open each in a child: python open_each.py INDEX FOLDER SIZE ..."""
 
 from __future__ import annotations
 

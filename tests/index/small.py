@@ -1,4 +1,4 @@
-"""An index whose every size is small, so that few documents make many commits, flushes, merges and partitions."""
+"""An index whose every size is small: few documents make many commits, flushes, merges and partitions."""
 
 from __future__ import annotations
 

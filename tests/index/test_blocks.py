@@ -43,7 +43,7 @@ def documents(urls: list[str], header: Header) -> Documents:
 
 
 @given(urls=st.lists(urls, max_size=80), header=st.sampled_from((HEADER, BARE)), data=st.data())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_round_trip(urls: list[str], header: Header, data: st.DataObject) -> None:
     new = documents(urls, header)
     logged = decode_logged(encode_logged(new), header, check=True)

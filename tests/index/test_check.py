@@ -294,6 +294,7 @@ def no_state(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
     transaction.put(b"state", b"{", db=databases["meta"])
 
 
+OTHER_DOCUMENTS = "other documents or keys than table 0"
 DAMAGE: dict[str, tuple[Change, str]] = {
     "bit of a block": (flip_in_block, "documents, block 0: It does not match its checksum."),
     "block cut short": (cut_block, "documents, block 0: It cannot be decoded"),
@@ -308,17 +309,17 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "partitions exchanged": (swap_partitions, "It holds keys of other partitions."),
     "partition too many": (add_partition, "It has 1 partitions too many."),
     "keys exchanged": (change_entries(lambda keys, numbers: swap(keys)), "Its keys are not sorted."),
-    "documents exchanged": (change_entries(lambda keys, numbers: swap(numbers)), "other documents or keys than table 0"),
-    "key of another document": (change_entries(lambda keys, numbers: toggle(keys, 0)), "other documents or keys than table 0"),
-    "document twice": (change_entries(lambda keys, numbers: repeat(numbers)), "other documents or keys than table 0"),
+    "documents exchanged": (change_entries(lambda keys, numbers: swap(numbers)), OTHER_DOCUMENTS),
+    "key of another document": (change_entries(lambda keys, numbers: toggle(keys, 0)), OTHER_DOCUMENTS),
+    "document twice": (change_entries(lambda keys, numbers: repeat(numbers)), OTHER_DOCUMENTS),
     "document of another run": (change_entries(lambda keys, numbers: foreign(numbers)), "not in the range"),
-    "entry lost": (change_entries(lambda keys, numbers: (keys[1:], numbers[1:])), "has 99 entries of 100 documents"),
+    "entry lost": (change_entries(lambda keys, numbers: (keys[1:], numbers[1:])), "has 99 entries of 100"),
     "document lost": (lose_a_document, "It has 99 entries of 100 documents with 1 keys."),
     "document not held": (change_held(not_held), "holds 99 documents, and the state says 100"),
     "entry of a document not held": (change_held(not_held), "It holds documents that the run does not hold."),
     "list of documents deleted": (delete_held, "It does not say which documents it holds."),
     "run not yet made": (future_run, "its number is not taken yet"),
-    "unknown document removed": (mark(1000), "dead: Document 1000 is marked as removed, and was never added."),
+    "unknown document removed": (mark(1000), "Document 1000 is marked as removed, and was never added."),
     "removed documents are back": (unmark, "documents were removed, and"),
     "other documents removed": (unmark_and_mark, "dead: Other documents are removed than were."),
     "document removed twice": (mark_again, "marked as removed"),

@@ -1,4 +1,4 @@
-"""Pages that were flipped, zeroed, exchanged or overwritten: an error of ours or the right answer, never a crash."""
+"""Pages that were flipped, zeroed, exchanged, overwritten: an error or the right answer, never a crash."""
 
 from __future__ import annotations
 

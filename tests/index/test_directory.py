@@ -1,4 +1,4 @@
-"""What is not a whole, local, matching index is refused with one clear error, and never kills the interpreter."""
+"""What is no whole, local, matching index is refused with one clear error; it never kills Python."""
 
 from __future__ import annotations
 
@@ -246,7 +246,8 @@ def test_reset_while_in_use_is_refused(path: Path) -> None:
 def test_reset_while_another_process_uses_it_is_refused(path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from scrapy_neardup.index import LmdbIndex\n"
-        "index = LmdbIndex(Path(sys.argv[1]), None); print('open', flush=True); sys.stdin.read(); index.close()"
+        "index = LmdbIndex(Path(sys.argv[1]), None); print('open', flush=True); sys.stdin.read(); "
+        "index.close()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""Whatever LMDB, the disk or a damaged file raises, out of every call comes a `NearDupError` that names a remedy."""
+"""Whatever LMDB, the disk or a damaged file raises: each call raises a `NearDupError` with a remedy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb.check import check as problems
-from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR
+from scrapy_neardup.index.lmdb.data_file import DATA, SIDECAR
 
 from .consistency import check
 from .flaky import Flaky
@@ -161,7 +161,7 @@ def test_only_our_errors_come_out_of_opening(
 
 
 def test_a_search_goes_on_right_after_a_failed_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A meta page that could not be written leaves an environment that refuses all, until it is opened again."""
+    """A meta page that could not be written leaves an environment that refuses all until opened again."""
     flaky = Flaky(monkeypatch)
     with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
         before = search(index)
@@ -253,7 +253,13 @@ def test_a_file_that_was_never_finished_is_made_anew(tmp_path: Path) -> None:
 def test_a_file_that_holds_something_is_not_made_anew(path: Path) -> None:
     (path / SIDECAR).unlink()
     whole = (path / DATA).read_bytes()
-    for data in (whole[:4096], whole[:8192], whole[:-4096], b"not mine", b"\1" + bytes(8191)):
+    for data in (
+        whole[:4096],
+        whole[:8192],
+        whole[: len(whole) // 8192 * 4096],
+        b"not mine",
+        b"\1" + bytes(8191),
+    ):
         (path / DATA).write_bytes(data)
         with pytest.raises(IndexCorrupted):
             LmdbIndex(path, HEADER, tuning=TUNING)

@@ -206,7 +206,7 @@ def test_slices_of_a_batch_make_no_difference(rows: int, distance: int, tmp_path
 
 
 def test_a_batch_takes_memory_for_what_it_returns_and_one_slice() -> None:
-    """Each of 4 tables yields each pair: without slices these and their order take ten times what is returned."""
+    """Each of 4 tables yields each pair: without slices that takes ten times what is returned."""
     stored, queries, rows = 2000, np.zeros(300, np.uint64), 1 << 14
 
     def search(keys: NDArray[np.uint64]) -> Iterator[Matches]:

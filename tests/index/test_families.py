@@ -1,4 +1,4 @@
-"""Families of several keys a document: whatever is stored is found by any of its keys, in memory, log and runs."""
+"""Families of several keys a document: what is stored is found by any of them, in memory, log, runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ rows = st.tuples(*[phrases] * 3, fingerprints, fingerprints, phrases)
 def brute_force(
     stored: dict[int, tuple[int, ...]], family: int, queries: list[int], distance: int, most: int
 ) -> list[tuple[int, int, int]]:
-    """Query, document and distance of all pairs of which any two keys are close enough, and not too many others."""
+    """Query, document and distance of all pairs of which any two keys are close, and not too many others."""
     place, kind = HEADER.rows[family], HEADER.families[family]
     found = []
     for position, query in enumerate(queries):
@@ -131,7 +131,7 @@ def test_a_pending_document_is_found_by_each_of_its_keys() -> None:
 
 @pytest.mark.parametrize("layout", [[90], [30] * 3, [1] * 60 + [30], [89, 1], [64], [65]], ids=str)
 def test_how_many_share_a_key_does_not_depend_on_runs(layout: list[int], tmp_path: Path) -> None:
-    """More than 64 share a phrase, or fewer: it says the same before and after removal, merge and reopening."""
+    """More than 64 share a phrase, or fewer: the same before and after removal, merge and reopening."""
     new = documents([(7, 8, number << 8, 0, 0, number) for number in range(sum(layout))])
     starts = np.cumsum([0, *layout])
     with closing(MemoryIndex(HEADER)) as memory:

@@ -1,4 +1,4 @@
-"""Full disk, full map, forks, stopped and killed processes: searches go on, nothing stored is lost, each is reported."""
+"""Full disk, full map, forks, stopped and killed processes: searches go on, nothing stored is lost."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ import pytest
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.conformance import reserve
-from scrapy_neardup.index.lmdb import compaction, wal
+from scrapy_neardup.index.lmdb import compaction
 from scrapy_neardup.index.lmdb.tuning import Tuning
 
 from .consistency import check
+from .flaky import Flaky
 from .small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:
@@ -60,7 +61,12 @@ def index(tmp_path: Path) -> Iterator[LmdbIndex]:
 
 
 @pytest.fixture
-def hasty(tmp_path: Path) -> Iterator[LmdbIndex]:
+def flaky(monkeypatch: pytest.MonkeyPatch) -> Flaky:
+    return Flaky(monkeypatch)
+
+
+@pytest.fixture
+def hasty(tmp_path: Path, flaky: Flaky) -> Iterator[LmdbIndex]:
     """An index that commits at once, tries again soon, and keeps few documents for that."""
     with closing(LmdbIndex(tmp_path / "index", HEADER, tuning=HASTY)) as index:
         yield index
@@ -177,7 +183,7 @@ index.close()
         assert index.gauges()["documents"] == 101
 
 
-def test_upkeep_that_fails_is_reported_once_and_tried_again(
+def test_maintenance_that_fails_is_reported_once_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     tuning = replace(SMALL, group_seconds=0.0, first_retry_seconds=0.01, last_retry_seconds=0.05)
@@ -202,19 +208,17 @@ def test_upkeep_that_fails_is_reported_once_and_tried_again(
         check(index)
 
 
-def test_a_commit_that_fails_while_its_documents_are_removed(
-    hasty: LmdbIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_that_fails_while_its_documents_are_removed(hasty: LmdbIndex, flaky: Flaky) -> None:
     index = hasty
     started, go_on = threading.Event(), threading.Event()
-    put = wal.put_block
 
-    def fail(*arguments: Any) -> None:
-        started.set()
-        go_on.wait(5)
-        raise OSError(28, "No space left on device")
+    def fail(call: str) -> None:
+        if call == "put":
+            started.set()
+            go_on.wait(5)
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(wal, "put_block", fail)
+    flaky.hook = fail
     store(index, 1, 2)
     assert started.wait(5)
     index.discard(index.search(1, np.array([1], np.uint64)).document.tolist())
@@ -223,25 +227,22 @@ def test_a_commit_that_fails_while_its_documents_are_removed(
     wait(lambda: index.gauges()["degraded"])
     assert not has(index, 1)
     assert has(index, 2)
-    monkeypatch.setattr(wal, "put_block", put)
+    flaky.hook = None
     index.flush()
     assert [has(index, number) for number in (1, 2)] == [False, True]
     check(index)
 
 
-def test_a_document_removed_during_its_commit(
-    hasty: LmdbIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_document_removed_during_its_commit(hasty: LmdbIndex, tmp_path: Path, flaky: Flaky) -> None:
     index = hasty
     started, go_on = threading.Event(), threading.Event()
-    put = wal.put_block
 
-    def slow(*arguments: Any) -> None:
-        started.set()
-        go_on.wait(5)
-        put(*arguments)
+    def slow(call: str) -> None:
+        if call == "put":
+            started.set()
+            go_on.wait(5)
 
-    monkeypatch.setattr(wal, "put_block", slow)
+    flaky.hook = slow
     store(index, 1, 2)
     assert started.wait(5)
     index.discard(index.search(1, np.array([1], np.uint64)).document.tolist())
@@ -263,14 +264,13 @@ def test_a_flush_covers_what_was_confirmed_before_it(index: LmdbIndex) -> None:
         assert index.gauges()["backlog"] == 0
 
 
-def test_a_full_backlog_forgets_the_oldest(hasty: LmdbIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_backlog_forgets_the_oldest(hasty: LmdbIndex, flaky: Flaky) -> None:
     index = hasty
-    put = wal.put_block
-    monkeypatch.setattr(wal, "put_block", lambda *arguments: 1 / 0)
+    flaky.hook = lambda call: 1 / (call != "put")
     store(index, *range(50))
     wait(lambda: index.gauges()["forgotten"] == 40)
     assert [number for number in range(50) if has(index, number)] == list(range(40, 50))
-    monkeypatch.setattr(wal, "put_block", put)
+    flaky.hook = None
     index.flush()
     check(index)
     assert index.gauges()["documents"] == 10
@@ -499,6 +499,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 def test_a_reader_that_was_killed_does_not_make_the_file_grow(tmp_path: Path) -> None:
     with closing(LmdbIndex(tmp_path, HEADER)) as index:
         store(index, *range(20_000))
@@ -557,6 +558,7 @@ assert not any(os.waitpid(number, 0)[1] for number in children)
 """
 
 
+@pytest.mark.slow
 def test_many_processes_that_make_open_and_close_at_once(tmp_path: Path) -> None:
     assert run(OPENING, tmp_path) == ""
     for name in "012":

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 #: Documents 0 to 69 are in runs, the others in the log.
 COUNT = 90
 NOTHING = documents([], [])
+SLOW = pytest.mark.slow
 TUNING = replace(SMALL, group_seconds=0.0, transaction_bytes=2048)
+#: The same, but nothing is flushed unless a test does it.
+LAZY = replace(TUNING, flush_documents=1 << 20)
 
 
 def fail(error: Exception) -> Callable[[], None]:
@@ -48,7 +51,7 @@ def found(index: LmdbIndex) -> list[int]:
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def path(tmp_path: Path) -> Path:
     """An index of two runs and a log, some documents of each removed."""
     path = tmp_path / "index"
     with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
@@ -58,9 +61,9 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             if not start:
                 index.discard([3])
                 index.compact()
+    with closing(LmdbIndex(path, HEADER, tuning=LAZY)) as index:
         for number in range(70, COUNT, 5):
             numbers = range(number, number + 5)
-            monkeypatch.setattr("scrapy_neardup.index.lmdb.writer.maintain", lambda *_: iter(()))
             index.add(documents([7 * number for number in numbers], [f"u{number}" for number in numbers]))
         index.discard([10, 65, 72])
         index.flush()
@@ -154,7 +157,9 @@ USES: dict[str, Callable[[LmdbIndex], Any]] = {
 
 
 @pytest.mark.parametrize("error", [lmdb.MapResizedError, lmdb.PanicError])
-@pytest.mark.parametrize("use", ["open", *USES])
+@pytest.mark.parametrize(
+    "use", ["open", *(pytest.param(use, marks=SLOW) if use == "compact" else use for use in USES)]
+)
 def test_every_transaction_follows_a_map_that_has_moved(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: str, error: type[lmdb.Error]
 ) -> None:

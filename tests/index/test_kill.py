@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ADDER = Path(__file__).with_name("adder.py")
-KILLS = int(os.environ.get("NEARDUP_KILLS", "60"))
+KILLS = int(os.environ.get("NEARDUP_KILLS", "30"))
 
 
 class Adder:
@@ -94,7 +94,8 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
             Adder(tmp_path / "index", 1_000_000 * (2 * kill + which), tmp_path / f"{kill}-{which}")
             for which in range(1 + (kill % 4 == 3))
         ]
-        # Most kills hit the busy first moments; some wait until confirmed documents have to be on disk unasked.
+        # Most kills hit the busy first moments; some wait until confirmed documents have to be on disk
+        # unasked.
         time.sleep(dice.uniform(0, 0.15) if kill % 10 else dice.uniform(1.2, 1.6))
         at = time.time()
         for adder in adders:

@@ -1,4 +1,4 @@
-"""The newest documents of an index: what a commit makes of their numbers, and that it takes no longer late in a crawl."""
+"""What a commit makes of the numbers of the newest documents; it takes no longer late in a crawl."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ GROUP = 1000
 
 
 def commit(memtable: Memtable, first: int, count: int) -> list[int]:
-    """Reserve, confirm and commit *count* documents, which get the numbers from *first* on; return the temporary ones."""
+    """Reserve, confirm and commit *count* documents, which get the numbers from *first* on.
+
+    Return the temporary ones.
+    """
     some = documents(range(count), [f"u{number}" for number in range(first, first + count)])
     numbers = [
         memtable.reserve(some.keys[:, row], some.records[row], some.urls[row], None) for row in range(count)

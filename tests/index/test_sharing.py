@@ -1,4 +1,4 @@
-"""Several processes on one index: forks, dead and idle ones, what one has just written and another removes."""
+"""Several processes on one index: forks, dead and idle ones, what one writes and another removes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_no_lock_held_at_a_fork_keeps_the_child_waiting(tmp_path: Path) -> None:
         held, go_on = threading.Event(), threading.Event()
 
         def hold() -> None:
-            with environment.merging, environment.upkeep:
+            with environment.compaction_lock, environment.scan_lock:
                 environment.write(lambda transaction: (held.set(), go_on.wait(30)))
 
         thread = threading.Thread(target=hold)
@@ -179,6 +179,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "idle"])
 def test_other_processes_do_not_keep_pages_for_long(tmp_path: Path, killed: bool) -> None:
     """Neither one that was killed with a transaction open, nor one that does nothing."""
@@ -256,7 +257,7 @@ def test_a_url_that_another_process_has_just_stored(tmp_path: Path) -> None:
 
 
 def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As while something keeps it at an older view: what the commit sees decides, not what was known before."""
+    """While something keeps it at an older view, what the commit sees decides, not what was known before."""
     tuning = replace(SMALL, group_seconds=0.0)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         index.add(documents([1], ["u1"]))
@@ -280,6 +281,7 @@ def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pyt
 # Expiry
 
 
+@pytest.mark.slow
 def test_expiry_frees_little_at_a_time(tmp_path: Path) -> None:
     """What a transaction frees, LMDB lists in each commit after it until it is used up."""
     tuning = Tuning(transaction_bytes=1 << 16)
@@ -308,7 +310,7 @@ def written() -> int:
 
 
 def test_a_commit_whose_number_shows_before_it_can_be_seen_is_not_missed(tmp_path: Path) -> None:
-    """LMDB writes the page with the number of a commit first, and lets readers see the commit a moment later."""
+    """LMDB writes the page with the number of a commit first; readers see the commit a moment later."""
     with closing(LmdbIndex(tmp_path, HEADER)) as index:
         index.add(documents([1], ["u1"]))
         environment = index._environment

@@ -294,12 +294,12 @@ def peer() -> Iterator[Peer]:
     peer.stop()
 
 
-def test_disk(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Disk, "peer", peer, raising=False)
+@pytest.mark.parametrize("examples", [6, pytest.param(30, marks=pytest.mark.slow)])
+def test_disk(peer: Peer, examples: int) -> None:
     run_state_machine_as_test(
-        Disk,
+        type("TestDisk", (Disk,), {"peer": peer}),
         settings=settings(
-            max_examples=30,
+            max_examples=examples,
             stateful_step_count=50,
             phases=(Phase.generate,),
             suppress_health_check=list(HealthCheck),

@@ -16,7 +16,7 @@ from scrapy_neardup.audit.sources.limits import Unreadable
 from scrapy_neardup.audit.sources.streams import Stream
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import Page, Workers, load_extractor
-from scrapy_neardup.fingerprint.main_text import MainText
+from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.options import processors
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ def read_texts(
     cache: Path | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, Text]:
-    """Read JSON lines (plain, gzip, xz or bzip2) with ``id`` and ``text`` or ``html``, and if they have it ``url`` or ``host``.
+    """Read JSON lines with ``id``, ``text`` or ``html``, and if they have it ``url`` or ``host``.
 
-    A text may have a ``title``. Only the documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, a
-    page in *timeout* seconds and *memory* bytes; a page without main text has the text "". Where a page has
-    no URL its canonical link serves. Texts extracted before are taken from the file *cache*. Raises
-    `ConfigurationError` for a line that is no document.
+    A text may have a ``title``. Only the documents *wanted* (by id; None: all) are kept. HTML goes through
+    *extractor* on all cores, a page in *timeout* seconds and *memory* bytes; a page without main text has the
+    text "". Where a page has no URL its canonical link serves. Texts extracted before are taken from the file
+    *cache*. Raises `ConfigurationError` for a line that is no document.
     """
     texts: dict[str, Text] = {}
     workers = Workers(
@@ -103,7 +103,7 @@ def read_texts(
             if source.id in texts or (wanted is not None and source.id not in wanted):
                 continue
             if source.text is not None:
-                texts[source.id] = _text(source, MainText(source.text, source.title))
+                texts[source.id] = _text(source, main_text(source.text)._replace(title=source.title))
                 advance()
                 continue
             html = source.html or ""

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from .corpus import Text
 
-#: Labels: the same text · a near-duplicate · partly shared, not scored · different; empty: unsure, not scored.
+#: Labels: the same text · a near-duplicate · partly shared, not scored · different; empty: unsure, not
+#: scored.
 SAME, NEAR, PARTLY, DIFFERENT, UNSURE = LABELS = ("3", "2", "1", "0", "")
 #: Pairs that are judged at a time: bounds the memory at some 100 MB.
 _CHUNK = 1 << 16
@@ -78,7 +79,7 @@ def read_pairs(path: Path) -> LabelledPairs:
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges pairs of *documents*, as they are filed, by *matcher*; *fit* are neither too short nor walls (bool[n])."""
+    """Judges pairs of *documents* by *matcher*; those too short, and walls, are not *fit* (bool[n])."""
 
     documents: Documents
     fit: NDArray[np.bool_]
@@ -134,7 +135,7 @@ def judge_texts(
 
 
 def shared_keys(keys: NDArray[np.uint64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count how many of the keys (uint64[k, n]) of the rows *a* and *b* (int64[m] each) are the same; int64[m]."""
+    """Count the keys (uint64[k, n]) that the rows *a* and *b* (int64[m] each) have in common; int64[m]."""
     shared = np.zeros(len(a), np.int64)
     for own in keys:
         mine = own[a]
@@ -192,7 +193,7 @@ class Scores:
 
     @classmethod
     def of(cls, found: NDArray[np.bool_], labels: NDArray[np.str_], positive: Sequence[str]) -> Scores:
-        """Score *found* (bool[n]) by *labels* (str[n]); positives are those labelled so, negatives those with 0."""
+        """Score *found* (bool[n]) by *labels* (str[n]): *positive* ones are wanted, 0 is wrong."""
         wanted, wrong = np.isin(labels, positive), labels == DIFFERENT
         hits, alarms = int((found & wanted).sum()), int((found & wrong).sum())
         precision, recall = hits / max(hits + alarms, 1), hits / max(int(wanted.sum()), 1)
@@ -210,9 +211,10 @@ def by_kind(pairs: LabelledPairs, orders: Orders) -> list[Row]:
 
 
 def worst(pairs: LabelledPairs, orders: Orders, count: int) -> Iterator[int]:
-    """Yield the rows of the *count* most wrong pairs: different ones found alike, the same ones that were missed.
+    """Yield the rows of the *count* most wrong pairs: different ones found alike, same ones missed.
 
-    Missed are those that are not found with the longer document stored: a fuller one that comes second is no copy.
+    Missed are those that are not found with the longer document stored: a fuller one that comes second is no
+    copy.
     """
     labels, judgement = np.array(pairs.label), orders.second_stored
     found = orders.longer_first
@@ -249,7 +251,10 @@ def score(pairs: LabelledPairs, orders: Orders) -> Result:
 
 
 def rows_of(pairs: LabelledPairs, texts: Sequence[Text]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of both documents of each pair, int64[n] twice. Raises `ConfigurationError` if one is missing."""
+    """Return the rows of both documents of each pair, int64[n] twice.
+
+    Raises `ConfigurationError` if a document is missing.
+    """
     places = {text.id: row for row, text in enumerate(texts)}
     missing = sorted({each for each in (*pairs.id1, *pairs.id2) if each not in places})
     if missing:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.audit.thresholds import asked
 from scrapy_neardup.fingerprint.filters import NUMBERS
-from scrapy_neardup.matching.rules import JACCARDS, LENGTHS
+from scrapy_neardup.matching.sites import UNKNOWN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: Judgement) -> list[str]:
-    """Say what decided each pair of rows *a* and *b* (int64[m] each), which *judge* judged as *judgement* says.
+    """Say what decided each pair of rows *a* and *b* (int64[m] each).
 
-    What is judged near but is not in *judgement* was never compared.
+    *judge* judged them as *judgement* says. What is judged near but is not in *judgement* was never compared.
     """
     records = judge.documents.records
     tokens = np.minimum(records["tokens"][a], records["tokens"][b])
@@ -30,7 +31,9 @@ def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: J
     candidate = replace(judge, matcher=replace(judge.matcher, verified=False)).judge(a, b).near
     alone = judge.judge(a, b).near
     missing, numbers = NUMBERS.substituted(records["numbers"][a], records["numbers"][b])
-    asked = np.interp(tokens, LENGTHS, JACCARDS)
+    sites = records["site"]
+    elsewhere = (sites[a] != sites[b]) & (sites[a] != UNKNOWN) & (sites[b] != UNKNOWN)
+    least = np.where(elsewhere, asked(tokens, elsewhere=True), asked(tokens))
     found = []
     for row in range(len(a)):
         if not (judge.fit[a[row]] and judge.fit[b[row]]):
@@ -52,11 +55,13 @@ def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: J
             found.append("fuller: it has most of the stored one, and more")
         elif judgement.template[row]:
             found.append(
-                f"alike but for other numbers, as pages of a template: {missing[row]:.0f} of {numbers[row]:.0f} substituted"
+                f"alike but for other numbers, as pages of a template: {missing[row]:.0f} of "
+                f"{numbers[row]:.0f} substituted"
             )
         else:
             found.append(
-                f"not alike enough: similarity {judgement.similarity[row]:.2f}, where {asked[row]:.2f} is asked as a "
+                f"not alike enough: similarity {judgement.similarity[row]:.2f}, where {least[row]:.2f} is "
+                "asked as a "
                 f"rule; containment {judgement.containment[row]:.2f}"
             )
     return found

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from scrapy_neardup.audit.model import PAGES
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.records import filed_url
 
@@ -88,32 +89,37 @@ def write(out: Path, audit: Audit, formats: Sequence[Format]) -> None:
 def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``pages.jsonl``: all pages in the order of their URLs."""
     pages = audit.pages
-    urls = pages["url"]
+    urls, names = pages["url"], PAGES.names or ()
     for row in pages.tolist():
-        url, title, verdict, number, canonical, _, similarity, _, tokens, fetched = row
+        page = dict(zip(names, row, strict=True))
+        number, similarity, fetched = page["cluster"], page["similarity"], page["fetched"]
         compared = not math.isnan(similarity)
         yield {
-            "url": url,
-            "verdict": verdict,
+            "url": page["url"],
+            "verdict": page["verdict"],
             "cluster": number if number >= 0 else None,
-            "canonical": urls[canonical] if number >= 0 else None,
-            "distance": row[5] if compared else None,
+            "canonical": urls[page["canonical"]] if number >= 0 else None,
+            "distance": page["distance"] if compared else None,
             "similarity": round(similarity, 4) if compared else None,
-            "tokens": tokens,
+            "tokens": page["tokens"],
             "fetched": None if math.isnan(fetched) else fetched,
-            "title": title,
+            "title": page["title"],
+            "noindex": page["noindex"],
+            "declared": page["declared"] or None,
+            "hreflang": page["alternates"] or None,
+            "handled": page["handled"] or None,
         }
 
 
 def clusters_of(audit: Audit) -> Iterator[dict[str, Any]]:
-    """Yield the rows of ``clusters.jsonl``: the largest first, each with its members, canonical page first."""
+    """Yield the rows of ``clusters.jsonl``: the largest first; of the members the canonical page first."""
     pages = audit.pages
     rows = np.flatnonzero(pages["cluster"] >= 0)
     rows = rows[np.lexsort((pages["rank"][rows], pages["cluster"][rows]))]
     ends = np.cumsum(audit.clusters["size"])
     members = np.split(rows, ends[:-1]) if len(ends) else []
     for number, (cluster, own) in enumerate(zip(audit.clusters.tolist(), members, strict=True)):
-        canonical, size, exact, near, revisits = cluster
+        canonical, size, exact, near, part, revisits = cluster
         urls = pages["url"][own].tolist()
         yield {
             "cluster": number,
@@ -121,6 +127,7 @@ def clusters_of(audit: Audit) -> Iterator[dict[str, Any]]:
             "size": size,
             "exact": exact,
             "near": near,
+            "part": part,
             "revisit": revisits,
             "hosts": len({split_url(url).host for url in urls}),
             "members": urls,
@@ -148,10 +155,16 @@ def problems_of(audit: Audit) -> Iterator[dict[str, Any]]:
 
 
 def dropped(audit: Audit) -> list[str]:
-    """Return the URLs and identifiers that can be dropped, sorted: every page of each repeats a page that is kept."""
+    """Return the names that can be dropped, sorted: every page of that name repeats a page that is kept.
+
+    A page that does so by less than the *drop_similarity* of the settings stays, and one whose canonical page
+    asks search engines not to index it.
+    """
     pages = audit.pages
     names = [filed_url(url) if _URL.match(url) else url for url in pages["url"].tolist()]
-    repeats = np.isin(pages["verdict"], ("exact", "near")).tolist()
+    alike = pages["similarity"] >= np.float32(audit.settings.drop_similarity)
+    found = (pages["verdict"] == "exact") | (np.isin(pages["verdict"], ("near", "part")) & alike)
+    repeats = (found & ~pages["noindex"][pages["canonical"]]).tolist()
     # A revisit is the text of its canonical page once more.
     stay = {name for name, repeat in zip(names, repeats, strict=True) if not repeat}
     wanted = {name for name, repeat in zip(names, repeats, strict=True) if repeat} - stay

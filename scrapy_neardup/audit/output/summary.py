@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.audit.model import VERDICTS
+from scrapy_neardup.audit.model import HANDLED, VERDICTS
+from scrapy_neardup.audit.thresholds import in_words
 
 from .report.urls import split_url
 
@@ -30,6 +31,9 @@ def summarise(audit: Audit) -> dict[str, Any]:
             "scheme": settings.loaded_scheme.name,
             "distance": settings.distance,
             "min_similarity": settings.min_similarity,
+            "asked": in_words(settings.min_similarity) if settings.verified else None,
+            "drop_similarity": settings.drop_similarity,
+            "indexable_only": settings.indexable_only,
             "verified": settings.verified,
             "extractor": settings.extractor,
             "min_tokens": settings.min_tokens,
@@ -40,6 +44,16 @@ def summarise(audit: Audit) -> dict[str, Any]:
         "sources": [{"name": each.name, "kind": each.kind, "pages": count} for each, count in audit.inputs],
         "pages": len(pages),
         "verdicts": _counts(pages["verdict"]),
+        "handled": handled(audit),
+        "boilerplate": [
+            {
+                "host": split_url(pages["url"][each.pages[0]]).host,
+                "paragraphs": each.paragraphs,
+                "pages": len(each.pages),
+                "example": each.example,
+            }
+            for each in audit.boilerplate
+        ],
         "clusters": len(audit.clusters),
         "pairs": _kinds(audit),
         "skipped": audit.skipped,
@@ -72,6 +86,14 @@ def hosts(audit: Audit) -> list[dict[str, Any]]:
         for name, counts in zip(names, table, strict=True)
     ]
     return sorted(rows, key=lambda row: (-row["exact"] - row["near"], -row["pages"], row["host"]))
+
+
+def handled(audit: Audit) -> dict[str, int]:
+    """Return how many repeats search engines know of, by what tells them, and how many are ``to_fix``."""
+    pages = audit.pages
+    repeats = pages[np.isin(pages["verdict"], ("exact", "near"))]
+    counts = {name: int((repeats["handled"] == name).sum()) for name in HANDLED}
+    return counts | {"to_fix": int((repeats["handled"] == "").sum())}
 
 
 def _counts(verdicts: Any) -> dict[str, int]:

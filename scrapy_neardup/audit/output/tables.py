@@ -15,10 +15,12 @@ COLUMNS = {
     "pages": {
         "url": "string", "verdict": "string", "cluster": "int32", "canonical": "string", "distance": "int32",
         "similarity": "float32", "tokens": "int64", "fetched": "float64", "title": "string",
+        "noindex": "bool_",
+        "declared": "string", "hreflang": "string", "handled": "string",
     },
     "clusters": {
         "cluster": "int32", "canonical": "string", "size": "int64", "exact": "int64", "near": "int64",
-        "revisit": "int64", "hosts": "int64", "members": "list",
+        "part": "int64", "revisit": "int64", "hosts": "int64", "members": "list",
     },
     "pairs": {
         "url1": "string", "url2": "string", "kind": "string", "distance": "int32", "similarity": "float32",

@@ -1,4 +1,4 @@
-"""All pairs of documents of which one repeats the other: found by what a crawl would look up, judged as it would judge.
+"""All pairs of documents of which one repeats the other, found and judged as a crawl would do it.
 
 Equal documents are compared once. Of more than `MOST` that share a key, and more than `SAME` different texts
 with the same fingerprint, which a template makes, only the first is compared with the others: so the work

@@ -49,12 +49,12 @@ class UnionFind:
 
 
 def components(count: int, pairs: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Label each of 0 to *count* - 1 with the least element that *pairs* (int[m, 2]) connect it with; int64[count].
+    """Label each of 0 to *count* - 1 with the least element that *pairs* (int[m, 2]) connect it with.
 
-    An element without a pair is its own label. `UnionFind` gives the same for pairs that come one by one; where all
-    are known, this is many times faster. Roots are hooked onto the least of their neighbours and paths are cut short,
-    all at once (after Shiloach and Vishkin, "An O(log n) parallel connectivity algorithm", 1982): every two rounds at
-    least halve the roots of a component.
+    Returns int64[count]. An element without a pair is its own label. `UnionFind` gives the same for pairs
+    that come one by one; where all are known, this is many times faster. Roots are hooked onto the least of
+    their neighbours and paths are cut short, all at once (after Shiloach and Vishkin, "An O(log n) parallel
+    connectivity algorithm", 1982): every two rounds at least halve the roots of a component.
     """
     parents = np.arange(count)
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T

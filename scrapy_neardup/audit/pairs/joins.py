@@ -48,13 +48,13 @@ _SLICE, _CHUNK = 1 << 15, 1 << 20
 def near_pairs(
     fingerprints: Keys, distance: int = DISTANCE, *, layout: PermutedTables | None = None, workers: int = 2
 ) -> Iterator[Numbers]:
-    """Yield all pairs of *fingerprints* (uint64[n]) that differ in at most *distance* bits, as chunks of int64[m, 2].
+    """Yield all pairs of *fingerprints* (uint64[n]) that differ in at most *distance* bits.
 
-    A pair is two positions, the lower one first, and comes once. Of equal fingerprints the first stands for
-    all: the others are paired with it, and only it with those that differ. So a million equal ones make a
-    million pairs. A chunk has about a million pairs at most. The pairs and their order depend neither on
-    *workers*, the threads that sort, nor on anything random. Raises `ConfigurationError` for a distance that
-    is not 0 to 7, or that the *layout* cannot find.
+    They come in chunks of int64[m, 2]. A pair is two positions, the lower one first, and comes once. Of equal
+    fingerprints the first stands for all: the others are paired with it, and only it with those that differ.
+    So a million equal ones make a million pairs. A chunk has about a million pairs at most. The pairs and
+    their order depend neither on *workers*, the threads that sort, nor on anything random. Raises
+    `ConfigurationError` for a distance that is not 0 to 7, or that the *layout* cannot find.
     """
     if not 0 <= distance <= MAX_DISTANCE:
         raise ConfigurationError(f"Distance {distance} cannot be searched: use 0 to {MAX_DISTANCE} bits.")
@@ -66,7 +66,7 @@ def near_pairs(
 
 
 def choose_layout(values: Keys, distance: int) -> PermutedTables:
-    """Return the layout by which *values* (uint64[n], distinct) are joined fastest, as the cost model has it."""
+    """Return the layout by which *values* (uint64[n], distinct) are joined fastest by the cost model."""
     count = len(values)
     sample = values
     if count > _SAMPLE:
@@ -138,7 +138,7 @@ def _stars(order: Numbers, starts: Numbers) -> Iterator[Numbers]:
 def _joined(
     values: Keys, layout: PermutedTables, distance: int, workers: int
 ) -> Iterator[tuple[int, Keys, Keys]]:
-    """Yield each table's number and the keys of the pairs in it, while threads sort the tables that follow."""
+    """Yield each table's number and the keys of its pairs, while threads sort the tables that follow."""
     with ThreadPoolExecutor(workers) as pool:
         ahead = deque(
             pool.submit(_table, values, layout, table) for table in range(min(workers, len(layout)))
@@ -213,14 +213,14 @@ def _neighbours(keys: Keys, bits: int, distance: int) -> Iterator[tuple[Keys, Ke
 
 
 def equal_keys(keys: Keys, documents: Numbers, most: int = 64) -> Iterator[tuple[Numbers, Numbers]]:
-    """Yield the pairs of *documents* that have *keys* in common, and how many: chunks of int64[m, 2] and int64[m].
+    """Yield the pairs of *documents* that have *keys* in common, and how many keys.
 
-    ``keys[i]`` (uint64) is a key of ``documents[i]`` (int64): an anchor, band or super-shingle; `NO_KEY` is
-    none, and a key that a document has twice counts once. A pair has the lower number first and comes once;
-    its count is exact. A key that more than *most* documents share (a stock phrase, or many copies of one
-    page) pairs only the least of them with each other one: it costs as many pairs as it has documents, not
-    their square, yet a thousand copies stay connected. Memory: pairs of about a million, though all those of
-    one document come together.
+    They come in chunks of int64[m, 2] and int64[m]. ``keys[i]`` (uint64) is a key of ``documents[i]``
+    (int64): an anchor, band or super-shingle; `NO_KEY` is none, and a key that a document has twice counts
+    once. A pair has the lower number first and comes once; its count is exact. A key that more than *most*
+    documents share (a stock phrase, or many copies of one page) pairs only the least of them with each other
+    one: it costs as many pairs as it has documents, not their square, yet a thousand copies stay connected.
+    Memory: pairs of about a million, though all those of one document come together.
     """
     table = _Groups(np.asarray(keys, np.uint64), np.asarray(documents, np.int64), most)
     by_document = np.argsort(table.documents, kind="stable")
@@ -269,7 +269,7 @@ class _Groups:
         self._in_large = self._group[self.large] * self.span + self.documents[self.large]
 
     def shared_in_large(self, a: Numbers, b: Numbers, entries: Numbers) -> Numbers:
-        """Count the large groups that have both documents of each pair of *a* and *b* (int64[m] each); int64[m].
+        """Count the large groups with both documents of each pair of *a* and *b* (int64[m] each); int64[m].
 
         The pairs of a large group do not show them, for there only the first document is paired. So every
         large group of *a* is looked for among those of *b*. *entries* are all entries of the documents in

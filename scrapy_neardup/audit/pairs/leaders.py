@@ -27,13 +27,13 @@ _WAITING = -1
 
 
 def leader_clusters(ranks: NDArray[np.number], pairs: NDArray[np.integer], verify: Verify) -> Pages:
-    """Cluster n pages around leaders; return the leader of each page, which for a leader is itself, as int64[n].
+    """Cluster n pages around leaders; return the leader of each page as int64[n].
 
-    The pages are taken in the order of their *ranks* (number[n], the least first, equal ones by number). A
-    page that is in no cluster yet leads a new one. The cluster takes in those waiting pages that *pairs*
-    (int[m, 2]) connect with the leader, directly or by way of other members, and that *verify* finds to
-    repeat the leader. So every member matches its leader, whatever the order of the pairs, and no pair causes
-    more than two checks.
+    The leader of a leader is itself. The pages are taken in the order of their *ranks* (number[n], the least
+    first, equal ones by number). A page that is in no cluster yet leads a new one. The cluster takes in those
+    waiting pages that *pairs* (int[m, 2]) connect with the leader, directly or by way of other members, and
+    that *verify* finds to repeat the leader. So every member matches its leader, whatever the order of the
+    pairs, and no pair causes more than two checks.
 
     The components of the graph of pairs are independent. So each has a queue of its own, and one call of
     *verify* serves all of them. Clusters that are complete may cut what remains of a component into several;

@@ -6,6 +6,7 @@ from .opening import Source, find_sources, open_sources, read_source
 from .records import (
     BrokenRecord,
     CrawledPage,
+    Indexing,
     Omission,
     Options,
     Origin,
@@ -18,6 +19,7 @@ from .records import (
 __all__ = [
     "BrokenRecord",
     "CrawledPage",
+    "Indexing",
     "Omission",
     "Options",
     "Origin",

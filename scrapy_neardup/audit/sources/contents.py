@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from scrapy_neardup.extraction.guards import is_binary
 
+from .indexing import headers_indexing
 from .limits import MAX_RECORD, MAX_URL, Unreadable, megabytes
 from .records import BrokenRecord, CrawledPage, Skipped
-from .robots import header_forbids
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +49,8 @@ def page_of_response(
         return Skipped(origin, "not_html")
     if len(url) > MAX_URL:
         return BrokenRecord(origin, f"the URL has {len(url)} characters")
-    noindex = header_forbids(headers.get("x-robots-tag", ""))
-    return CrawledPage(url, None, body, headers.get("content-type"), fetched, origin, digest, noindex)
+    indexing = headers_indexing(headers, url)
+    return CrawledPage(url, None, body, headers.get("content-type"), fetched, origin, digest, indexing)
 
 
 def omission(url: str, status: int, content_type: str | None) -> Omission | None:

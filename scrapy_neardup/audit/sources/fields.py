@@ -18,19 +18,23 @@ if TYPE_CHECKING:
 
 #: In the order of preference; case, hyphens and underscores do not matter.
 _TEXT = (
-    "text", "body", "content", "articlebody", "maintext", "fulltext", "articletext", "extractedtext", "plaintext",
+    "text", "body", "content", "articlebody", "maintext", "fulltext", "articletext", "extractedtext",
+    "plaintext",
     "bodytext", "textcontent", "contenttext", "cleantext", "story", "article",
 )  # fmt: skip
 _HTML = (
-    "html", "rawhtml", "bodyhtml", "htmlbody", "contenthtml", "htmlcontent", "pagehtml", "htmlpage", "browserhtml",
+    "html", "rawhtml", "bodyhtml", "htmlbody", "contenthtml", "htmlcontent", "pagehtml", "htmlpage",
+    "browserhtml",
     "fullhtml", "htmlsource", "pagesource", "sourcecode",
 )  # fmt: skip
 _URL = (
-    "url", "pageurl", "responseurl", "finalurl", "articleurl", "link", "href", "uri", "permalink", "sourceurl",
+    "url", "pageurl", "responseurl", "finalurl", "articleurl", "link", "href", "uri", "permalink",
+    "sourceurl",
     "requesturl", "canonicalurl", "id",
 )  # fmt: skip
 _FETCHED = (
-    "fetched", "fetchedat", "fetchtime", "crawledat", "crawltime", "crawled", "scrapedat", "scraped", "downloadedat",
+    "fetched", "fetchedat", "fetchtime", "crawledat", "crawltime", "crawled", "scrapedat", "scraped",
+    "downloadedat",
     "datedownload", "datedownloaded", "retrievedat", "timestamp",
 )  # fmt: skip
 
@@ -108,7 +112,10 @@ class Fields:
         listed = _listed(names)
         if self._text_field is not None:
             return f"no text in the field {self._text_field} (--text-field); the fields are {listed}"
-        return f"no field that is known to hold text or HTML: name one with --text-field; the fields are {listed}"
+        return (
+            "no field that is known to hold text or HTML: name one with --text-field; the fields are "
+            f"{listed}"
+        )
 
     def has_url(self, names: Sequence[str]) -> bool:
         """Whether a table with the columns *names* may have the field of the URL, if one was named."""
@@ -202,7 +209,7 @@ def _url(value: Any) -> str | None:
 
 
 def seconds(value: Any) -> float | None:
-    """Return seconds since 1970 of a number (of seconds or milliseconds), an ISO 8601 string or a datetime."""
+    """Return seconds since 1970, of a number of seconds or milliseconds, an ISO 8601 string or a datetime."""
     if isinstance(value, list):
         value = value[0] if value else None
     try:

@@ -1,36 +1,34 @@
-"""What the head of a page says: its title, which URL it names as its own, whether it may be indexed."""
+"""What the head of a page says: its title and what it tells search engines."""
 
 from __future__ import annotations
 
 import re
 from html import unescape
-from typing import NamedTuple
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree, html
 from w3lib.encoding import html_to_unicode
 
-from .robots import head_forbids
+from .indexing import head_indexing
+from .records import SILENT
+
+if TYPE_CHECKING:
+    from .records import Indexing
 
 #: Bytes of a page in which its head is looked for, and characters kept of a title.
 _HEAD_BYTES, _TITLE = 1 << 17, 200
 #: Characters of a page in which its head is looked for.
 _HEAD_CHARACTERS = 1 << 18
-_PATHS = (
-    "//link[contains(concat(' ', normalize-space(translate(@rel, 'CANOIL', 'canoil')), ' '), ' canonical ')]/@href",
-    "//meta[@property='og:url']/@content",
-)
 _TITLE_TAG = re.compile(r"<title\b[^>]*>([^<]{0,2000})", re.IGNORECASE)
 
 
 class Head(NamedTuple):
     """What is of interest in the head of a page."""
 
-    #: The canonical URL that it declares, and its title; each is "" if it has none.
-    declared: str
+    #: Its title; "" if it has none.
     title: str
-    #: Whether it asks search engines not to index it.
-    noindex: bool
+    #: What it tells search engines.
+    indexing: Indexing
 
 
 def read_head(body: bytes, content_type: str | None, url: str) -> Head:
@@ -45,11 +43,9 @@ def read_head(body: bytes, content_type: str | None, url: str) -> Head:
     title = " ".join(unescape(found[1]).split())[:_TITLE] if found else ""
     try:
         tree = _parse_head(text)
-        if tree is None:
-            return Head("", title, noindex=False)
-        return Head(_declared_url(tree, url) or "", title, head_forbids(tree))
+        return Head(title, SILENT if tree is None else head_indexing(tree, url))
     except etree.LxmlError:  # of what no browser would make sense of
-        return Head("", title, noindex=False)
+        return Head(title, SILENT)
 
 
 def first_words(text: str) -> str:
@@ -63,7 +59,7 @@ def canonical_url(page: str, base: str = "") -> str | None:
     *base* is the URL that the page was found at.
     """
     tree = _parse_head(page)
-    return None if tree is None else _declared_url(tree, base)
+    return None if tree is None else head_indexing(tree, base).declared or None
 
 
 def _parse_head(page: str) -> html.HtmlElement | None:
@@ -74,16 +70,3 @@ def _parse_head(page: str) -> html.HtmlElement | None:
         return html.fromstring(start[: end if end >= 0 else None])
     except (etree.ParserError, ValueError):
         return None
-
-
-def _declared_url(tree: html.HtmlElement, base: str) -> str | None:
-    """Return the canonical URL that a parsed head declares, see `canonical_url`; *base* makes it absolute."""
-    for path in _PATHS:
-        for value in tree.xpath(path):
-            try:
-                url = urljoin(base, str(value).strip())
-            except ValueError:
-                continue
-            if url.startswith(("http://", "https://")):
-                return url
-    return None

@@ -38,9 +38,10 @@ def reading_index(path: Path) -> Iterator[tuple[Header, Snapshot]]:
 
 
 def all_documents(header: Header, reader: Snapshot) -> tuple[NDArray[np.int64], Documents]:
-    """Return the numbers of all documents, ascending, and the documents with their keys but for permuted ones.
+    """Return the numbers of all documents, ascending, and the documents with their keys.
 
-    Keys are nowhere but in the tables, so they are put together from these. Takes about 400 bytes a document.
+    Permuted keys are left out. Keys are nowhere but in the tables, so they are put together from these. Takes
+    about 400 bytes a document.
     """
     from scrapy_neardup.index.lmdb.traversal import live_documents
 
@@ -63,7 +64,7 @@ def all_documents(header: Header, reader: Snapshot) -> tuple[NDArray[np.int64], 
 
 
 def _keys(reader: Snapshot, family: int, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the keys of the documents *numbers* (int64[n]) in the tables of a family of equal keys: uint64[keys, n]."""
+    """Return the keys of the documents *numbers* (int64[n]) in a family of equal keys: uint64[keys, n]."""
     described, table = reader.header.families[family], reader.header.first_table[family]
     keys = np.full((described.keys, len(numbers)), NO_KEY)
     for run in reader.state.runs:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from .arc import read_arc
 from .contents import looks_like_html
 from .dbm_cache import is_dbm, is_dbm_folder, read_dbm
+from .earlier import AUDIT, read_audit
 from .feeds import read_csv, read_json, read_json_lines
 from .filesystem_cache import is_cache, read_cache
 from .html import read_html
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from .records import Options, Record
 
 Kind: TypeAlias = Literal[
-    "json lines", "json", "csv", "parquet", "warc", "wacz", "html", "cache", "dbm", "folder"
+    "json lines", "json", "csv", "parquet", "warc", "wacz", "arc", "html", "cache", "dbm", "audit", "folder"
 ]
 
 #: Readers take the path, its name in messages, and the options. A folder is read by those of its files.
@@ -32,32 +34,55 @@ READERS: dict[Kind, Callable[[Path, str, Options], Iterator[Record]]] = {
     "parquet": read_parquet,
     "warc": read_warc,
     "wacz": read_wacz,
+    "arc": read_arc,
     "html": read_html,
     "cache": read_cache,
     "dbm": read_dbm,
+    "audit": read_audit,
 }
 #: For kinds that need one: the module, and the extra that brings it.
 EXTRAS: dict[Kind, tuple[str, str]] = {
     "parquet": ("pyarrow", "parquet"),
     "warc": ("fastwarc", "warc"),
     "wacz": ("fastwarc", "warc"),
+    "arc": ("fastwarc", "warc"),
 }
 KNOWN = (
-    "feeds (.jl .jsonl .json .csv, also .gz .bz2 .xz), .parquet, .warc, .warc.gz, .wacz, .html, "
-    "Scrapy's HTTP cache and folders of such files"
+    "feeds (.jl .jsonl .json .csv, also .gz .bz2 .xz), .parquet, .warc, .warc.gz, .wacz, .arc, .html, "
+    "Scrapy's HTTP cache, the folder of an audit and folders of such files"
 )
 _SUFFIXES: dict[str, Kind] = {
     ".jl": "json lines", ".jsonl": "json lines", ".jsonlines": "json lines", ".ndjson": "json lines",
     ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".warc": "warc", ".wacz": "wacz",
-    ".html": "html", ".htm": "html", ".xhtml": "html",
+    ".wet": "warc", ".arc": "arc", ".html": "html", ".htm": "html", ".xhtml": "html",
 }  # fmt: skip
+#: What pages are made of besides HTML: some begin as JSON does.
+_ASSETS = frozenset(
+    {
+        ".css",
+        ".js",
+        ".mjs",
+        ".map",
+        ".svg",
+        ".png",
+        ".jpg",
+        ".jpeg",
+        ".gif",
+        ".webp",
+        ".ico",
+        ".woff",
+        ".woff2",
+    }
+)
 _PACKED = (".gz", ".xz", ".bz2")
 #: How arrays of objects begin, and objects: not so style sheets, templates and texts.
 _OBJECTS = re.compile(rb"\s*(?:\[\s*)*(?:\{\s*[\"}]|\[\s*\])")
 
 
 def kind_of_directory(path: Path) -> Kind:
-    """Tell caches from a folder."""
+    """Tell caches and the results of an audit from a folder."""
+    if (path / AUDIT).is_file():
+        return "audit"
     if is_dbm_folder(path):
         return "dbm"
     return "cache" if is_cache(path) else "folder"
@@ -66,9 +91,13 @@ def kind_of_directory(path: Path) -> Kind:
 def kind_of_file(path: Path) -> Kind | None:
     """Tell the kind of a file; None if it is none of them."""
     named = _kind_by_name(path.name)
+    if named is None and path.suffix.lower() in _ASSETS:
+        return None
     start = head(path).removeprefix(b"\xef\xbb\xbf")
     if start.startswith(b"PAR1"):
         return "parquet"
+    if start.startswith(b"filedesc://"):
+        return "arc"
     if start.startswith(b"WARC/"):
         return "warc"
     if start.startswith(b"PK\x03\x04") and named == "wacz":
@@ -84,9 +113,20 @@ def kind_of_file(path: Path) -> Kind | None:
     return "html" if looks_like_html(start) else None
 
 
-def is_in_folder(path: Path, kind: Kind | None) -> bool:
-    """Whether a file of a folder is to be read: mirrors of sites have JSON files that are no feeds."""
-    return kind is not None and (kind != "json" or head(path).lstrip()[:1] == b"[")
+def is_in_folder(path: Path, kind: Kind | None, *, of_site: bool) -> bool:
+    """Tell whether a file of a folder is to be read.
+
+    *of_site* says that pages are beside or above it. Then JSON and CSV files are data of the site, such as
+    the search index that repeats all its pages, and no feeds.
+    """
+    if kind in ("json", "csv"):
+        return not of_site and (kind == "csv" or head(path).lstrip()[:1] == b"[")
+    return kind is not None
+
+
+def is_named_html(name: str) -> bool:
+    """Tell whether a file is a page by its name."""
+    return _kind_by_name(name) == "html"
 
 
 def _kind_by_name(name: str) -> Kind | None:

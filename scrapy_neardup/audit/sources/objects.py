@@ -1,4 +1,4 @@
-"""Cutting a stream of JSON into its outermost objects, without parsing it and without holding more than one."""
+"""Cutting a stream of JSON into its outermost objects, without parsing it or holding more than one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes | str]]:
 
 
 class _Splitter:
-    """Where a stream of JSON stands: between objects, in an object, in a string of it, or in what cannot be read."""
+    """Where a stream of JSON stands: between objects, in one, in a string of it, or in what is no JSON."""
 
     def __init__(self) -> None:
         self._chunk = b""
@@ -141,7 +141,7 @@ class _Splitter:
         return None
 
     def _go_on_in_object(self) -> bytes | str | None:
-        """Go past the next bracket of an object, or into a string that goes on in the next chunk or is broken."""
+        """Go past the next bracket of an object, or into a string that the chunk does not end."""
         flat = _FLAT.match(self._chunk, self._at)
         assert flat
         self._at = flat.end() + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from scrapy_neardup.index.lmdb.recognition import is_index
 
 from .dbm_cache import first_file
 from .fields import clean
-from .kinds import EXTRAS, KNOWN, READERS, is_in_folder, kind_of_directory, kind_of_file
+from .kinds import EXTRAS, KNOWN, READERS, is_in_folder, is_named_html, kind_of_directory, kind_of_file
 from .limits import MAX_PROBLEMS
 from .records import BrokenRecord, CrawledPage, Options, Origin, Skipped, SourceUnavailable
 
@@ -49,7 +49,8 @@ def open_sources(
     for source in sources:
         if source.kind == "dbm" and not trust_pickle:
             raise SourceUnavailable(
-                f"{source.path} holds pickles, which can run any code: pass --trust-pickle if they are your own."
+                f"{source.path} holds pickles, which can run any code: pass --trust-pickle if they are your "
+                "own."
             )
     return (record for source in sources for record in read_source(source, options))
 
@@ -76,13 +77,17 @@ def read_source(source: Source, options: Options) -> Iterator[Record]:
 
 
 def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
+    options = replace(options, folder=folder)
+    sites: set[str] = set()  # directories of sites: those with pages, and all below them
     for directory, directories, names in os.walk(folder):
         directories.sort()
+        if str(Path(directory).parent) in sites or any(is_named_html(name) for name in names):
+            sites.add(directory)
         for name in sorted(names):
             path = Path(directory, name)
             try:
                 kind = kind_of_file(path) if path.is_file() else None
-                wanted = is_in_folder(path, kind)
+                wanted = is_in_folder(path, kind, of_site=directory in sites)
             except OSError as error:
                 yield BrokenRecord(Origin(clean(str(path))), error.strerror or str(error))
                 continue

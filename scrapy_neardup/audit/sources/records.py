@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from scrapy_neardup.errors import NearDupError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: ``redirect``, ``error``: by HTTP status. ``not_html``: an image, a style sheet, plain text. ``robots``: a
 #: robots.txt. ``empty``: no body. ``other_file``: a file of a folder that is none of the kinds.
@@ -39,6 +42,30 @@ class Revisit:
 
 
 @dataclass(frozen=True, slots=True)
+class Indexing:
+    """What a page, or its HTTP headers, tells search engines."""
+
+    #: Whether it asks them not to index it.
+    noindex: bool = False
+    #: The URL that it names as canonical, absolute; "" for none.
+    declared: str = ""
+    #: Its versions for other languages or regions: pairs of ``hreflang`` and absolute URL, each once.
+    alternates: tuple[tuple[str, str], ...] = ()
+
+    def __or__(self, other: Indexing) -> Indexing:
+        """Return what both say; where each names a URL, this one counts."""
+        return Indexing(
+            self.noindex or other.noindex,
+            self.declared or other.declared,
+            tuple((dict(other.alternates) | dict(self.alternates)).items()),
+        )
+
+
+#: Of a page that tells search engines nothing.
+SILENT = Indexing()
+
+
+@dataclass(frozen=True, slots=True)
 class CrawledPage:
     """One document: a text, or the HTML that it is to be extracted from."""
 
@@ -55,8 +82,8 @@ class CrawledPage:
     origin: Origin
     #: Digest of the body that the source states, such as ``sha1:…``.
     digest: str | None = None
-    #: Whether its HTTP headers ask search engines not to index it.
-    noindex: bool = False
+    #: What its HTTP headers tell search engines.
+    indexing: Indexing = SILENT
     #: Of a text, if the source has it.
     title: str = ""
     #: Set if this is a revisit, which has neither text nor body.
@@ -92,3 +119,7 @@ class Options:
     url_field: str | None = None
     #: Unpickle what Scrapy's HTTP cache pickled, which runs any code that is in it.
     trust_pickle: bool = False
+    #: URL of the folder that HTML files are in; None takes that of a folder called like a host.
+    base_url: str | None = None
+    #: The folder that is read; None for a file that the user named.
+    folder: Path | None = None

@@ -21,7 +21,7 @@ _SOLID = re.compile(rb"\S")
 
 
 class Stream:
-    """The decompressed content of a file, as chunks; iterating raises `Unreadable` and what the codecs raise."""
+    """The decompressed content of a file in chunks; iterating raises `Unreadable` and what codecs raise."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,8 +1,9 @@
 """Blocks of documents as bytes: records, URLs and, in the log, keys.
 
-Many bytes are the same in all records of a block, such as those of the scope and the upper ones of times and counts:
-they are stored once. URLs that follow one another resemble each other: 32 of them compressed together take a quarter
-of their length, and 8 µs to read. The byte 0xFF, which UTF-8 never has, stands between two URLs.
+Many bytes are the same in all records of a block, such as those of the scope and the upper ones of times and
+counts: they are stored once. URLs that follow one another resemble each other: 32 of them compressed together
+take a quarter of their length, and 8 µs to read. The byte 0xFF, which UTF-8 never has, stands between two
+URLs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 #: So many URLs are compressed together. Part of the format.
 CHUNK_URLS = 32
 SEPARATOR = b"\xff"
-#: Levels of zlib for the blocks of runs, and for those of the log, which are soon written again. Both are read alike.
+#: Levels of zlib for the blocks of runs, and for those of the log, which are soon written again. Both are
+#: read alike.
 RUN_LEVEL, LOG_LEVEL = 6, 0
 
 #: Number of documents; checksum of all that follows, since LMDB 0.9 has none.
@@ -56,7 +58,10 @@ def decode_block(
 
 
 def decode_logged(data: bytes | memoryview, header: Header, *, check: bool = False) -> Documents:
-    """Return copies of all documents of a block of the log. Raises `IndexCorrupted` as `decode_block` does."""
+    """Return copies of all documents of a block of the log.
+
+    Raises `IndexCorrupted` as `decode_block` does.
+    """
     with decoding("A block of the log"):
         count = _count(data, check)
         keys = np.frombuffer(data, np.uint64, header.keys * count, _HEAD.size).reshape(header.keys, count)
@@ -83,7 +88,7 @@ def _body(documents: Stored | Documents, level: int) -> bytes:
 
 
 def _pack_records(records: NDArray[Any]) -> bytes:
-    """Return one bit for each byte of a record that differs, the first record, and the differing bytes of all."""
+    """Return a bit for each byte of a record that differs, the first record, the differing bytes of all."""
     rows = _bytes_of(records)
     if not rows.size:
         return b""
@@ -94,7 +99,7 @@ def _pack_records(records: NDArray[Any]) -> bytes:
 def _unpack_records(
     data: bytes | memoryview, place: int, kind: np.dtype[Any], count: int, rows: NDArray[np.int64]
 ) -> tuple[NDArray[Any], int]:
-    """Return *rows* of the *count* records that `_pack_records` has put at *place*, and the place where they end.
+    """Return *rows* of the *count* records that `_pack_records` has put at *place*, and where they end.
 
     *kind* is the dtype of a record.
     """

@@ -1,7 +1,8 @@
-"""The check of an index on disk from end to end: state, tombstones, log, blocks, every partition of every run.
+"""The check of an index on disk from end to end: state, tombstones, log, blocks, all partitions.
 
-Everything is read once, and each checksum is verified. What a killed process leaves behind without harm is no problem:
-partitions of a run that was never finished, and blocks of such a run. The next maintenance sweeps them away.
+Everything is read once, and each checksum is verified. What a killed process leaves behind without harm is no
+problem: partitions of a run that was never finished, and blocks of such a run. The next maintenance sweeps
+them away.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def find_problems(
     `IndexUnavailable` if LMDB or the memory fails.
     """
     environment.require_same_process()  # whose child would wait for a lock that nobody holds any more
-    with environment.upkeep:
+    with environment.scan_lock:
         try:
             with environment.read() as transaction:
                 yield from _Check(environment, header, transaction, progress).problems()

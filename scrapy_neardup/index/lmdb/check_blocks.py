@@ -1,4 +1,4 @@
-"""The check of the blocks of an index: each document must be in one, and each block must match its checksum."""
+"""The check of the blocks of an index: each document is in one, and each block matches its checksum."""
 
 from __future__ import annotations
 

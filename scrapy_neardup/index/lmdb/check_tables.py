@@ -1,7 +1,7 @@
 """The check of the sorted tables of a run: its partitions, and whether they file what the run holds.
 
-A run says which documents it holds. Each of them must be in a block, and no other in a table. The tables of one family
-must file the same documents under the same keys.
+A run says which documents it holds. Each of them must be in a block, and no other in a table. The tables of
+one family must file the same documents under the same keys.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Maintenance: the log is flushed into sorted runs, and runs are merged into larger ones, a little at a time.
 
-This is a log-structured merge tree (O'Neil et al., Acta Informatica 33, 1996). Runs cover neighbouring ranges of
-document numbers. Each is at least twice as large as all newer ones together, so the number of runs grows with the
-logarithm of the number of documents, and so does how often an entry is written again.
+This is a log-structured merge tree (O'Neil et al., Acta Informatica 33, 1996). Runs cover neighbouring ranges
+of document numbers. Each is at least twice as large as all newer ones together, so the number of runs grows
+with the logarithm of the number of documents, and so does how often an entry is written again.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 def maintain(environment: Environment, header: Header, expires: int = 0) -> Iterator[None]:
     """Flush, expire and merge what is due, yielding after every short transaction.
 
-    Runs whose records all have a ``time`` before *expires* (seconds since 1970) are dropped; 0 keeps all. One thread
-    of one process maintains an index at a time; for the others this ends at once.
+    Runs whose records all have a ``time`` before *expires* (seconds since 1970) are dropped; 0 keeps all. One
+    thread of one process maintains an index at a time; for the others this ends at once.
     """
     with merge_lock(environment) as held:
         if not held:
@@ -102,7 +102,7 @@ def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
     Raises `IndexUnavailable` or `IndexCorrupted`.
     """
     environment.require_same_process()  # whose child would wait for a lock that nobody holds any more
-    with environment.upkeep:
+    with environment.scan_lock:
         reader = Snapshot(environment, header)
         try:
             environment.reader_check()
@@ -115,7 +115,7 @@ def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
 
 
 def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the newest of *runs*, as many as have to be merged so that each is twice as large as all newer ones."""
+    """Return the newest of *runs* that have to be merged so that each is twice as large as all newer ones."""
     start, newer = len(runs), 0
     for place in range(len(runs) - 1, -1, -1):
         if newer and runs[place].documents < 2 * newer:
@@ -130,7 +130,7 @@ def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool
 
     If it is taken, this yields False, or waits for it with *wait*.
     """
-    if not environment.merging.acquire(blocking=wait):
+    if not environment.compaction_lock.acquire(blocking=wait):
         yield False
         return
     try:
@@ -140,7 +140,7 @@ def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool
             with file_lock(environment.path / MERGE, wait=wait) as held:
                 yield held
     finally:
-        environment.merging.release()
+        environment.compaction_lock.release()
 
 
 def _flush(environment: Environment, reader: Snapshot) -> Iterator[None]:
@@ -189,7 +189,7 @@ def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> I
 
 
 def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator[None]:
-    """Drop the oldest runs as long as all their documents are older than *expires*, then sweep their blocks away."""
+    """Drop the oldest runs as long as all their documents are older than *expires*, and their blocks."""
     if "time" not in (reader.header.dtype.names or ()):
         return
     for run in reader.state.runs:
@@ -214,7 +214,8 @@ def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterato
 
 def _is_older(reader: Snapshot, run: Run, expires: int) -> Generator[None, None, bool]:
     """Read whether all documents of *run* are older than *expires*, yielding after every few of them."""
-    # Documents mostly come in the order of time, so the last one mostly tells that there is no need to read on.
+    # Documents mostly come in the order of time, so the last one mostly tells that there is no need to read
+    # on.
     if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
         return False
     step = reader.tuning.block_documents

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.header import Header
 
-from .directory import DATA, corrupted, read_sidecar, write_sidecar
+from .data_file import DATA, corrupted
+from .directory import read_sidecar, write_sidecar
 from .layout import State, write_state
 
 if TYPE_CHECKING:
@@ -55,7 +56,10 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
 
 
 def read_header(environment: Environment, transaction: lmdb.Transaction) -> Header | None:
-    """Return the header, None if there is none yet. Raises `IndexCorrupted`, or `IndexMismatch` for another format."""
+    """Return the header, None if there is none yet.
+
+    Raises `IndexCorrupted`, or `IndexMismatch` for another format.
+    """
     data = transaction.get(b"header", db=environment.databases["meta"])
     if data is None:
         return None

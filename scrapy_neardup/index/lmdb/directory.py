@@ -1,16 +1,17 @@
-"""The directory of an index: what is verified before LMDB opens it, its locks, and the note beside the data."""
+"""The directory of an index: what it must allow, its locks, and the note beside the data."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import struct
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+from scrapy_neardup.errors import IndexUnavailable
+
+from .data_file import DATA, SIDECAR, is_unfinished
 
 try:
     import fcntl
@@ -20,10 +21,7 @@ except ImportError:  # Windows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DATA, LOCK = "data.mdb", "lock.mdb"
-SIDECAR, USERS, MERGE = "index.json", "users.lock", "merge.lock"
-#: Two meta pages of LMDB, of the largest size that a page can have.
-META_BYTES = 1 << 17
+LOCK, USERS, MERGE = "lock.mdb", "users.lock", "merge.lock"
 
 #: LMDB needs file locks and memory maps, which these file systems do not provide reliably.
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -81,73 +79,6 @@ def file_system(path: Path) -> str:
     return kind
 
 
-def check_data_file(data: Path) -> None:
-    """Raise `IndexCorrupted` for a file that is not one of LMDB, or is shorter than it says.
-
-    A file that is missing or empty raises nothing. LMDB maps the file into memory, and reading past the end of a
-    truncated file would kill the interpreter. The file begins with two meta pages. Each has a page header of 16
-    bytes, then magic, version, address, map size, two database records of 48 bytes (the first begins with the page
-    size), last page and transaction number (LMDB 0.9, mdb.c).
-    """
-    try:
-        with data.open("rb") as file:
-            head = file.read(META_BYTES)
-            # The size is read after the head: others may write meanwhile, and the file never shrinks.
-            size = os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise IndexUnavailable(
-            f"The index file {data} cannot be read ({error.strerror}): change its permissions, "
-            "or set NEARDUP_DIR to another directory."
-        ) from error
-    if not size:
-        return  # only the caller knows whether something should be there
-    if len(head) < 152:
-        raise corrupted(data, "it is too short to be an index")
-    magic, version = struct.unpack_from("=II", head, 16)
-    if magic != 0xBEEFC0DE or version != 1:
-        raise corrupted(data, "it is not an LMDB 0.9 file")
-    page = struct.unpack_from("=I", head, 40)[0]
-    if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
-        raise corrupted(data, "its page size cannot be")
-    metas = [struct.unpack_from("=QQ", head, start + 136) for start in (0, page)]
-    last_page = max(metas, key=lambda meta: meta[1])[0]
-    if size < (last_page + 1) * page:
-        raise corrupted(data, f"it has {size} bytes and should have {(last_page + 1) * page}")
-
-
-def is_unfinished(path: Path) -> bool:
-    """Return whether LMDB has begun to make the data file in *path*, and nothing was ever written to it.
-
-    Such a file consists of two meta pages that name no page but themselves. A full disk may have cut them short, or
-    left zeros.
-    """
-    try:
-        with (path / DATA).open("rb") as file:
-            head = file.read(META_BYTES + 1)
-    except OSError:  # the error is raised when the file is opened
-        return False
-    if (path / SIDECAR).exists() or not 0 < len(head) <= META_BYTES:
-        return False
-    if not any(head):
-        return True
-    if len(head) < 152:
-        return struct.pack("=II", 0xBEEFC0DE, 1) == head[16:24]
-    magic, version, _, _, page = struct.unpack_from("=IIQQI", head, 16)
-    metas = [struct.unpack_from("=QQ", head, start + 136) for start in (0, page) if len(head) >= start + 152]
-    fresh = all(last_page <= 1 and number <= 1 for last_page, number in metas)
-    return (magic, version) == (0xBEEFC0DE, 1) and len(head) <= 2 * page and fresh
-
-
-def corrupted(data: Path, why: str) -> IndexCorrupted:
-    """Return the error for the damaged file *data*; *why* is put in brackets."""
-    return IndexCorrupted(
-        f"The index file {data} is damaged ({why}): restore it from a copy, set NEARDUP_DIR to another directory, "
-        "or delete the directory to start anew (NEARDUP_RESET = True)."
-    )
-
-
 def read_sidecar(path: Path) -> int | None:
     """Return how many documents the index had when it was last closed.
 
@@ -178,8 +109,8 @@ def write_sidecar(path: Path, uuid: str, documents: int) -> None:
 def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
     """Count as a user of the index in *path* for a while. With *reset*, delete the index first.
 
-    A data file that was never finished, as on a full disk, is deleted, too. Raises `IndexUnavailable` if *path*
-    cannot be used, or if the index should be deleted and has other users.
+    A data file that was never finished, as on a full disk, is deleted, too. Raises `IndexUnavailable` if
+    *path* cannot be used, or if the index should be deleted and has other users.
     """
     check_directory(path)
     descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

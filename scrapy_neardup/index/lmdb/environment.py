@@ -1,7 +1,8 @@
 """The LMDB environment of an index: transactions that go on when the memory map has to move.
 
-The file is checked before it is opened. The map moves when it is full, when another process has made it larger, or
-when a failed write has left the environment unusable. Before it moves, everybody who reads it has to let go of it.
+The file is checked before it is opened. The map moves when it is full, when another process has made it
+larger, or when a failed write has left the environment unusable. Before it moves, everybody who reads it has
+to let go of it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import lmdb
 
 from scrapy_neardup.errors import IndexUnavailable, NearDupError
 
-from .directory import DATA, check_data_file, check_directory
+from .data_file import DATA, check_data_file
+from .directory import check_directory
 from .faults import translated
 from .forks import FORKED, environments
 from .opening import open_environment
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-#: After so many commits the slots of readers that died are freed. Until then LMDB uses no page again that they could
-#: still read.
+#: After so many commits the slots of readers that died are freed. Until then LMDB uses no page again that
+#: they could still read.
 READER_CHECK_COMMITS = 64
 #: A transaction is begun at most so often, if what has kept it from beginning could be mended each time.
 TRIES = 8
@@ -44,9 +46,9 @@ TRIES = 8
 class Environment:
     """The open LMDB environment of the index in directory *path*, or of a scratch index if that is None.
 
-    Raises `IndexUnavailable` or `IndexCorrupted` if it cannot be opened. All methods may be called from any thread.
-    Whoever takes several locks takes them in this order: `merging`, `upkeep`, `lock`, then the one of a write
-    transaction.
+    Raises `IndexUnavailable` or `IndexCorrupted` if it cannot be opened. All methods may be called from any
+    thread. Whoever takes several locks takes them in this order: `compaction_lock`, `scan_lock`, `lock`, then
+    the one of a write transaction.
     """
 
     def __init__(self, path: Path | None, tuning: Tuning = DEFAULT) -> None:
@@ -54,9 +56,9 @@ class Environment:
         self.tuning = tuning
         self.path = Path(tempfile.mkdtemp(prefix="neardup-")) if path is None else path
         #: Held by the thread that maintains the index, as long as that takes.
-        self.merging = threading.Lock()
+        self.compaction_lock = threading.Lock()
         #: Held by a thread that reads much of the memory map: maintenance, checks, audits.
-        self.upkeep = threading.RLock()
+        self.scan_lock = threading.RLock()
         #: Held during each search and each change of the memtable.
         self.lock = threading.RLock()
         #: All that have to let go of the memory map before it moves.
@@ -90,15 +92,16 @@ class Environment:
     def read(self, *, wait: bool = True) -> lmdb.Transaction:
         """Begin a read transaction, whose values are views of the memory map.
 
-        If the map has to move first, this needs the locks of all who read it. Without *wait*, and with one of the
-        locks taken, the error of LMDB is raised instead: a search must not wait for maintenance.
+        If the map has to move first, this needs the locks of all who read it. Without *wait*, and with one of
+        the locks taken, the error of LMDB is raised instead: a search must not wait for maintenance.
         """
         return self._begin(wait, lambda: self._env.begin(buffers=True))
 
     def write(self, work: Callable[[lmdb.Transaction], Result]) -> Result:
         """Run *work* in a write transaction and commit; returns what *work* returns.
 
-        *work* is run again from the start if the map was full and had to grow. This blocks while others write.
+        *work* is run again from the start if the map was full and had to grow. This blocks while others
+        write.
         """
 
         def transact() -> Result:
@@ -154,11 +157,11 @@ class Environment:
         return int((self._env.info()["last_pgno"] + 1) * self._env.stat()["psize"])
 
     def reader_check(self) -> int:
-        """Free the slots of readers that died, which keep LMDB from using old pages again; returns how many."""
+        """Free the slots of readers that died, for which LMDB keeps old pages; returns how many."""
         return int(self._env.reader_check())
 
     def copy(self, target: Path) -> None:
-        """Write a compact copy into the empty directory *target*. It is consistent, even while others write."""
+        """Write a compact copy, consistent even while others write, into the empty directory *target*."""
         self._env.copy(str(target), compact=True)
 
     def close(self) -> None:
@@ -179,7 +182,7 @@ class Environment:
             raise IndexUnavailable(FORKED)
 
     def leave(self) -> object:
-        """Stop reading in a forked child; returns the open transactions, which must not be finalised there."""
+        """Stop reading in a forked child; returns the transactions, which must not be finalised there."""
         return [reader.leave() for reader in self.readers]
 
     # The memory map
@@ -187,11 +190,11 @@ class Environment:
     def _move_map(self, move: Callable[[], object], wait: bool = True) -> bool:
         """Make all readers let go of the map, call *move*, and let them read again.
 
-        Returns False, and does nothing, if this thread has a write transaction open, or if another one holds a lock
-        and this one should not *wait*.
+        Returns False, and does nothing, if this thread has a write transaction open, or if another one holds
+        a lock and this one should not *wait*.
         """
         with contextlib.ExitStack() as held:
-            for lock in (self.upkeep, self.lock, self._writing):
+            for lock in (self.scan_lock, self.lock, self._writing):
                 if not lock.acquire(blocking=wait):
                     return False
                 held.callback(lock.release)

@@ -14,7 +14,7 @@ import lmdb
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 
-from .directory import DATA, corrupted
+from .data_file import DATA, corrupted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,7 +91,7 @@ def reason(error: BaseException) -> str:
 
 
 def unavailable(path: Path, error: Exception, what: str) -> IndexUnavailable:
-    """Return the error to raise in the place of *error*: the index in *path* could not be *what*, such as "opened"."""
+    """Return what to raise in the place of *error*: the index in *path* could not be *what*, as "opened"."""
     if isinstance(error, DAMAGED):
         return corrupted(path / DATA, str(error))
     return IndexUnavailable(f"The index in {path} cannot be {what} {reason(error)}")
@@ -115,7 +115,10 @@ class translated:  # noqa: N801  # as a generator it would make each search slow
 
 
 class decoding:  # noqa: N801
-    """A block in which errors of reading a stored value become `IndexCorrupted`; *what* begins the sentence."""
+    """A block in which errors of reading a stored value become `IndexCorrupted`.
+
+    *what* begins the sentence.
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what

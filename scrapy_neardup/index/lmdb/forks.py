@@ -1,8 +1,8 @@
 """What happens to open LMDB environments when the process forks.
 
-LMDB does not survive a fork: parent and child would share the table of readers. The parent goes on as before. The
-child must neither use nor finalise what its parent has open, because ending a transaction there would free the
-parent's slot in that table.
+LMDB does not survive a fork: parent and child would share the table of readers. The parent goes on as before.
+The child must neither use nor finalise what its parent has open, because ending a transaction there would
+free the parent's slot in that table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORKED = (
-    "The index was opened before a fork, which LMDB does not survive: close it before the fork, or start child "
+    "The index was opened before a fork, which LMDB does not survive: close it before the fork, or start "
+    "child "
     'processes by multiprocessing\'s method "spawn" or "forkserver".'
 )
 

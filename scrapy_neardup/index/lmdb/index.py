@@ -40,12 +40,13 @@ if TYPE_CHECKING:
 
 
 class LmdbIndex(LocalIndex):
-    """The index in the directory *path*, or a scratch index on disk that vanishes with the process if that is None.
+    """The index in the directory *path*, or a scratch index that vanishes with the process if that is None.
 
-    *wanted* is the header that the index must have, but for the parameters named in *ignore*; a new index is made
-    with it. With None any header will do, and there must be an index. With *reset* an index that is there is deleted
-    first. With a *window*, runs are dropped when the ``time`` of all their records is more than so many seconds ago.
-    The protocol `Index` says what the methods do. Raises `IndexUnavailable`, `IndexCorrupted` or `IndexMismatch`.
+    *wanted* is the header that the index must have, but for the parameters named in *ignore*; a new index is
+    made with it. With None any header will do, and there must be an index. With *reset* an index that is
+    there is deleted first. With a *window*, runs are dropped when the ``time`` of all their records is more
+    than so many seconds ago. The protocol `Index` says what the methods do. Raises `IndexUnavailable`,
+    `IndexCorrupted` or `IndexMismatch`.
     """
 
     def __init__(
@@ -98,19 +99,7 @@ class LmdbIndex(LocalIndex):
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock, self._translated():
-            columns = self._memtable.columns
-            numbers = [self._memtable.number(document) for document in documents.tolist()]
-            new = [place for place, number in enumerate(numbers) if number in columns]
-            if len(new) == len(numbers):
-                return columns.fetch(numbers)
-            if not new:
-                return self._snapshot.fetch(np.array(numbers, np.int64))
-            old = [place for place, number in enumerate(numbers) if number not in columns]
-            parts = [
-                columns.fetch(numbers[place] for place in new),
-                self._snapshot.fetch(np.array([numbers[place] for place in old], np.int64)),
-            ]
-            return Stored.concatenate(parts).take(np.argsort(new + old))
+            return self._memtable.fetch(documents, self._snapshot)
 
     # Adding and removing
 
@@ -160,7 +149,6 @@ class LmdbIndex(LocalIndex):
     # The index as a whole
 
     def flush(self) -> None:
-        """Return once all that was confirmed is on disk. Raises `IndexUnavailable` if it cannot be written."""
         self.require_open()
         self._writer.flush()
 
@@ -174,7 +162,6 @@ class LmdbIndex(LocalIndex):
                 self._look()
 
     def gauges(self) -> dict[str, int]:
-        """Return numbers on size and health, by name."""
         with self.lock, self._translated():
             self._catch_up()
             memtable, state = self._memtable, self._snapshot.state
@@ -197,7 +184,10 @@ class LmdbIndex(LocalIndex):
             yield reader
 
     def close(self) -> None:
-        """Write what is confirmed, drop what is pending, and close. Raises `IndexUnavailable` if writing failed."""
+        """Write what is confirmed, drop what is pending, and close.
+
+        Raises `IndexUnavailable` if writing failed.
+        """
         if self._environment.forked:
             return
         with self.lock:
@@ -233,7 +223,10 @@ class LmdbIndex(LocalIndex):
     # Keeping up with other processes
 
     def _catch_up(self) -> None:
-        """Take in what other processes have committed, as far as that can be seen at the moment. Needs the lock."""
+        """Take in what other processes have committed, as far as that can be seen at the moment.
+
+        Needs the lock.
+        """
         self.require_open()
         self._look()
         self._memtable.follow(self._snapshot)  # the snapshot moves on by itself when the memory map moves

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from .compaction import reading
-from .directory import DATA
+from .data_file import DATA
 from .offline import opened
 from .traversal import count_documents, live_documents
 

@@ -1,11 +1,11 @@
 """The keys and values of the five LMDB databases of an index, but for blocks and partitions.
 
 ``meta``       ``header`` and ``state`` as JSON, ``checksum`` of the header, ``removed`` (see `ledger`).
-``log``        The write-ahead log: number of the first document -> a block of documents with their keys. Each block
-               is one group commit. Documents leave the log when they are flushed into a run.
+``log``        The write-ahead log: number of the first document -> a block of documents with their keys. Each
+               block is one group commit. Documents leave the log when they are flushed into a run.
 ``documents``  Number of the first document -> a block of documents of a run, without their keys.
-``runs``       Run, table, partition -> a part of a sorted table (see `partition`), never changed. Under the table
-               number `HELD`: which documents of its range the run holds.
+``runs``       Run, table, partition -> a part of a sorted table (see `partition`), never changed. Under the
+               table number `HELD`: which documents of its range the run holds.
 ``dead``       Tombstones: numbers of documents that were removed but may still have entries in a run.
 """
 
@@ -56,8 +56,8 @@ class Run:
     def cut(self, family: Family) -> int:
         """Return how many leading bits of the key cut the tables of *family* into partitions.
 
-        These are more for a family of several keys, whose tables are longer, but never more than the narrowest
-        prefix that is looked up: so each probe lies in one partition.
+        These are more for a family of several keys, whose tables are longer, but never more than the
+        narrowest prefix that is looked up: so each probe lies in one partition.
         """
         return min(self.bits + (family.keys - 1).bit_length(), *family.tables.prefix_bits, MAX_PARTITION_BITS)
 
@@ -113,7 +113,7 @@ def key_run(key: bytes | memoryview) -> int:
 
 
 def partition_bits(documents: int, entries: int) -> int:
-    """Return by how many bits a table of so many *documents* is cut, so that partitions have about *entries*."""
+    """Return by how many bits to cut a table of so many *documents* into partitions of about *entries*."""
     return min(MAX_PARTITION_BITS, max(0, documents // entries).bit_length())
 
 

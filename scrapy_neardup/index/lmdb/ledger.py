@@ -1,7 +1,7 @@
 """A count and a checksum of all removed documents, which flushes and merges must leave as they are.
 
-A removed document has a tombstone, until a new run leaves it out. If a tombstone went without that, the document
-would be back, and nothing in the tables would show it.
+A removed document has a tombstone, until a new run leaves it out. If a tombstone went without that, the
+document would be back, and nothing in the tables would show it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ KEY = b"removed"
 class Ledger:
     """How many documents are removed, of those from the first run on, and which."""
 
-    #: The `State.removals` that it belongs to. If the state has another one, it was written by a version that keeps
-    #: no ledger.
+    #: The `State.removals` that it belongs to. If the state has another one, it was written by a version that
+    #: keeps no ledger.
     removals: int
     count: int
     #: The sum of a hash of each number, as in `Sums`.
@@ -46,7 +46,10 @@ class Ledger:
 
 
 def count_removed(environment: Environment, transaction: lmdb.Transaction, state: State) -> Ledger:
-    """Make the ledger of *state* from the tombstones and from what each run leaves out. Raises `IndexCorrupted`."""
+    """Make the ledger of *state* from the tombstones and from what each run leaves out.
+
+    Raises `IndexCorrupted`.
+    """
     ledger = Ledger(state.removals, 0, 0).add(read_removed(transaction, environment.databases["dead"]))
     for run in state.runs:
         data = transaction.get(partition_key(run.id, HELD, 0), b"", db=environment.databases["runs"])

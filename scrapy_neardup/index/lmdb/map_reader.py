@@ -12,7 +12,10 @@ class MapReader(Protocol):
         """Let go of the map until the next `refresh`."""
 
     def refresh(self, *, wait: bool = True) -> bool:
-        """Read the newest commit; returns whether it is another one than before. *wait*: see `Environment.read`."""
+        """Read the newest commit; returns whether it is another one than before.
+
+        *wait*: see `Environment.read`.
+        """
 
     def leave(self) -> object:
-        """Return the open transaction without ending it, and let go of the map: this is for a forked child."""
+        """Let go of the map in a forked child; returns the open transaction, which is not ended."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_neardup.index.columns import Columns
+from scrapy_neardup.index.protocol import Stored
 
 from .layout import State
 from .tuning import DEFAULT
@@ -38,15 +39,17 @@ class Group(NamedTuple):
 class Memtable:
     """Documents that are not in a run yet, and removals that are not on disk yet.
 
-    A new document is *pending* under a temporary, negative number. Once it is confirmed, it is *queued*. It goes to
-    the log with a *group*, whose commit gives it its number. It leaves when a run holds it. Documents that other
-    processes have committed to the log come in by `follow`. All methods need the lock of the environment.
+    A new document is *pending* under a temporary, negative number. Once it is confirmed, it is *queued*. It
+    goes to the log with a *group*, whose commit gives it its number. It leaves when a run holds it. Documents
+    that other processes have committed to the log come in by `follow`. All methods need the lock of the
+    environment.
     """
 
     def __init__(self, header: Header, tuning: Tuning = DEFAULT) -> None:
         self.columns = Columns(header, tuning)
         self._most_aliases = tuning.aliases
-        #: Numbers of the confirmed documents, oldest first. Those of the group on its way to the disk come first.
+        #: Numbers of the confirmed documents, oldest first. Those of the group on its way to the disk come
+        #: first.
         self.queue: deque[int] = deque()
         #: Numbers of documents that wait for a tombstone. Those of the group have temporary numbers still.
         self.removals: list[int] = []
@@ -58,8 +61,8 @@ class Memtable:
         self._aliases: OrderedDict[int, int] = OrderedDict()
         #: The first numbers of the blocks that this process has committed, until the snapshot shows them.
         self._own: set[int] = set()
-        #: The documents that got a tombstone by the commit with this count of `State.removals`, or an earlier one,
-        #: until the snapshot shows it.
+        #: The documents that got a tombstone by the commit with this count of `State.removals`, or an earlier
+        #: one, until the snapshot shows it.
         self._marked: tuple[int, set[int]] = (0, set())
         #: The state that the columns agree with.
         self._state = State()
@@ -90,12 +93,30 @@ class Memtable:
         """Return the number that *document*, perhaps a temporary one, has now."""
         return self._aliases.get(document, document)
 
+    def fetch(self, documents: NDArray[np.int64], snapshot: Snapshot) -> Stored:
+        """Return what is stored of *documents* (int64[n]) here and in the runs of *snapshot*, in order."""
+        numbers = [self.number(document) for document in documents.tolist()]
+        new = [place for place, number in enumerate(numbers) if number in self.columns]
+        if len(new) == len(numbers):
+            return self.columns.fetch(numbers)
+        if not new:
+            return snapshot.fetch(np.array(numbers, np.int64))
+        old = [place for place, number in enumerate(numbers) if number not in self.columns]
+        parts = [
+            self.columns.fetch(numbers[place] for place in new),
+            snapshot.fetch(np.array([numbers[place] for place in old], np.int64)),
+        ]
+        return Stored.concatenate(parts).take(np.argsort(new + old))
+
     # One document
 
     def reserve(
         self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Reservation | None
     ) -> int:
-        """Take in a pending document (keys uint64[keys], record of shape ()); returns its temporary number."""
+        """Take in a pending document (keys uint64[keys], record of shape ()).
+
+        Returns its temporary number.
+        """
         number = self._serial
         self._serial -= 1
         self.columns.append_one(number, keys, record, url)
@@ -123,8 +144,8 @@ class Memtable:
     def discard(self, documents: Sequence[int], snapshot: Snapshot) -> None:
         """Remove *documents* from the columns, and queue tombstones for those that are on disk.
 
-        A number that *snapshot* does not know yet may be that of a document that another process has just stored:
-        it is queued, too, and the commit ignores it if there is no such document.
+        A number that *snapshot* does not know yet may be that of a document that another process has just
+        stored: it is queued, too, and the commit ignores it if there is no such document.
         """
         numbers = [self.number(document) for document in documents]
         elsewhere = sorted({number for number in numbers if number >= 0 and number not in self.columns})
@@ -144,7 +165,10 @@ class Memtable:
     # Commits
 
     def begin(self, size: int) -> Group | None:
-        """Return a group of at most *size* documents and all removals, to be committed; None if there is nothing."""
+        """Return a group of at most *size* documents and all removals, to be committed.
+
+        Returns None if there is nothing.
+        """
         numbers = [self.queue[place] for place in range(min(size, len(self.queue)))]
         removals = [number for number in self.removals if number >= 0]
         if not numbers and not removals:
@@ -171,7 +195,10 @@ class Memtable:
         self.columns.remove(self.removals)
 
     def roll_back(self) -> None:
-        """Queue the documents of the group again, because nothing was written; drop those removed meanwhile."""
+        """Queue the documents of the group again, because nothing was written.
+
+        Drop those removed meanwhile.
+        """
         gone = self._group.intersection(self.removals)
         self._group = set()
         self.removals = [number for number in self.removals if number >= 0]
@@ -179,7 +206,10 @@ class Memtable:
         self.columns.remove(gone)
 
     def trim(self, size: int) -> int:
-        """Drop the oldest queued documents until *size* are left beside those of the group; returns how many went."""
+        """Drop the oldest queued documents until *size* are left beside those of the group.
+
+        Returns how many went.
+        """
         forgotten = max(0, len(self.queue) - len(self._group) - size)
         for _ in range(forgotten):
             self.columns.remove([self.queue[len(self._group)]])
@@ -189,8 +219,8 @@ class Memtable:
     def follow(self, snapshot: Snapshot) -> None:
         """Take in the documents of the log that *snapshot* shows, and drop those that its runs hold.
 
-        While a group is on its way to the disk, its block could not be told from those of other processes. Then only
-        removals are brought up to date, and the call after the commit does the rest.
+        While a group is on its way to the disk, its block could not be told from those of other processes.
+        Then only removals are brought up to date, and the call after the commit does the rest.
         """
         state, before = snapshot.state, self._state
         if state is before:

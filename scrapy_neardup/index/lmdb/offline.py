@@ -11,7 +11,8 @@ from scrapy_neardup.errors import IndexUnavailable
 
 from .check import find_problems
 from .creation import read_header
-from .directory import DATA, USERS, corrupted, is_unfinished, read_sidecar, shared_use
+from .data_file import DATA, corrupted, is_unfinished
+from .directory import USERS, read_sidecar, shared_use
 from .environment import Environment
 from .recognition import is_index, is_noted
 
@@ -78,7 +79,7 @@ def alone(path: Path) -> Iterator[None]:
 
 
 def require_sound(environment: Environment, header: Header, progress: Callable[[int, int], None]) -> None:
-    """Check the index and raise `IndexCorrupted` for its first problem, because merging could make it worse."""
+    """Check the index, and raise `IndexCorrupted` for its first problem: merging could make it worse."""
     problem = next(find_problems(environment, header, progress), None)
     if problem is not None:
         raise corrupted(environment.path / DATA, f"{problem.where}: {problem.what.rstrip('.')}")
@@ -88,8 +89,8 @@ def require_sound(environment: Environment, header: Header, progress: Callable[[
 def reading_ahead(data: Path) -> Iterator[None]:
     """Read the file *data* in another thread from beginning to end, so that the system has it in memory.
 
-    The environment is opened without read-ahead, which suits look-ups. Whoever goes through a whole file that is not
-    in memory would be ten times slower so.
+    The environment is opened without read-ahead, which suits look-ups. Whoever goes through a whole file that
+    is not in memory would be ten times slower so.
     """
 
     def read() -> None:

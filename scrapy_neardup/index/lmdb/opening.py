@@ -36,8 +36,8 @@ def open_environment(
 ) -> tuple[lmdb.Environment, dict[str, Any], int]:
     """Open the LMDB environment in directory *path*; returns it, its databases by name, and the bytes mapped.
 
-    Less than *map_bytes* are mapped, down to *min_map_bytes*, if the system does not allow more address space.
-    Raises `IndexUnavailable` or `IndexCorrupted`.
+    Less than *map_bytes* are mapped, down to *min_map_bytes*, if the system does not allow more address
+    space. Raises `IndexUnavailable` or `IndexCorrupted`.
     """
     environment, map_bytes = _open_file(path, map_bytes, min_map_bytes, sync)
     try:

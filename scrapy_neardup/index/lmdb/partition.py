@@ -1,7 +1,7 @@
 """A partition of a sorted table as bytes: keys, documents, a directory, and a checksum.
 
-The directory divides the keys into places by the bits that follow those of the partition, and says where the entries
-of each place begin. So a search bisects some 16 entries instead of all.
+The directory divides the keys into places by the bits that follow those of the partition, and says where the
+entries of each place begin. So a search bisects some 16 entries instead of all.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import lmdb
 
 from scrapy_neardup.errors import IndexCorrupted
 
-from .directory import DATA, SIDECAR, check_data_file
+from .data_file import DATA, SIDECAR, check_data_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,10 @@ def is_index(path: Path) -> bool:
 
 
 def is_noted(path: Path) -> bool:
-    """Return whether there is the note of an index in *path*, even if its data file is gone. Raises OSError."""
+    """Return whether there is the note of an index in *path*, even if its data file is gone.
+
+    Raises OSError.
+    """
     note = path / SIDECAR
     if not note.is_file():
         return False
@@ -37,7 +40,10 @@ def is_noted(path: Path) -> bool:
 
 
 def _has_header(path: Path) -> bool:
-    """Return whether the LMDB file in *path* has the header of an index; False if it cannot be read. Writes nothing."""
+    """Return whether the LMDB file in *path* has the header of an index; False if it cannot be read.
+
+    Writes nothing.
+    """
     try:
         check_data_file(path / DATA)
         with (

@@ -27,7 +27,7 @@ _inherited: list[SharedIndex] = []
 
 
 def _after_fork_in_child() -> None:
-    """Begin with nothing open: another thread may hold the lock, and a child must not use its parent's indexes."""
+    """Begin with nothing open: the lock may be taken, and a child must not use its parent's indexes."""
     global _lock
     _lock = threading.Lock()
     _inherited.extend(_open.values())
@@ -41,7 +41,7 @@ if hasattr(os, "register_at_fork"):
 class SharedIndex(LmdbIndex):
     """An `LmdbIndex` with several users, which closes when the last of them closes it."""
 
-    #: How many calls of `open_index` have returned it and were not followed by a `close`.
+    #: How many calls of `open_directory` have returned it and were not followed by a `close`.
     users = 0
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class SharedIndex(LmdbIndex):
         self.flush()
 
 
-def open_index(
+def open_directory(
     path: str | os.PathLike[str] | None,
     wanted: Header | None,
     *,
@@ -67,10 +67,10 @@ def open_index(
     reset: bool = False,
     tuning: Tuning = DEFAULT,
 ) -> SharedIndex:
-    """Open the index in directory *path*, or return the one that is open; None makes a new scratch index.
+    """Open the index in directory *path*, or return the one that this process has open.
 
-    Each call needs its own `close`. For the other arguments and for errors see `LmdbIndex`. *window* and *tuning* of
-    an index that is open already stay as they are.
+    With None it is a new scratch index. Each call needs its own `close`. For the other arguments and for
+    errors see `LmdbIndex`. *window* and *tuning* of an index that is open already stay as they are.
     """
     where = None if path is None else Path(path).expanduser().resolve()
     with _lock:

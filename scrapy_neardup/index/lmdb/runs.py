@@ -1,4 +1,4 @@
-"""Writing runs: their blocks and partitions a little at a time, then the state that names them, in one transaction.
+"""Writing runs: blocks and partitions a little at a time, then the state that names them, at once.
 
 Nothing that the state does not name exists for readers. If the process dies before, it is swept away later.
 """
@@ -70,7 +70,8 @@ def blocks(first: int, documents: Stored, size: int) -> Iterator[Item]:
 def partitions(header: Header, run: Run, held: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Iterator[Item]:
     """Yield the partitions of a new *run*, and the list of the documents that it holds.
 
-    *held* (bool[n]) says which of its documents get into the tables, *keys* (uint64[keys, n]) under which keys.
+    *held* (bool[n]) says which of its documents get into the tables, *keys* (uint64[keys, n]) under which
+    keys.
     """
     place = 0
     numbers = (np.flatnonzero(held) + run.start).astype(np.uint32)
@@ -88,7 +89,7 @@ def partitions(header: Header, run: Run, held: NDArray[np.bool_], keys: NDArray[
 def merge_partitions(
     reader: Snapshot, runs: Sequence[Run], merged: Run, held: NDArray[np.bool_]
 ) -> Iterator[Item]:
-    """Yield the partitions of the run *merged*, made of those of *runs*, and the list of the documents that it holds.
+    """Yield the partitions of the run *merged*, made of those of *runs*, and the list of its documents.
 
     *held* (bool[n]) says which documents of its range those are.
     """
@@ -136,10 +137,11 @@ def replace_runs(
     replaced: Sequence[Run],
     flushed: int | None = None,
 ) -> State:
-    """Name *run* in the state, in the place of the runs *replaced*, and of the log before *flushed* if that is given.
+    """Name *run* in the state, in the place of the runs *replaced*, of the log before *flushed*, if given.
 
-    *held* (bool[n]) says which documents of its range the run holds. A document that it does not hold needs no
-    tombstone any more; one that got its tombstone while the run was being written keeps it. Returns the new state.
+    *held* (bool[n]) says which documents of its range the run holds. A document that it does not hold needs
+    no tombstone any more; one that got its tombstone while the run was being written keeps it. Returns the
+    new state.
     """
     state = read_state(environment, transaction)
     ledger = current_ledger(environment, transaction, state)
@@ -173,8 +175,8 @@ def split(entries: Entries, bits: int) -> Iterator[tuple[int, Entries]]:
 def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: int, bits: int) -> Entries:
     """Return the entries that *run* has in the range of a *partition* of a table cut by *bits*.
 
-    The run itself may be cut by more bits or by fewer: a merged run that leaves out removed documents can be smaller
-    than one of its parts.
+    The run itself may be cut by more bits or by fewer: a merged run that leaves out removed documents can be
+    smaller than one of its parts.
     """
     cut = run.cut(family)
     more = cut - bits
@@ -191,7 +193,10 @@ def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: in
 
 
 def _held_entries(entries: Entries, run: Run, held: NDArray[np.bool_]) -> Entries:
-    """Return those of *entries* whose documents are *held* (bool[n], of the range of *run*). Raises `IndexCorrupted`."""
+    """Return those of *entries* whose documents are *held* (bool[n], of the range of *run*).
+
+    Raises `IndexCorrupted`.
+    """
     with decoding("A partition"):
         rows = entries.documents.astype(np.int64) - run.start
         if len(rows) and rows.min() < 0:

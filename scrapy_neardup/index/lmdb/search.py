@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .layout import Run
     from .snapshot import Snapshot
 
-#: The entries of a partition that share a prefix with a probe of a key: position of the key in the query, the key as
-#: the table permutes it, the partition, where these entries start, and where they stop.
+#: The entries of a partition that share a prefix with a probe of a key: position of the key in the query, the
+#: key as the table permutes it, the partition, where these entries start, and where they stop.
 Range = tuple[int, int, Entries, int, int]
 
 #: So many documents of one key are looked at together.
@@ -34,10 +34,10 @@ PIECE = 1 << 10
 def search_runs(
     reader: Snapshot, family: int, keys: NDArray[np.uint64], distance: int, most: int
 ) -> Iterator[Matches]:
-    """Yield the documents of all runs within *distance* bits of one of *keys* (uint64[n]), but for removed ones.
+    """Yield the documents of all runs within *distance* bits of *keys* (uint64[n]), but for removed ones.
 
-    *family* is the number of the family whose tables are searched. A pair may come several times. For *most* see
-    `search_all`.
+    *family* is the number of the family whose tables are searched. A pair may come several times. For *most*
+    see `search_all`.
     """
     kind = reader.header.families[family]
     probes = len(keys) * len(kind.tables.flips(distance)[0])
@@ -125,7 +125,7 @@ def _alive(parts: list[NDArray[np.uint32]], dead: NDArray[np.int64], count: int)
 
 
 def _search_few(reader: Snapshot, family: int, keys: list[int], distance: int) -> Iterator[Matches]:
-    """Find the range of each probe by bisection, and compare the entries of some hundreds of ranges at once."""
+    """Find the range of each probe by bisection, and compare the entries of hundreds of ranges at once."""
     tuning = reader.tuning
     probes_of_key = sum(map(len, reader.header.families[family].tables.flips(distance)))
     ranges: list[Range] = []
@@ -142,7 +142,10 @@ def _search_few(reader: Snapshot, family: int, keys: list[int], distance: int) -
 def _find_ranges(
     reader: Snapshot, family: int, position: int, key: int, distance: int, ranges: list[Range]
 ) -> int:
-    """Append the range of each probe of *key* in each table of each run to *ranges*; returns their entries in all."""
+    """Append the range of each probe of *key* in each table of each run to *ranges*.
+
+    Returns their entries in all.
+    """
     tables, first = reader.header.families[family].tables, reader.header.first_table[family]
     cuts = reader.cuts[family]
     size = 0
@@ -167,7 +170,10 @@ def _find_ranges(
 
 
 def _compare(ranges: list[Range], distance: int) -> Iterator[Matches]:
-    """Compare the key of each of *ranges* with its entries, all at once; yields those within *distance* bits."""
+    """Compare the key of each of *ranges* with its entries, all at once.
+
+    Yields those within *distance* bits.
+    """
     if not ranges:
         return
     sizes = [stop - start for _, _, _, start, stop in ranges]
@@ -203,7 +209,7 @@ def _search_many(reader: Snapshot, family: int, keys: NDArray[np.uint64], distan
 
 
 def _by_partition(probes: NDArray[np.uint64], cut: int) -> Iterator[tuple[int, slice]]:
-    """Yield the partitions of a table cut by *cut* bits, each with the rows of the sorted *probes* that lie in it."""
+    """Yield the partitions of a table cut by *cut* bits, each with the rows of the sorted *probes* in it."""
     if not len(probes):
         return
     partitions = probes >> np.uint64(64 - cut) if cut else np.zeros(len(probes), np.uint64)

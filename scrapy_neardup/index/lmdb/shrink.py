@@ -15,7 +15,8 @@ from scrapy_neardup.errors import IndexUnavailable
 
 from .blocks import encode_block
 from .compaction import merge_all, reading
-from .directory import DATA, LOCK
+from .data_file import DATA
+from .directory import LOCK
 from .layout import number_key
 from .offline import alone, environment_of, reading_ahead, require_sound
 from .traversal import sound_blocks
@@ -34,10 +35,11 @@ PREFIX = "compact-"
 
 
 def compact(path: Path, progress: Callable[[int, int], None]) -> tuple[int, int]:
-    """Merge all runs of the index in *path* and rewrite its file without removed documents; returns its bytes before, after.
+    """Merge all runs of the index in *path* and rewrite its file without removed documents.
 
-    The new file takes the place of the old one in one step, once it is on disk. The index is checked first, and
-    *progress* is called with what that has done and with the total. Raises `IndexUnavailable` while others use the index, `IndexCorrupted` if the check finds something.
+    Returns its bytes before, after. The new file takes the place of the old one in one step, once it is on
+    disk. The index is checked first, and *progress* is called with what that has done and with the total.
+    Raises `IndexUnavailable` while others use the index, `IndexCorrupted` if the check finds something.
     """
     with alone(path):
         for left in path.glob(f"{PREFIX}*"):
@@ -65,8 +67,8 @@ def compact(path: Path, progress: Callable[[int, int], None]) -> tuple[int, int]
 def _purge(environment: Environment, header: Header) -> None:
     """Take removed documents out of the blocks of runs.
 
-    A block that holds no others is deleted, but for the last one of a run, from which the age of the run is read.
-    In the other blocks blanks take their places, so that the other documents keep their numbers.
+    A block that holds no others is deleted, but for the last one of a run, from which the age of the run is
+    read. In the other blocks blanks take their places, so that the other documents keep their numbers.
     """
     batch: list[tuple[bytes, bytes | None]] = []
     size = 0
@@ -104,7 +106,10 @@ def _blanked(documents: Stored, rows: NDArray[np.int64]) -> bytes:
 
 
 def _take_place(copy: Path, data: Path) -> None:
-    """Replace the file *data* by *copy*, with the same owner and permissions. It is on disk before it gets the name."""
+    """Replace the file *data* by *copy*, with the same owner and permissions.
+
+    It is on disk before it gets the name.
+    """
     old, new = data.stat(), copy.stat()
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
         try:

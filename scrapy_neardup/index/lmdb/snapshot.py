@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from .layout import Run
     from .partition import Partition
 
-#: LMDB may move a value of fewer bytes when a neighbour changes, because it lies inside a leaf page. A larger one has
-#: pages of its own, and a view of it stays valid as long as its run exists.
+#: LMDB may move a value of fewer bytes when a neighbour changes, because it lies inside a leaf page. A larger
+#: one has pages of its own, and a view of it stays valid as long as its run exists.
 LEAF_VALUE_BYTES = 1 << 16
 
 
@@ -69,12 +69,16 @@ class Snapshot:
     def commit(self) -> int | None:
         """The number of the last commit that is seen; None while no transaction is open.
 
-        It is asked of the transaction itself: LMDB shows the number of a commit a moment before others can see it.
+        It is asked of the transaction itself: LMDB shows the number of a commit a moment before others can
+        see it.
         """
         return None if self._transaction is None else int(self._transaction.id())
 
     def refresh(self, *, wait: bool = True) -> bool:
-        """Move on to the newest commit; returns whether anything changed. See `Environment.read` for *wait*."""
+        """Move on to the newest commit; returns whether anything changed.
+
+        See `Environment.read` for *wait*.
+        """
         transaction = self._environment.read(wait=wait)
         try:
             changed = self._take(transaction)
@@ -113,7 +117,7 @@ class Snapshot:
             self._raw, self._removals = None, -1
 
     def leave(self) -> lmdb.Transaction | None:
-        """Return the transaction without ending it, and let go of the memory map: this is for a forked child."""
+        """Let go of the map in a forked child; returns the open transaction, which is not ended."""
         self._partitions.clear()
         transaction, self._transaction = self._transaction, None
         return transaction
@@ -157,7 +161,10 @@ class Snapshot:
         return held
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        """Return what runs have stored of *documents* (int64[n]), in their order. Raises `IndexCorrupted` if one is missing."""
+        """Return what runs have stored of *documents* (int64[n]), in their order.
+
+        Raises `IndexCorrupted` if one is missing.
+        """
         records, urls = np.empty(len(documents), self.header.dtype), [""] * len(documents)
         order = np.argsort(documents, kind="stable")
         wanted, place = documents[order], 0
@@ -180,7 +187,7 @@ class Snapshot:
         return Stored(records, urls)
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
-        """Yield the blocks of runs and log that begin in [start, stop), each with the number of its first document.
+        """Yield the blocks of runs and log that begin in [start, stop), each with its first number.
 
         Raises `IndexCorrupted` for a block that does not match its checksum.
         """
@@ -198,15 +205,15 @@ class Snapshot:
     ) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log that begin with document *start* or later, each with that number.
 
-        Those that begin with one of *skip* are left out. With *check*, a block that does not match its checksum
-        raises `IndexCorrupted`.
+        Those that begin with one of *skip* are left out. With *check*, a block that does not match its
+        checksum raises `IndexCorrupted`.
         """
         for number, value in self._values("log", start):
             if number not in skip:
                 yield number, decode_logged(value, self.header, check=check)
 
     def partition(self, run: Run, cut: int, table: int, partition: int, *, check: bool = False) -> Partition:
-        """Return one *partition* of a *table* of *run* that is cut by *cut* bits, as views where that is possible.
+        """Return one *partition* of a *table* of *run* that is cut by *cut* bits, as views where possible.
 
         Raises `IndexCorrupted` if it cannot be decoded or, with *check*, if it does not match its checksum.
         """
@@ -216,7 +223,8 @@ class Snapshot:
             data = self._reader().get(partition_key(*key), b"", db=self._environment.databases["runs"])
             if check and not is_whole(data):
                 raise IndexCorrupted(
-                    f"A partition of run {run.id} does not match its checksum: run `scrapy-neardup index check`."
+                    f"A partition of run {run.id} does not match its checksum: run "
+                    "`scrapy-neardup index check`."
                 )
             found = decode_partition(bytes(data) if len(data) < LEAF_VALUE_BYTES else data, cut)
             self._partitions[key] = found

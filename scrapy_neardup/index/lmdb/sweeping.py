@@ -1,4 +1,4 @@
-"""Deleting what no state names: partitions and blocks of runs that were replaced, dropped or never finished."""
+"""Deleting what no state names: partitions and blocks of runs replaced, dropped or never finished."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
-    """Delete partitions and blocks that the state does not name, as of replaced and unfinished runs; yields now and then."""
+    """Delete partitions and blocks that the state does not name, as of replaced and unfinished runs.
+
+    Yields now and then.
+    """
     state = reader.state
     live = {run.id for run in state.runs}
     first = number_key(state.runs[0].start if state.runs else state.flushed)

@@ -1,7 +1,7 @@
 """Tombstones: the numbers of removed documents that runs or the log still hold.
 
-They are stored as sorted arrays of their low bits, one for each value of the high bits: so a million of them are read
-in a few milliseconds.
+They are stored as sorted arrays of their low bits, one for each value of the high bits: so a million of them
+are read in a few milliseconds.
 """
 
 from __future__ import annotations

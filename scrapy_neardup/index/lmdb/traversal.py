@@ -40,7 +40,10 @@ def live_documents(
 
 
 def sound_blocks(reader: Snapshot, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
-    """Yield what `Snapshot.blocks` does. Raises `IndexCorrupted`, also for keys and values that cannot be blocks."""
+    """Yield what `Snapshot.blocks` does.
+
+    Raises `IndexCorrupted`, also for keys and values that cannot be blocks.
+    """
     try:
         yield from reader.blocks(start, stop)
     except (ValueError, struct.error) as error:

@@ -32,8 +32,8 @@ MAX_DOCUMENTS = (1 << 32) - 1
 def append(environment: Environment, documents: Documents, removals: Sequence[int] = ()) -> State:
     """Commit *documents*, and tombstones for *removals*; returns the state that this leads to.
 
-    *removals* are numbers of documents; those that are not stored are passed over. Raises `IndexUnavailable` if the
-    index is full.
+    *removals* are numbers of documents; those that are not stored are passed over. Raises `IndexUnavailable`
+    if the index is full.
     """
 
     def work(transaction: lmdb.Transaction) -> State:
@@ -69,7 +69,10 @@ def _stored(
 def put_block(
     environment: Environment, transaction: lmdb.Transaction, first: int, documents: Documents
 ) -> None:
-    """Append a block of *documents*, whose numbers begin with *first*. Raises `IndexUnavailable` if the index is full."""
+    """Append a block of *documents*, whose numbers begin with *first*.
+
+    Raises `IndexUnavailable` if the index is full.
+    """
     require_room(first, documents)
     if len(documents.urls) and not transaction.put(
         number_key(first), encode_logged(documents), append=True, db=environment.databases["log"]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from typing import TYPE_CHECKING
 
-import lmdb
-
 from scrapy_neardup import clock
-from scrapy_neardup.errors import IndexUnavailable, NearDupError
+from scrapy_neardup.errors import IndexUnavailable
 
 from .compaction import maintain
-from .faults import reason, remedy
+from .faults import remedy
+from .retry import Retry
 from .wal import append
 
 if TYPE_CHECKING:
@@ -24,16 +22,14 @@ if TYPE_CHECKING:
     from .environment import Environment
     from .memtable import Memtable
 
-logger = logging.getLogger(__name__)
-
 OTHER_WRITER = "another process holds its lock"
 
 
 class Writer:
     """Writes the changes of *memtable* to the log in group commits, and runs the maintenance when it is due.
 
-    *refresh* moves the index on to the newest commit. Documents older than *window* seconds may expire; 0 keeps all.
-    A method that "needs the lock" is called with the lock of the environment held.
+    *refresh* moves the index on to the newest commit. Documents older than *window* seconds may expire; 0
+    keeps all. A method that "needs the lock" is called with the lock of the environment held.
     """
 
     def __init__(
@@ -56,12 +52,15 @@ class Writer:
         #: How many flushes were asked for, and how many of them are done.
         self._flushes = self._flushed = 0
         self._closing = False
-        #: The last error of a commit and of the maintenance, until one succeeds.
-        self._error: Exception | None = None
-        self._maintenance_error: Exception | None = None
-        #: The times from which on to commit again, maintain again, and look for expired runs again.
-        self._retry_at = self._maintain_at = self._expire_at = clock.EVER
-        self._retry_seconds = 0.0
+        first, last = self._tuning.first_retry_seconds, self._tuning.last_retry_seconds
+        where, goes_on = f"The index in {environment.path}", "the crawl goes on"
+        not_written = f"{where} cannot be written; {goes_on}, fingerprints are kept in memory and tried again"
+        self._commits = Retry(not_written, first, last)
+        self._maintenance = Retry(
+            f"{where} cannot be maintained; {goes_on}, searches become slower", last, last
+        )
+        #: The time from which on to look for expired runs again.
+        self._expire_at = clock.EVER
         self.counts = {"commits": 0, "commit_errors": 0, "forgotten": 0}
         self._thread = threading.Thread(target=self._work, name="neardup-index", daemon=True)
         self._thread.start()
@@ -80,27 +79,29 @@ class Writer:
             self._forget_oldest()
 
     def settle(self) -> None:
-        """Wait for the end of the commit under way, without which the memtable cannot be refreshed. Needs the lock."""
+        """Wait for the end of the commit under way, so that the memtable can be refreshed. Needs the lock."""
         self._wake.wait_for(lambda: not self._memtable.committing, self._tuning.disk_wait_seconds)
 
     def flush(self) -> None:
         """Return once all changes are on disk. Raises `IndexUnavailable` if they cannot be written."""
         with self._wake:
             self._flushes += 1
-            ticket, self._retry_at = self._flushes, clock.EVER
+            ticket = self._flushes
+            self._commits.at_once()
             self._wake.notify_all()
             done = self._wake.wait_for(lambda: self._flushed >= ticket, self._tuning.disk_wait_seconds)
             changes = self._memtable.changes
-            if changes and (self._error is not None or not done):
+            if changes and (self._commits.error is not None or not done):
                 raise IndexUnavailable(
                     f"{changes} changes cannot be written to the index in {self._environment.path} "
                     f"({self.trouble}); until they can, they are kept in memory: {self._remedy}."
-                ) from self._error
+                ) from self._commits.error
 
     def stop(self) -> bool:
         """Write all changes and end the thread; returns False if it still waits for the disk."""
         with self._wake:
-            self._closing, self._retry_at = True, clock.EVER
+            self._closing = True
+            self._commits.at_once()
             self._wake.notify_all()
         self._thread.join(self._tuning.disk_wait_seconds)
         return not self._thread.is_alive()
@@ -108,11 +109,11 @@ class Writer:
     @property
     def trouble(self) -> object:
         """What keeps changes from the disk, to be put into a sentence."""
-        return self._error or OTHER_WRITER
+        return self._commits.error or OTHER_WRITER
 
     @property
     def _remedy(self) -> str:
-        return "stop that process" if self._error is None else remedy(self._error)
+        return "stop that process" if self._commits.error is None else remedy(self._commits.error)
 
     @property
     def degraded(self) -> bool:
@@ -121,7 +122,7 @@ class Writer:
             self._waiting_since is not None
             and time.monotonic() > self._waiting_since + self._tuning.disk_wait_seconds
         )
-        return self._error is not None or self._maintenance_error is not None or late
+        return self._commits.error is not None or self._maintenance.error is not None or late
 
     def maintenance(self) -> Iterator[None]:
         """Flush, expire and merge what is due, yielding after every short transaction."""
@@ -135,13 +136,14 @@ class Writer:
 
     def _work(self) -> None:
         """Alternate between commits and short steps of the maintenance, until the index is closed."""
-        # The steps of the maintenance under way. No other thread may end them, because they hold locks of this one.
+        # The steps of the maintenance under way. No other thread may end them, because they hold locks of
+        # this one.
         steps: Iterator[None] | None = None
         while not self._write_changes(wait=steps is None):
             steps = self._maintain_a_little(steps)
 
     def _write_changes(self, *, wait: bool) -> bool:
-        """Commit if that is due, after a *wait* until it may be; returns whether the index is being closed."""
+        """Commit if it is due, after a *wait* until it may be; returns whether the index is being closed."""
         with self._wake:
             if wait:
                 self._wake.wait_for(self._commit_due, self._seconds_to_wait())
@@ -150,7 +152,7 @@ class Writer:
             if due:
                 while self._commit():
                     pass
-                self._error, self._retry_seconds = None, 0.0
+                self._commits.succeeded()
         except Exception as error:  # noqa: BLE001  # whatever it is, the crawl goes on
             self._commit_failed(error)
         with self._wake:
@@ -159,7 +161,7 @@ class Writer:
         return closing
 
     def _maintain_a_little(self, steps: Iterator[None] | None) -> Iterator[None] | None:
-        """Refresh the index, and take the next of the *steps* of the maintenance, or the first one if it is due.
+        """Refresh the index, and take the next of the *steps* of the maintenance, or the first if it is due.
 
         Returns the steps that are left; None if there are none.
         """
@@ -169,10 +171,12 @@ class Writer:
             if steps is None and self._maintenance_due():
                 steps = self.maintenance()
             if steps is not None and next(steps, self) is self:  # they have come to their end
-                steps = self._maintenance_error = None
+                steps = None
+                self._maintenance.succeeded()
         except Exception as error:  # noqa: BLE001
             steps = None
-            self._maintenance_failed(error)
+            with self._environment.lock:
+                self._maintenance.failed(error)
         return steps
 
     def _commit_due(self) -> bool:
@@ -182,7 +186,7 @@ class Writer:
         now = time.monotonic()
         return (
             self._waiting_since is not None
-            and now >= self._retry_at
+            and now >= self._commits.at
             and (
                 len(self._memtable.queue) >= self._tuning.group_documents
                 or now >= self._waiting_since + self._tuning.group_seconds
@@ -193,7 +197,7 @@ class Writer:
         """Return how long nothing will be due, unless something new happens. Needs the lock."""
         if self._waiting_since is None:
             return self._tuning.group_seconds
-        due = max(self._waiting_since + self._tuning.group_seconds, self._retry_at)
+        due = max(self._waiting_since + self._tuning.group_seconds, self._commits.at)
         return max(0.001, due - time.monotonic())
 
     def _commit(self) -> bool:
@@ -224,48 +228,22 @@ class Writer:
         """Whether the log is long enough to be flushed, the last try has failed, or runs may have expired."""
         with self._environment.lock:
             now = time.monotonic()
-            if self._closing or now < self._maintain_at:
+            if self._closing or now < self._maintenance.at:
                 return False
             if self._window and now >= self._expire_at:
                 self._expire_at = now + self._tuning.expiry_seconds
                 return True
             log_is_long = self._memtable.unflushed >= self._tuning.flush_documents
-            return self._maintenance_error is not None or log_is_long
+            return self._maintenance.error is not None or log_is_long
 
     # What fails
 
     def _commit_failed(self, error: Exception) -> None:
-        """Keep *error*, log the first one in a row, and set the time of the next try."""
         with self._environment.lock:
-            if self._error is None:
-                self._log(
-                    "The index in %s cannot be written; the crawl goes on, fingerprints are kept in memory and tried "
-                    "again %s",
-                    error,
-                )
-            self._error = error
+            self._commits.failed(error)
             self.counts["commit_errors"] += 1
-            doubled = 2 * self._retry_seconds or self._tuning.first_retry_seconds
-            self._retry_seconds = min(self._tuning.last_retry_seconds, doubled)
-            self._retry_at = time.monotonic() + self._retry_seconds
             self._forget_oldest()
 
-    def _maintenance_failed(self, error: Exception) -> None:
-        """Keep *error*, log the first one in a row, and set the time of the next try."""
-        with self._environment.lock:
-            if self._maintenance_error is None:
-                self._log(
-                    "The index in %s cannot be maintained; the crawl goes on, searches become slower %s",
-                    error,
-                )
-            self._maintenance_error = error
-            self._maintain_at = time.monotonic() + self._tuning.last_retry_seconds
-
-    def _log(self, message: str, error: Exception) -> None:
-        """Log *message*, with a traceback only if *error* is none that a disk or LMDB may raise."""
-        expected = isinstance(error, (NearDupError, lmdb.Error, OSError, MemoryError))
-        logger.error(message, self._environment.path, reason(error), exc_info=not expected)
-
     def _forget_oldest(self) -> None:
-        """Drop the oldest documents that wait for the disk, as far as they are more than may wait. Needs the lock."""
+        """Drop the oldest documents beyond those that may wait for the disk. Needs the lock."""
         self.counts["forgotten"] += self._memtable.trim(self._tuning.backlog_documents)

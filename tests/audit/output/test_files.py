@@ -13,7 +13,7 @@ import pytest
 from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.output import files as results
-from scrapy_neardup.audit.output.tables import write_csv
+from scrapy_neardup.audit.output.tables import COLUMNS, write_csv
 from tests.audit.corpora import crawl, edited, feed, text
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def test_pages(out: Path) -> None:
     pages = lines(out / "pages.jsonl")
     assert list(pages[0]) == [
         "url", "verdict", "cluster", "canonical", "distance", "similarity", "tokens", "fetched", "title",
+        "noindex", "declared", "hreflang", "handled",
     ]  # fmt: skip
     by_url = {page["url"]: page for page in pages}
     copy = by_url["https://b.example/copy/0"]
@@ -143,7 +144,8 @@ def test_cells_are_no_formulas(out: Path) -> None:
         file,
         "pages",
         [
-            {**row, "cluster": -1, "distance": 3, "similarity": -0.5, "tokens": 1, "fetched": None}
+            dict.fromkeys(COLUMNS["pages"])
+            | {**row, "cluster": -1, "distance": 3, "similarity": -0.5, "tokens": 1}
             for row in rows
         ],
     )

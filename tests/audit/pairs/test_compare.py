@@ -1,4 +1,4 @@
-"""All pairs are those that judging each with each finds, as far as equal texts and large groups are compared at all."""
+"""All pairs are those that judging each with each finds, but for equal texts and large groups."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_unfit_documents_take_no_part() -> None:
 
 
 def test_which_document_comes_first_is_of_no_account() -> None:
-    """A cut text repeats the whole; half of it, and a page of two texts, repeat nothing and are not repeated."""
+    """A cut text repeats the whole; half of it, and a page of two texts, repeat nothing, nor are repeated."""
     whole = text(0, 400)
     words = whole.split()
     texts = [

@@ -1,4 +1,4 @@
-"""Joins: near pairs and pairs with keys in common are those of brute force, in linear time where many are equal."""
+"""Joins: near pairs and pairs with common keys are those of brute force, in linear time if many are equal."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_a_layout_that_cannot_find_the_distance() -> None:
         near_pairs(np.zeros(2, np.uint64), 4, layout=PermutedTables(4, 3))
 
 
-# -- equal keys --------------------------------------------------------------------------------------------------
+# -- equal keys ----------------------------------------------------------------------------------------------
 
 
 def in_common(entries: Sequence[tuple[int, int]], most: int) -> dict[tuple[int, int], int]:

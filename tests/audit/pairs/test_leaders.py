@@ -216,7 +216,7 @@ def test_the_same_clusters_however_pages_are_numbered(
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_a_chain_of_twenty_thousand_steps(ordered: bool) -> None:
-    """One component: what is left of it is divided again and again, so that leaders far apart work at once."""
+    """One component: what is left of it is divided again and again, so leaders far apart work at once."""
     count = 20_000
     ranks = np.arange(count) if ordered else np.random.default_rng(4).permutation(count)
     values = np.arange(count, dtype=np.float64)
@@ -237,7 +237,7 @@ def test_a_chain_of_twenty_thousand_steps(ordered: bool) -> None:
 
 
 def test_a_million_pages_are_clustered_in_seconds() -> None:
-    """Of 100,000 triangles, a star of 100,000 pages that its leader refuses, and loose pages; few checks at a time."""
+    """Few checks at a time for 100,000 triangles, a star whose leader refuses 100,000 pages, loose pages."""
     dice = np.random.default_rng(2)
     count, threes = 10**6, np.arange(300_000).reshape(-1, 3)
     star = np.arange(400_000, 500_000)
@@ -274,7 +274,7 @@ def test_nothing_to_cluster() -> None:
 
 
 def test_a_million_pages_in_seconds() -> None:
-    """Long chains, in and out of order, stars and loose pages: rounds, and so time, do not grow with any of them."""
+    """Chains, in and out of order, stars, loose pages: the number of rounds grows with none of them."""
     count = 10**6
     dice = np.random.default_rng(1)
     shuffled = dice.permutation(count // 4)

@@ -1,4 +1,4 @@
-"""Kinds are told by content and name, several sources make one stream in a stable order, errors name the remedy."""
+"""Kinds are told by content and name, sources make one stream in a stable order, errors name the remedy."""
 
 from __future__ import annotations
 

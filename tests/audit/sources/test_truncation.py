@@ -1,4 +1,4 @@
-"""Every kind of file, cut at every tenth byte: nothing raises, what precedes the cut is there, the cut is told."""
+"""Every kind of file, cut at every tenth byte: nothing raises, what precedes the cut is there, it is told."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def make(folder: Path, text: Any, html: Any) -> dict[str, File]:
 
 
 NAMES = [
-    "feed.jl", "feed.json", "feed.csv", "feed.jl.gz", "feed.jl.xz", "feed.jl.bz2", "a.warc", "a.warc.gz", "a.wacz",
+    "feed.jl", "feed.json", "feed.csv", "feed.jl.gz", "feed.jl.xz", "feed.jl.bz2", "a.warc", "a.warc.gz",
+    "a.wacz",
     "a.parquet",
 ]  # fmt: skip
 

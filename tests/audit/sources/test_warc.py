@@ -1,4 +1,4 @@
-"""Web archives: pages and revisits come out, chunks and encodings undone, and broken records do not end a file."""
+"""Web archives: pages and revisits come out decoded, and broken records do not end a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.audit.sources import Revisit
+from scrapy_neardup.audit.sources import CrawledPage, Revisit, open_sources
 
 from .archives import http, record, write_wacz, write_warc
 
@@ -188,3 +188,21 @@ def test_revisits_of_one_crawl_refer_to_pages_of_the_one_before(read: Any) -> No
     contents = read(SAMPLES / "ukwa_govuk_1.warc.gz", SAMPLES / "ukwa_govuk_2_revisit.warc.gz")
     digests = {page.digest for page in contents.pages if page.revisit_of is None}
     assert {page.revisit_of.digest for page in contents.pages if page.revisit_of} <= digests
+
+
+def test_resources_and_texts_are_pages(tmp_path: Path) -> None:
+    """Resource records hold a page without HTTP headers, the conversions of WET files its text."""
+    html = b"<html><p>a page</p></html>"
+    write_warc(
+        tmp_path / "a.warc.gz",
+        [
+            record("resource", "http://a/", html, Content_Type="text/html"),
+            record("resource", "http://a/image", b"GIF89a", Content_Type="image/gif"),
+            record("conversion", "http://a/text", "Wörter".encode(), Content_Type="text/plain"),
+            record("metadata", "http://a/", b"x: y", Content_Type="application/warc-fields"),
+        ],
+    )
+    found = [each for each in open_sources([tmp_path / "a.warc.gz"]) if isinstance(each, CrawledPage)]
+    assert [(page.url, page.body, page.text) for page in found] == [
+        ("http://a/", html, None), ("http://a/text", None, "Wörter"),
+    ]  # fmt: skip

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from scrapy_neardup.audit.thresholds import in_words
+
+from .urls import split_url
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -12,6 +16,15 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.audit.model import Audit, Input
 
+#: What search engines know of the repeats, in words.
+HANDLED_WORDS = {
+    "canonical": "that name their canonical page already",
+    "hreflang": "in other languages or regions (hreflang)",
+    "noindex": "that ask not to be indexed",
+    "to_fix": "to fix",
+}
+#: Sites whose boilerplate is shown.
+SITES = 10
 #: Problems listed in a report. The file problems.jsonl has all.
 PROBLEMS = 1000
 
@@ -60,6 +73,7 @@ class ReportData:
     def of(cls, audit: Audit) -> ReportData:
         """Return the content of the report of *audit*. It is the same for each run with the same results."""
         from scrapy_neardup import __version__
+        from scrapy_neardup.audit.output.summary import handled
 
         settings = audit.settings
         particulars = Particulars(
@@ -69,6 +83,12 @@ class ReportData:
             version=__version__,
             settings={
                 "Scheme": settings.loaded_scheme.name,
+                **({"Asked of near copies": in_words(settings.min_similarity)} if settings.verified else {}),
+                "Repeats": ", ".join(
+                    f"{count:,} {HANDLED_WORDS[name]}" for name, count in handled(audit).items() if count
+                )
+                or "none",
+                "Left out as boilerplate": _boilerplate(audit),
                 "Extractor": settings.extractor,
                 "Shortest text": f"{settings.min_tokens} tokens",
                 "Canonical page": ", ".join(settings.rules) if settings.rules is not None else "by all rules",
@@ -78,3 +98,14 @@ class ReportData:
             skipped=len(audit.problems),
         )
         return cls(audit.pages, audit.clusters, audit.pairs, audit.text, particulars)
+
+
+def _boilerplate(audit: Audit) -> str:
+    """Say what was left out of the texts of the sites with the most boilerplate."""
+    urls = audit.pages["url"]
+    said = (
+        f"{each.paragraphs:,} paragraphs that stand on {len(each.pages):,} pages of "
+        f"{split_url(urls[each.pages[0]]).host or 'files'}, such as “{each.example}”"
+        for each in audit.boilerplate[:SITES]
+    )
+    return "; ".join(said) or "nothing"

@@ -1,4 +1,4 @@
-"""Data inside an HTML file: blocks of gzip in base64, which cannot close a tag and are unpacked when they are needed."""
+"""Data inside an HTML file: blocks of gzip in base64, which cannot close a tag and are unpacked on demand."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SAME = 0.9995
 
 
 def borderline(data: ReportData) -> NDArray[np.int64]:
-    """Return the positions of the pairs nearest to the least similarity asked; int64[k], the nearest first."""
+    """Return the places of the pairs nearest to the least similarity asked; int64[k], the nearest first."""
     pairs = data.pairs
     # Texts with all shingles in common, too, leave nothing to judge.
     same = (pairs["distance"] == 0) & (pairs["similarity"] >= SAME)

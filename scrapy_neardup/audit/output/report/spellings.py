@@ -35,7 +35,7 @@ SAME_URL = "the same URL twice"
 
 
 def spelling_differences(a: Url, b: Url) -> list[str]:
-    """Return the names of the spellings that make *a* and *b* different; [] if they differ in more than that."""
+    """Return the names of the spellings that *a* and *b* differ in; [] if they differ in more than that."""
     if a == b:
         return [SAME_URL]
     if _undo(a) != _undo(b):

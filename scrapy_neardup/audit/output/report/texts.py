@@ -1,4 +1,4 @@
-"""The main texts that a report can compare: of pairs to be reviewed and of clusters, as many as a file can bear."""
+"""The main texts that a report holds: of pairs to review and of clusters, as many as a file can bear."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_PACKED = 48_000_000
 
 
 def wanted_texts(data: ReportData, review: NDArray[np.integer]) -> Iterator[int]:
-    """Yield the pages whose texts matter, once each: of *review* (pairs), then of clusters, the largest first."""
+    """Yield the pages whose texts matter, once each: of the pairs *review*, then of clusters by size."""
     pairs, pages = data.pairs, data.pages
     first = np.stack((pairs["first"][review], pairs["second"][review]), 1).ravel().tolist()
     seen = set(first)

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from .data import ReportData
 
 SCRIPTS = (
-    "dom", "format", "download", "unpack", "clustering", "figures", "diff", "comparison", "chart", "table", "overview",
+    "dom", "format", "download", "unpack", "clustering", "figures", "diff", "comparison", "chart", "table",
+    "overview",
     "clusters", "review", "main",
 )  # fmt: skip
 #: Similarities are kept in ten-thousandths, in 16 bits.

@@ -31,11 +31,13 @@ def find_browser(chromium: BrowserType) -> str:
         if path := shutil.which(name):
             return path
     return pytest.fail(
-        "There is no browser to test the report with: install one (apt install chromium, or playwright install chromium)."
+        "There is no browser to test the report with: install one (apt install chromium, or playwright "
+        "install chromium)."
     )
 
 
-# Not for the whole session: while playwright runs, asyncio has a running loop, which other tests do not expect.
+# Not for the whole session: while playwright runs, asyncio has a running loop, which other tests do not
+# expect.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
@@ -53,7 +55,7 @@ class Opened:
     complaints: list[str] = field(default_factory=list)
 
     def wait(self, expression: str, seconds: float = 10) -> None:
-        """Wait until the JavaScript is true. The policy of the report forbids playwright's own way, which is eval."""
+        """Wait until the JavaScript is true. Playwright's way is eval, which the report forbids."""
         end = time.monotonic() + seconds
         while not self.page.evaluate(expression):
             assert time.monotonic() < end, f"never true: {expression}"

@@ -1,4 +1,4 @@
-"""The list of clusters: searched, filtered, sorted and opened, by mouse and by keys; and the comparison of two texts."""
+"""The list of clusters: searched, filtered, sorted, opened by mouse and keys; the comparison of two texts."""
 
 from __future__ import annotations
 

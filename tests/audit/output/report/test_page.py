@@ -1,4 +1,4 @@
-"""The report opens from disk without a network, shows right figures at any size, and nothing in a crawl harms it."""
+"""The report opens without a network, shows right figures at any size, and nothing in a crawl harms it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,8 @@ def test_policy_refuses_scripts_styles_and_requests(open_report: Open) -> None:
             const script = document.createElement("script");
             let refused = 0;
             const violated = new Set();
-            document.addEventListener("securitypolicyviolation", (event) => violated.add(event.effectiveDirective));
+            document.addEventListener(
+                "securitypolicyviolation", (event) => violated.add(event.effectiveDirective));
             try { script.text = "window.hacked = 1"; document.body.append(script); } catch { refused++; }
             try { document.body.innerHTML += "<img src=x onerror='window.hacked = 1'>"; } catch { refused++; }
             try { setTimeout("window.hacked = 1"); } catch { refused++; }
@@ -207,7 +208,8 @@ def test_text_has_contrast(open_report: Open, scheme: str) -> None:
         """() => {
             const style = getComputedStyle(document.documentElement);
             const value = (name) => style.getPropertyValue(name).trim();
-            const on = [["--ink", "--paper"], ["--soft", "--paper"], ["--soft", "--raised"], ["--accent", "--paper"],
+            const on = [["--ink", "--paper"], ["--soft", "--paper"], ["--soft", "--raised"],
+                ["--accent", "--paper"],
                         ["--accent", "--raised"], ["--ink", "--gone"], ["--ink", "--come"]];
             return on.map(([a, b]) => [a + " on " + b, value(a), value(b)]);
         }"""
@@ -226,7 +228,8 @@ def _luminance(colour: str) -> float:
 def test_controls_and_tables_have_names(open_report: Open) -> None:
     page = open_report(small_crawl()).page
     unnamed = page.evaluate(
-        """() => [...document.querySelectorAll("button, input, select, a, svg[role=img], section, nav, table")]
+        """() => [...document.querySelectorAll(
+                "button, input, select, a, svg[role=img], section, nav, table")]
             .filter((e) => !(e.ariaLabel || e.textContent.trim() || e.labels?.length || e.caption))
             .map((e) => e.outerHTML.slice(0, 80))"""
     )

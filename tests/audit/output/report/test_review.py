@@ -1,4 +1,4 @@
-"""Borderline pairs: chosen by how unsure the audit was, labelled by buttons and keys, kept and downloaded as TSV."""
+"""Borderline pairs: chosen by how unsure the audit was, labelled by buttons and keys, kept, downloaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sliders: figures at any threshold are those that a plain recomputation gives, and as audited at the start."""
+"""The sliders: figures at any threshold are those of a plain recomputation, and as audited at the start."""
 
 from __future__ import annotations
 

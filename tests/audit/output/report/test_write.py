@@ -1,4 +1,4 @@
-"""The file: the same for the same data, there only when it is complete, and within bounds however much there is."""
+"""The file: the same for the same data, there only when it is complete, and of bounded size."""
 
 from __future__ import annotations
 

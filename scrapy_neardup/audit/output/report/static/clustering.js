@@ -27,7 +27,7 @@ function effective({ maxDistance, minSimilarity, pair }) {
   const distance = pair.distance.slice();
   const similarity = pair.similarity.slice();
   for (let i = 0; i < distance.length; i++) {
-    if (pair.kind[i] >= PAIR_NEAR) {
+    if (pair.kind[i] >= PAIR_PART) {
       distance[i] = Math.min(distance[i], maxDistance);
       similarity[i] = Math.max(similarity[i], least);
     } else if (distance[i] <= maxDistance) {
@@ -96,7 +96,7 @@ function regroupedView(maxDistance, minSimilarity) {
   const similarity = new Uint16Array(pages).fill(NO_SIMILARITY);
   const verdict = page.verdict.slice();
   for (let p = 0; p < pages; p++) {
-    if (verdict[p] === EXACT || verdict[p] === NEAR) verdict[p] = UNIQUE;
+    if (verdict[p] === EXACT || verdict[p] === NEAR || verdict[p] === PART) verdict[p] = UNIQUE;
     const c = cluster[p];
     if (c < 0) continue;
     const same = equal.find(p) === equal.find(canonical[c]);
@@ -107,6 +107,7 @@ function regroupedView(maxDistance, minSimilarity) {
     if (canonical[cluster[p]] !== other || similarity[p] !== NO_SIMILARITY) return;
     distance[p] = pair.distance[i];
     similarity[p] = pair.similarity[i];
+    if (verdict[p] === NEAR && pair.kind[i] === PAIR_PART) verdict[p] = PART;
   };
   for (const i of joined) {
     compare(pair.first[i], pair.second[i], i);

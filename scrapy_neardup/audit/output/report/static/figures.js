@@ -11,7 +11,7 @@ function countVerdicts(view) {
 /** [unique, near, exact, others], as bars show them. */
 const barParts = (totals) => [
   totals[UNIQUE], totals[NEAR], totals[EXACT],
-  totals[TEMPLATE] + totals[WALL] + totals[TOO_SHORT] + totals[REVISIT],
+  totals[PART] + totals[TEMPLATE] + totals[WALL] + totals[TOO_SHORT] + totals[REVISIT],
 ];
 
 /** A row for each host. */

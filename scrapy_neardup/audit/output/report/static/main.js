@@ -20,7 +20,8 @@ function makeTheme() {
 
 function makeThreshold(changed) {
   const [distance, similarity] = [byId("distance"), byId("similarity")];
-  const { pair, maxDistance, minSimilarity } = report;
+  const { pair, maxDistance, minSimilarity, settings } = report;
+  const asked = settings.find(([name]) => name === "Asked of near copies")?.[1];
   distance.max = pair.distance.reduce((most, value) => Math.max(most, value), Math.max(1, maxDistance));
   similarity.min = Math.floor(pair.similarity.reduce((least, value) => Math.min(least, value), minSimilarity * 100) / 100);
 
@@ -30,7 +31,7 @@ function makeThreshold(changed) {
     byId("similarity-now").textContent = `${similarity.value} %`;
     byId("audited").disabled = audited;
     byId("threshold-note").textContent = audited
-      ? "As audited: every page in a cluster was checked against the page to keep."
+      ? "As audited: every page in a cluster was checked against the page to keep." + (asked ? ` Asked of near copies: ${asked}.` : "")
       : "Other than audited: this file’s pairs are grouped again here, and whatever pairs connect is one cluster, even " +
         "through others (–). Pairs that the audit took or refused for more reasons than these two numbers count as just " +
         "inside or outside its own threshold; pages of one template with other values never join.";

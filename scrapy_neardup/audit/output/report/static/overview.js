@@ -72,7 +72,7 @@ function showTotals(view, totals) {
   let largest = 0;
   for (let c = 0; c < view.canonical.length; c++) largest = Math.max(largest, view.starts[c + 1] - view.starts[c]);
   const figures = [
-    ["Pages", report.pages], ["Unique", totals[UNIQUE]], ["Near copies", totals[NEAR]], ["Exact copies", totals[EXACT]],
+    ["Pages", report.pages], ["Unique", totals[UNIQUE]], ["Near copies", totals[NEAR]], ["Exact copies", totals[EXACT]], ["Parts of others", totals[PART]],
     ["Clusters", view.canonical.length], ["Largest cluster", largest], ["Of one template", totals[TEMPLATE]],
     ["Walls", totals[WALL]], ["Too short", totals[TOO_SHORT]], ["Revisits", totals[REVISIT]],
   ];
@@ -97,7 +97,7 @@ function showCharts(view) {
   let lowest = 19;
   for (let i = 0; i < pair.kind.length; i++) {
     if (pair.kind[i] === PAIR_EXACT) continue;
-    const verified = view.audited ? pair.kind[i] === PAIR_NEAR : joins(i, view.maxDistance, view.minSimilarity * 100);
+    const verified = view.audited ? pair.kind[i] >= PAIR_PART : joins(i, view.maxDistance, view.minSimilarity * 100);
     const bin = Math.min(19, Math.floor(pair.similarity[i] / 500));
     lowest = Math.min(lowest, bin);
     distances[pair.distance[i]][1][verified ? 0 : 1]++;

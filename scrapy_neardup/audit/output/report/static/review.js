@@ -1,7 +1,7 @@
 // Borderline pairs: a person says same or different, and takes the labels along.
 
 const SAME = "3", DIFFERENT = "0"; // as in labelled pairs elsewhere: 3 the same text, 0 another
-const AUDIT_SAYS = ["different", "one template", "near copy", "exact copy"];
+const AUDIT_SAYS = ["different", "one template", "part of", "near copy", "exact copy"];
 const LABELS = { [SAME]: "same", [DIFFERENT]: "different" };
 
 function makeReview() {

@@ -3,9 +3,9 @@
 const NO_DISTANCE = 255;
 const NO_SIMILARITY = 65_535;
 const NO_TIME = 4_294_967_295;
-const [UNIQUE, EXACT, NEAR, TEMPLATE, WALL, TOO_SHORT, REVISIT] = [0, 1, 2, 3, 4, 5, 6];
-const VERDICTS = ["unique", "exact", "near", "template", "wall", "too short", "revisit"];
-const PAIR_REJECTED = 0, PAIR_TEMPLATE = 1, PAIR_NEAR = 2, PAIR_EXACT = 3;
+const [UNIQUE, EXACT, NEAR, PART, TEMPLATE, WALL, TOO_SHORT, REVISIT] = [0, 1, 2, 3, 4, 5, 6, 7];
+const VERDICTS = ["unique", "exact", "near", "part", "template", "wall", "too short", "revisit"];
+const [PAIR_REJECTED, PAIR_TEMPLATE, PAIR_PART, PAIR_NEAR, PAIR_EXACT] = [0, 1, 2, 3, 4];
 
 const parsed = new Promise((resolve) => {
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", resolve);

@@ -1,0 +1,121 @@
+"""Leaves the boilerplate of sites out of the texts of a crawl, before its pages are compared.
+
+The texts are read twice: once to find the paragraphs that stand on many pages of a site, and again, those of
+the pages that have some, to sign what is left of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.matching.boilerplate import TITLES, paragraph_keys, widespread, without_paragraphs
+from scrapy_neardup.matching.records import entries
+
+from .signing import sign
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.fingerprint.main_text import MainText
+
+    from .crawl import Crawl
+    from .settings import AuditOptions
+    from .store import Store
+
+#: Characters that are kept of a paragraph, to show it.
+_SHOWN = 300
+
+
+class Boilerplate(NamedTuple):
+    """Paragraphs of one site that were left out of its pages."""
+
+    #: The rows of the pages that had some: int64[n], ascending.
+    pages: NDArray[np.int64]
+    #: How many paragraphs they are, and the beginning of the one that the most pages have.
+    paragraphs: int
+    example: str
+
+
+def leave_out_boilerplate(
+    crawl: Crawl, store: Store, settings: AuditOptions
+) -> tuple[Crawl, list[Boilerplate]]:
+    """Return the crawl with signatures of what the pages say besides the boilerplate of their sites.
+
+    Also returned is what was left out, the site with the most pages first. Pages whose texts are not stored
+    stay as they are.
+    """
+    rows, keys = _paragraphs(crawl, store)
+    if not len(rows):
+        return crawl, []
+    sites = crawl.documents.records["site"].astype(np.int64)
+    _, titles = np.unique(np.array(crawl.titles, "O").astype(str), return_inverse=True)
+    shared = widespread(sites[rows], keys, titles[rows])
+    rows, keys = rows[shared], keys[shared]
+    left_out: dict[int, set[int]] = defaultdict(set)
+    for row, key in zip(rows.tolist(), keys.tolist(), strict=True):
+        left_out[row].add(key)
+    found = [_described(crawl, store, rows[own], keys[own]) for own in _by_site(sites[rows])]
+    found.sort(key=lambda each: (-len(each.pages), each.pages[0]))
+    return _signed_anew(crawl, store, settings, left_out), found
+
+
+def _paragraphs(crawl: Crawl, store: Store) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return the long paragraphs of sites with enough titles: rows of their pages and keys, of m each."""
+    sites = crawl.documents.records["site"].tolist()
+    titles: dict[int, set[str]] = defaultdict(set)
+    for site, title in zip(sites, crawl.titles, strict=True):
+        if len(titles[site]) < TITLES:
+            titles[site].add(title)
+    rows, keys = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
+    for row, site in enumerate(sites):
+        text = store.main_text(int(crawl.ids[row])) if len(titles[site]) >= TITLES else None
+        if text is not None and (own := {*paragraph_keys(text.text)}):
+            rows.append(np.full(len(own), row))
+            keys.append(np.array(sorted(own), np.uint64))
+    return np.concatenate(rows), np.concatenate(keys)
+
+
+def _by_site(sites: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return the places of each of *sites* (int64[n]) in it."""
+    order = np.argsort(sites, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(sites[order])) + 1) if len(sites) else []
+
+
+def _described(crawl: Crawl, store: Store, rows: NDArray[np.int64], keys: NDArray[np.uint64]) -> Boilerplate:
+    """Describe the boilerplate of one site: paragraphs in pages, *rows* and *keys* of m each."""
+    paragraphs, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    most = int(np.argmax(counts))
+    text = store.main_text(int(crawl.ids[rows[first[most]]]))
+    assert text is not None  # it had this paragraph
+    lines = (line for line in text.text.split("\n") if int(paragraphs[most]) in paragraph_keys(line))
+    return Boilerplate(np.unique(rows), len(paragraphs), next(lines)[:_SHOWN])
+
+
+def _signed_anew(crawl: Crawl, store: Store, settings: AuditOptions, left_out: dict[int, set[int]]) -> Crawl:
+    """Return the crawl with signatures of texts without what is *left_out*: keys of paragraphs by row."""
+    rows = sorted(left_out)
+
+    def texts() -> Iterator[MainText]:
+        for row in rows:
+            text = store.main_text(int(crawl.ids[row]))
+            assert text is not None  # it has paragraphs
+            yield text._replace(text=without_paragraphs(text.text, left_out[row]))
+
+    with closing(sign(texts(), settings.fingerprinter, processes=settings.processes)) as signed:
+        signatures = list(signed)
+    if not rows:
+        return crawl
+    documents = entries(signatures, [crawl.urls[row] for row in rows], settings.header)
+    # The site may be known from the page, where its URL is that of a file.
+    documents.records["site"] = crawl.documents.records["site"][rows]
+    crawl.documents.keys[:, rows], crawl.documents.records[rows] = documents.keys, documents.records
+    wall = crawl.wall.copy()
+    wall[rows] = [signature.wall for signature in signatures]
+    return replace(crawl, wall=wall, long=crawl.documents.records["tokens"] >= max(settings.min_tokens, 1))

@@ -1,0 +1,176 @@
+"""The rules by which a canonical page is chosen: each as columns of which the least is preferred."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import translate
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import numpy as np
+
+from scrapy_neardup.matching.sites import UNKNOWN, site_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from .canonical import Pages
+
+    #: Columns of n pages of which the least is preferred, the most significant first.
+    SortKeys = Sequence[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]]
+
+#: Parts of a path that name a release: numbers, perhaps after a v; and words that stand for the newest one,
+#: or for one that is not out yet.
+_RELEASE = re.compile(r"v?(\d{1,9}(?:[._]\d{1,9}){0,5})(?:[._]x)?")
+_STANDING = {"stable": 2, "latest": 2, "current": 2, "dev": -1, "main": -1, "master": -1, "nightly": -1}
+
+
+def _urls(pages: Pages, patterns: Sequence[str]) -> SortKeys:
+    """By the first of *patterns* that matches the URL."""
+    if not patterns:
+        return []
+    tests = [re.compile(translate(pattern)) for pattern in patterns]
+    places = (
+        next((place for place, test in enumerate(tests) if test.match(url)), len(tests)) for url in pages.urls
+    )
+    return [np.fromiter(places, np.int64, len(pages.urls))]
+
+
+def _hosts(pages: Pages, hosts: Sequence[str]) -> SortKeys:
+    """By the first of *hosts* that the URL's host is, or is below."""
+    preferred = {host.casefold().strip("."): place for place, host in reversed([*enumerate(hosts)])}
+    if not preferred:
+        return []
+    known: dict[str, int] = {}
+    places = np.empty(len(pages.urls), np.int64)
+    for number, url in enumerate(pages.urls):
+        host = _split(url)[1]
+        if host not in known:
+            labels = host.split(".")
+            above = (".".join(labels[start:]) for start in range(len(labels)))
+            known[host] = min((preferred[name] for name in above if name in preferred), default=len(hosts))
+        places[number] = known[host]
+    return [places]
+
+
+def _site(pages: Pages, _: Sequence[str]) -> SortKeys:
+    """By what is known of all pages of a story on a site."""
+    named = np.array([site_key(url) if url else UNKNOWN for url in pages.declared], np.int64)
+    sites = np.asarray(pages.sites, np.int64)
+    first = np.lexsort([*alphabetical(pages, ())[::-1], *shortest(pages, ())])
+    places = np.empty(len(first), np.int64)
+    places[first] = np.arange(len(first))
+    stories, groups = np.unique(np.asarray(pages.stories, np.int64) << 32 | sites, return_inverse=True)
+    columns: list[NDArray[Any]] = [sites == UNKNOWN]
+    others = -((named != UNKNOWN) & (named != sites)).astype(np.int64)
+    for column in (others, *earliest(pages, ()), -_own_share(stories)[groups], places):
+        least = np.full(len(stories), np.inf)
+        np.minimum.at(least, groups, column)
+        columns.append(least[groups])
+    columns[1] = -columns[1]
+    return columns
+
+
+def _own_share(stories: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return for each of *stories*, a story on a site, the share of that site's stories that no other has.
+
+    *stories* are ``story << 32 | site``, each once: int64[k]. Returns float64[k].
+    """
+    _, which, sites = np.unique(stories >> 32, return_inverse=True, return_counts=True)
+    _, site = np.unique(stories & 0xFFFFFFFF, return_inverse=True)
+    alone = np.bincount(site, weights=sites[which] == 1)
+    share: NDArray[np.float64] = (alone / np.bincount(site))[site]
+    return share
+
+
+def _https(pages: Pages, _: Sequence[str]) -> SortKeys:
+    return [np.fromiter((_split(url)[0] != "https" for url in pages.urls), np.int64, len(pages.urls))]
+
+
+def _declared(pages: Pages, _: Sequence[str]) -> SortKeys:
+    own = [urldefrag(url).url for url in pages.urls]
+    named = [urldefrag(url).url if url else "" for url in pages.declared]
+    targets = set(named)
+    standing = (
+        0 if (by == url or (not by and url in targets)) else 2 if by else 1
+        for url, by in zip(own, named, strict=True)
+    )
+    return [np.fromiter(standing, np.int64, len(own))]
+
+
+def _latest(pages: Pages, _: Sequence[str]) -> SortKeys:
+    """By the release that the path names, the newest first; without one, and of one, by time."""
+    releases = [_release(url) for url in pages.urls]
+    places = {release: place for place, release in enumerate(sorted(set(releases), reverse=True))}
+    newest = np.fromiter((places[release] for release in releases), np.int64, len(releases))
+    times = np.asarray(pages.times, np.float64)
+    return [newest, np.where(times > 0, -times, np.inf)]
+
+
+def _release(url: str) -> tuple[int, ...]:
+    """Return the release that the path of *url* names as numbers that compare; () if it names none."""
+    for part in _split_path(url):
+        if part in _STANDING:
+            return (_STANDING[part],)
+        if found := _RELEASE.fullmatch(part):
+            numbers = found[1]
+            if numbers.startswith("0") and "." not in numbers and len(numbers) > 1:  # 0110 is 0.11.0
+                numbers = f"0.{numbers[1:]}"
+            return (0, *map(int, re.split(r"[._]", numbers)))
+    return ()
+
+
+def _split_path(url: str) -> list[str]:
+    try:
+        return urlsplit(url).path.lower().split("/")
+    except ValueError:  # such as an unclosed bracket
+        return []
+
+
+def longest(pages: Pages, _: Sequence[str]) -> SortKeys:
+    return [-np.asarray(pages.lengths, np.int64)]
+
+
+def earliest(pages: Pages, _: Sequence[str]) -> SortKeys:
+    times = np.asarray(pages.times, np.float64)
+    return [np.where(times > 0, times, np.inf)]
+
+
+def shortest(pages: Pages, _: Sequence[str]) -> SortKeys:
+    return [np.fromiter((len(unquote(url)) for url in pages.urls), np.int64, len(pages.urls))]
+
+
+def alphabetical(pages: Pages, _: Sequence[str]) -> SortKeys:
+    """By the decoded URL; of those that decode to the same, by the URL as it is written."""
+    return [_places([unquote(url) for url in pages.urls]), _places(pages.urls)]
+
+
+def _places(texts: Sequence[str]) -> NDArray[np.int64]:
+    places = {text: place for place, text in enumerate(sorted(set(texts)))}
+    return np.fromiter((places[text] for text in texts), np.int64, len(texts))
+
+
+def _split(url: str) -> tuple[str, str]:
+    """Return the scheme and the host of *url*, empty if it has none."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname or ""
+    except ValueError:  # such as an unclosed bracket
+        return "", ""
+
+
+#: By the name of each rule, the function that makes its columns of the pages and what the user prefers.
+COLUMNS: dict[str, Callable[[Pages, Sequence[str]], SortKeys]] = {
+    "urls": _urls,
+    "hosts": _hosts,
+    "site": _site,
+    "https": _https,
+    "declared": _declared,
+    "longest": longest,
+    "earliest": earliest,
+    "shortest": shortest,
+    "alphabetical": alphabetical,
+    "latest": _latest,
+}

@@ -1,0 +1,50 @@
+"""Text that was broken into lines of a fixed width, as in mail and on news wires, put together again to paragraphs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+#: Columns of the narrowest and the widest text that is taken for wrapped.
+_NARROWEST, _WIDEST = 40, 100
+#: Lines that are full, at least; and what share of those that another one follows.
+_FULL_LINES, _SHARE = 3, 0.5
+#: Share of lines that may be longer than the widest, such as addresses, which do not break.
+_UNBROKEN = 0.1
+
+
+def unwrapped(text: str) -> str:
+    """Join the lines of each paragraph of *text*, if it is wrapped; else return it as it is.
+
+    A line is full if the first word of the next one had no room on it any more. Wrapped is a text most of whose
+    lines are full; they are joined to those that follow. A blank line ends a paragraph, and so does one that is
+    indented more than the line before it. Verse whose lines are of one length looks the same, and is joined, too.
+    """
+    if "\n" not in text:
+        return text
+    lines = [line.rstrip() for line in text.expandtabs().split("\n")]
+    lengths = [len(line) for line in lines if line]
+    fitting = [length for length in lengths if length <= _WIDEST]
+    if len(fitting) < _FULL_LINES or len(lengths) - len(fitting) > _UNBROKEN * len(lengths):
+        return text
+    width = max(fitting)
+    if width < _NARROWEST:
+        return text
+    full = [_full(line, after, width) for line, after in pairwise(lines)]
+    followed = sum(bool(line and after) for line, after in pairwise(lines))
+    if sum(full) < max(_FULL_LINES, _SHARE * followed):
+        return text
+    parts = [lines[0].strip()]
+    for line, joined in zip(lines[1:], full, strict=True):
+        parts += [" " if joined else "\n", line.strip()]
+    return "".join(parts)
+
+
+def _full(line: str, after: str, width: int) -> bool:
+    """Tell whether the first word of the line *after* would have gone beyond *width* on *line*."""
+    if not line or not after or _indent(after) > _indent(line) + 1:
+        return False
+    return len(line) + 1 + len(after.split(maxsplit=1)[0]) > width
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))

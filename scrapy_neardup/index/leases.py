@@ -1,0 +1,202 @@
+"""Pending documents that others than this process hold, and those of this process that others wait for.
+
+In a store that several processes share, a document may stay pending after the process that holds it has died.
+So each pending document there has a lease: a time until which it holds. Its holder renews the lease while it
+lives. A document whose lease has run out counts as released. A store keeps the time itself, because the
+clocks of machines differ: it is told and asked how many seconds a lease still has.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Result = TypeVar("Result")
+
+logger = logging.getLogger(__name__)
+
+#: A lease is renewed when this part of it is over, so that several renewals may fail before it runs out.
+RENEWED_AFTER = 1 / 4
+
+
+class Lease(NamedTuple):
+    """What a store says of a document that was pending."""
+
+    #: True once it is confirmed, False once it is released, has lapsed, or is gone; None while it is pending.
+    confirmed: bool | None
+    #: How many seconds it still holds unless it is renewed, if it is pending.
+    seconds: float = 0.0
+
+
+class LeasedDocument:
+    """A pending document that another process holds: a `Pending`. `Leases.watch` makes it."""
+
+    def __init__(self, url: str, number: int, lease: Lease, leases: Leases) -> None:
+        self.url = url
+        #: The number of the document in the store.
+        self.number = number
+        self.confirmed = lease.confirmed
+        self.holds_until = time.monotonic() + lease.seconds
+        self._leases = leases
+        self._callbacks: list[Callable[[LeasedDocument], object]] = []
+        self._lock = threading.Lock()
+
+    def poll(self) -> bool | None:
+        """Ask the store at once, which may take as long as the network does; returns `confirmed`."""
+        if self.confirmed is None:
+            self._leases.ask([self])
+        return self.confirmed
+
+    def add_done_callback(self, callback: Callable[[LeasedDocument], object]) -> None:
+        """Call *callback* with this handle once it is no longer pending; at once if it is not."""
+        with self._lock:
+            if self.confirmed is None:
+                self._callbacks.append(callback)
+                self._leases.wait_for(self)
+                return
+        callback(self)
+
+    def learn(self, lease: Lease | None) -> None:
+        """Take in what the store says; None if it does not answer, so only the clock can tell."""
+        if lease is not None and lease.confirmed is None:
+            self.holds_until = time.monotonic() + lease.seconds
+        if lease is None or lease.confirmed is None:
+            if time.monotonic() < self.holds_until:
+                return
+            lease = Lease(confirmed=False)
+        with self._lock:
+            if self.confirmed is not None:
+                return
+            self.confirmed = lease.confirmed
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+
+class Leases:
+    """The leases of one user of a shared store: a thread renews its own, and asks for those waited for.
+
+    *renew* is called with the numbers of documents whose leases shall last *seconds* from now on. *ask*
+    returns the lease of each document of some numbers. Both are called in the thread of this object, and may
+    raise any error while the store cannot be reached: they are tried again, and a document that is waited for
+    lapses when its lease does. Others are asked for every *poll_seconds*.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        renew: Callable[[Sequence[int]], object],
+        ask: Callable[[Sequence[int]], Sequence[Lease]],
+        *,
+        poll_seconds: float = 0.1,
+    ) -> None:
+        self.seconds = seconds
+        self._renew = renew
+        self._ask = ask
+        self._poll_seconds = poll_seconds
+        self._held: set[int] = set()
+        self._waited: set[LeasedDocument] = set()
+        #: When to renew and to ask next, by `time.monotonic`.
+        self._renew_at = self._ask_at = math.inf
+        #: Whether the last call of the store has failed: it is logged once.
+        self._failing = False
+        self._closed = False
+        self._wake = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def hold(self, number: int) -> None:
+        """Renew the lease of a document of this process from now on. The store has just given it one."""
+        with self._wake:
+            self._held.add(number)
+            if self._renew_at == math.inf:
+                self._renew_at = time.monotonic() + self.seconds * RENEWED_AFTER
+                self._start()
+
+    def drop(self, number: int) -> None:
+        """Renew the lease no more: the document is settled, and the store knows."""
+        with self._wake:
+            self._held.discard(number)
+
+    def watch(self, url: str, number: int, lease: Lease) -> LeasedDocument:
+        """Return the handle of a pending document that another process holds."""
+        return LeasedDocument(url, number, lease, self)
+
+    def wait_for(self, document: LeasedDocument) -> None:
+        """Ask for *document* until it is settled."""
+        with self._wake:
+            self._waited.add(document)
+            if self._ask_at == math.inf:
+                self._ask_at = time.monotonic() + self._poll_seconds
+                self._start()
+
+    def ask(self, documents: Sequence[LeasedDocument]) -> None:
+        """Ask the store for *documents* now, and tell those who wait for them."""
+        leases = self._try(self._ask, [document.number for document in documents])
+        for row, document in enumerate(documents):
+            document.learn(leases[row] if leases else None)
+
+    def close(self) -> None:
+        """End the thread. What is still held lapses, and nobody is told any more of what is waited for."""
+        with self._wake:
+            self._closed = True
+            self._wake.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _start(self) -> None:
+        """Have the thread look at what is new. Needs the lock."""
+        if self._thread is None and not self._closed:
+            self._thread = threading.Thread(target=self._run, name="neardup-leases", daemon=True)
+            self._thread.start()
+        self._wake.notify_all()
+
+    def _run(self) -> None:
+        """Renew and ask whatever is due, until this is closed."""
+        while True:
+            with self._wake:
+                if self._closed:
+                    return
+                wait = min(self._renew_at, self._ask_at) - time.monotonic()
+                if wait > 0:
+                    self._wake.wait(None if wait == math.inf else wait)
+                    continue
+                renewed, asked = self._due(time.monotonic())
+            if renewed:
+                self._try(self._renew, renewed)
+            if asked:
+                self.ask(asked)
+
+    def _due(self, now: float) -> tuple[list[int], list[LeasedDocument]]:
+        """Return what has to be renewed and asked for *now*, and set the next times. Needs the lock."""
+        renewed: list[int] = []
+        asked: list[LeasedDocument] = []
+        if self._renew_at <= now:
+            renewed = list(self._held)
+            self._renew_at = now + self.seconds * RENEWED_AFTER if renewed else math.inf
+        if self._ask_at <= now:
+            self._waited = {document for document in self._waited if document.confirmed is None}
+            asked = list(self._waited)
+            self._ask_at = now + self._poll_seconds if asked else math.inf
+        return renewed, asked
+
+    def _try(self, call: Callable[[Sequence[int]], Result], numbers: Sequence[int]) -> Result | None:
+        """Return what *call* returns for *numbers*; None if it raises, because the store is out of reach."""
+        try:
+            result = call(numbers)
+        except Exception as error:  # noqa: BLE001  # each store has errors of its own
+            if not self._failing:
+                logger.warning(
+                    "The store does not answer for pending documents (%s): their leases may run out, "
+                    "then copies of these documents pass.",
+                    error,
+                )
+            self._failing = True
+            return None
+        self._failing = False
+        return result

@@ -1,0 +1,110 @@
+"""The data file of an index before LMDB opens it: whether it is one, is whole, or was just begun."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+
+from .freelist import free_pages
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import BinaryIO
+
+#: The file, and the note that is beside it once something was written.
+DATA, SIDECAR = "data.mdb", "index.json"
+#: Two meta pages of LMDB, of the largest size that a page can have.
+META_BYTES = 1 << 17
+
+
+def check_data_file(data: Path) -> None:
+    """Raise `IndexCorrupted` for a file that is not one of LMDB, or has been cut short.
+
+    A file that is missing or empty raises nothing. LMDB maps the file into memory, and reading past the end
+    of a truncated file would kill the interpreter.
+    """
+    try:
+        with data.open("rb") as file:
+            while True:
+                head = file.read(META_BYTES)
+                problem = _problem(file, head)
+                file.seek(0)
+                if problem is None or file.read(META_BYTES) == head:
+                    break
+                file.seek(0)  # others have written meanwhile
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise IndexUnavailable(
+            f"The index file {data} cannot be read ({error.strerror}): change its permissions, "
+            "or set NEARDUP_DIR to another directory."
+        ) from error
+    if problem is not None:
+        raise corrupted(data, problem)
+
+
+def _problem(file: BinaryIO, head: bytes) -> str | None:
+    """Say why this is no whole file of LMDB; None if it is one, or empty.
+
+    The *head* of a file has two meta pages. Each has a page header of 16 bytes, then magic, version, address,
+    map size, two database records of 48 bytes (the first is of the free pages; it begins with the page size,
+    and ends with its root), last page and transaction number (LMDB 0.9, mdb.c).
+    """
+    # The size is read after the head: others may write meanwhile, and the file never shrinks.
+    size = os.fstat(file.fileno()).st_size
+    if not size:
+        return None  # only the caller knows whether something should be there
+    if len(head) < 152:
+        return "it is too short to be an index"
+    magic, version = struct.unpack_from("=II", head, 16)
+    if magic != 0xBEEFC0DE or version != 1:
+        return "it is not an LMDB 0.9 file"
+    page = struct.unpack_from("=I", head, 40)[0]
+    if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
+        return "its page size cannot be"
+    # The root of the tree of free pages, last page, transaction number.
+    metas = [struct.unpack_from("=Q48xQQ", head, start + 80) for start in (0, page)]
+    root, last_page, _ = max(metas, key=lambda meta: meta[-1])
+    pages = size // page
+    if pages > last_page:
+        return None
+    with contextlib.suppress(struct.error, ValueError):
+        free = free_pages(file, page, root)
+        if last_page < pages + len(free) and free.issuperset(range(pages, last_page + 1)):
+            return None  # these pages were never written
+    return f"it has {size} bytes and should have {(last_page + 1) * page}"
+
+
+def is_unfinished(path: Path) -> bool:
+    """Return whether LMDB has begun to make the data file in *path*, and nothing was ever written to it.
+
+    Such a file consists of two meta pages that name no page but themselves. A full disk may have cut them
+    short, or left zeros.
+    """
+    try:
+        with (path / DATA).open("rb") as file:
+            head = file.read(META_BYTES + 1)
+    except OSError:  # the error is raised when the file is opened
+        return False
+    if (path / SIDECAR).exists() or not 0 < len(head) <= META_BYTES:
+        return False
+    if not any(head):
+        return True
+    if len(head) < 152:
+        return struct.pack("=II", 0xBEEFC0DE, 1) == head[16:24]
+    magic, version, _, _, page = struct.unpack_from("=IIQQI", head, 16)
+    metas = [struct.unpack_from("=QQ", head, start + 136) for start in (0, page) if len(head) >= start + 152]
+    fresh = all(last_page <= 1 and number <= 1 for last_page, number in metas)
+    return (magic, version) == (0xBEEFC0DE, 1) and len(head) <= 2 * page and fresh
+
+
+def corrupted(data: Path, why: str) -> IndexCorrupted:
+    """Return the error for the damaged file *data*; *why* is put in brackets."""
+    return IndexCorrupted(
+        f"The index file {data} is damaged ({why}): restore it from a copy, set NEARDUP_DIR to another "
+        "directory, or delete the directory to start anew (NEARDUP_RESET = True)."
+    )

@@ -1,0 +1,101 @@
+"""Opening an index by its name: a directory, or a URL whose scheme says which back-end holds it."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from scrapy_neardup.errors import ConfigurationError
+
+from .lmdb.registry import open_directory
+from .lmdb.tuning import DEFAULT
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection
+
+    from .header import Header
+    from .lmdb.registry import SharedIndex
+    from .lmdb.tuning import Tuning
+    from .protocol import Index
+
+#: The module of this package that opens the URLs of each scheme other than ``file``. Its function
+#: ``open_url`` takes the URL, the header wanted and, by name, *ignore*, *window* and *reset*, all as
+#: `open_index` does.
+BACKENDS = {"memory": ".memory"}
+#: What is taken for a URL: a scheme that is known, or any with two slashes. Other text is the name of a
+#: directory.
+_URL = re.compile(rf"(?:file|{'|'.join(BACKENDS)}):|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+
+
+@overload
+def open_index(
+    where: Path | None,
+    wanted: Header | None,
+    *,
+    ignore: Collection[str] = ...,
+    window: float = ...,
+    reset: bool = ...,
+    tuning: Tuning = ...,
+) -> SharedIndex: ...
+
+
+@overload
+def open_index(
+    where: str | os.PathLike[str] | None,
+    wanted: Header | None,
+    *,
+    ignore: Collection[str] = ...,
+    window: float = ...,
+    reset: bool = ...,
+    tuning: Tuning = ...,
+) -> Index: ...
+
+
+def open_index(
+    where: str | os.PathLike[str] | None,
+    wanted: Header | None,
+    *,
+    ignore: Collection[str] = (),
+    window: float = 0,
+    reset: bool = False,
+    tuning: Tuning = DEFAULT,
+) -> Index:
+    """Open the index *where*: a directory, ``file:///directory``, ``memory:``, or None for a scratch index.
+
+    A str may be a URL; a path object is always a directory. *wanted* is the header that the index must have,
+    but for the parameters named in *ignore*; a new index is made with it. With None any header will do, and
+    there must be an index. With *reset* an index that is there is deleted first. Documents whose ``time`` is
+    more than *window* seconds ago may go, unless that is 0. *tuning* is for indexes on disk. Each call needs
+    its own `close`.
+
+    Raises `ConfigurationError` for a URL that nothing here can open, and what the back-end raises:
+    `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
+    """
+    if isinstance(where, str) and _URL.match(where):
+        scheme = urlsplit(where).scheme
+        if scheme in BACKENDS:
+            backend = import_module(BACKENDS[scheme], __package__)
+            index: Index = backend.open_url(where, wanted, ignore=ignore, window=window, reset=reset)
+            return index
+        where = directory_of(where)
+    return open_directory(where, wanted, ignore=ignore, window=window, reset=reset, tuning=tuning)
+
+
+def directory_of(url: str) -> Path:
+    """Return the directory that a ``file:`` URL names. Raises `ConfigurationError` for other URLs."""
+    scheme, host, path, query, fragment = urlsplit(url)
+    if scheme != "file":
+        known = ", ".join(f"{name}:" for name in sorted(["file", *BACKENDS]))
+        raise ConfigurationError(
+            f"No index can be opened by the URL {url}: use the path of a directory, or one of these: {known}"
+        )
+    if host not in ("", "localhost") or not path.startswith("/") or query or fragment:
+        raise ConfigurationError(
+            f"{url} does not name a directory of this machine: use file:///the/directory."
+        )
+    return Path(url2pathname(path))

@@ -1,0 +1,70 @@
+"""Paragraphs of a site that stand on many of its pages: what its editors repeat is not what a page is about.
+
+A long paragraph that stands on pages of many different titles is no mark of any of them. Left in the texts,
+it makes pages alike that have nothing else in common.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import mmh3
+import numpy as np
+
+from scrapy_neardup.fingerprint.paragraphs import length
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+#: A paragraph counts that has so many words, or so many letters in a script without spaces (see `length`).
+WORDS, LETTERS = 20, 120
+#: It is boilerplate of a site that has it on pages with so many different titles.
+TITLES = 15
+
+
+def paragraph_keys(text: str) -> list[int]:
+    """Return the keys of the long paragraphs of *text*, in their order: 64-bit hashes of what they say.
+
+    Case and white space do not matter.
+    """
+    return [_key(line) for line in text.split("\n") if _is_long(line)]
+
+
+def without_paragraphs(text: str, keys: Collection[int]) -> str:
+    """Return *text* without the long paragraphs that have *keys*."""
+    lines = (line for line in text.split("\n") if not (_is_long(line) and _key(line) in keys))
+    return "\n".join(lines)
+
+
+def widespread(
+    sites: NDArray[np.integer], keys: NDArray[np.uint64], titles: NDArray[np.integer], least: int = TITLES
+) -> NDArray[np.bool_]:
+    """Tell which of n paragraphs stand on pages of *least* different titles of their site; bool[n].
+
+    Each has the number of its site, its key, and the number of its page's title (arrays of n). It takes some
+    100 bytes a paragraph.
+    """
+    order = np.lexsort((titles, keys, sites))
+    site, key, title = sites[order], keys[order], titles[order]
+    new = np.ones(len(order), bool)  # the first of a paragraph of a site
+    new[1:] = (site[1:] != site[:-1]) | (key[1:] != key[:-1])
+    other = new.copy()  # the first under its title
+    other[1:] |= title[1:] != title[:-1]
+    group = np.cumsum(new) - 1
+    many = np.bincount(group, weights=other) >= least
+    found = np.zeros(len(order), bool)
+    found[order] = many[group]
+    return found
+
+
+def _is_long(line: str) -> bool:
+    if len(line) < LETTERS // 3:  # no script has fewer characters than a third of its length
+        return False
+    return len(line.split()) >= WORDS or (not line.isascii() and length(line) >= LETTERS)
+
+
+def _key(line: str) -> int:
+    words = " ".join(line.casefold().split())
+    return mmh3.hash64(words.encode("utf-8", "surrogatepass"), signed=False)[0]

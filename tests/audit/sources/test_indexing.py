@@ -1,0 +1,72 @@
+"""What a page tells search engines: by its head, by its HTTP headers, by both."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_neardup.audit.sources import Indexing
+from scrapy_neardup.audit.sources.head import read_head
+from scrapy_neardup.audit.sources.indexing import headers_indexing
+
+PAGE = "https://a.example/de/page?x=1"
+
+
+def head(content: str) -> Indexing:
+    return read_head(f"<html><head>{content}</head>".encode(), None, PAGE).indexing
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("<title>x</title>", Indexing()),
+        ('<meta name="Robots" content="follow, NOINDEX">', Indexing(noindex=True)),
+        ('<meta name="googlebot" content="none">', Indexing(noindex=True)),
+        ('<meta name="otherbot" content="noindex">', Indexing()),
+        ('<link rel="Canonical" href="/de/page">', Indexing(declared="https://a.example/de/page")),
+        (
+            '<link rel="canonical" href=""><meta property="og:url" content="/y">',
+            Indexing(declared="https://a.example/y"),
+        ),
+        ('<link rel="canonical" href="javascript:x">', Indexing()),
+        (
+            '<link rel="alternate" hreflang="EN" href="/en/page"><link rel="alternate" href="/feed.xml">',
+            Indexing(alternates=(("en", "https://a.example/en/page"),)),
+        ),
+    ],
+)
+def test_the_head_of_a_page(content: str, expected: Indexing) -> None:
+    assert head(content) == expected
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, Indexing()),
+        ({"x-robots-tag": "noindex, nofollow"}, Indexing(noindex=True)),
+        ({"link": '</de/page>; rel="canonical"'}, Indexing(declared="https://a.example/de/page")),
+        (
+            {"link": "<a.css>; rel=preload; as=style, <https://b.example/a,b>; rel=canonical"},
+            Indexing(declared="https://b.example/a,b"),
+        ),
+        (
+            {"link": '</en>; rel="alternate"; hreflang="en", </fr>; hreflang=fr; rel=alternate'},
+            Indexing(alternates=(("en", "https://a.example/en"), ("fr", "https://a.example/fr"))),
+        ),
+        ({"link": "<https://[b>; rel=canonical, garbage <>"}, Indexing()),
+    ],
+)
+def test_the_headers_of_a_page(headers: dict[str, str], expected: Indexing) -> None:
+    assert headers_indexing(headers, PAGE) == expected
+
+
+def test_both_together_the_head_counts_first() -> None:
+    own = head('<link rel=canonical href="/own"><link rel=alternate hreflang=en href="/en">')
+    links = "</other>; rel=canonical, </en2>; rel=alternate; hreflang=en"
+    told = headers_indexing({"x-robots-tag": "none", "link": links}, PAGE)
+    assert own | told == Indexing(
+        noindex=True, declared="https://a.example/own", alternates=(("en", "https://a.example/en"),)
+    )
+
+
+def test_a_hostile_header_takes_no_time() -> None:
+    headers_indexing({"link": "<a>; " * 20_000 + "<" * 20_000 + ";a=" * 20_000}, PAGE)

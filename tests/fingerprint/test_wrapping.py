@@ -1,0 +1,89 @@
+"""Text broken into lines of a width is put together again; text that is not stays as it is."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.fingerprint import Fingerprinter
+from scrapy_neardup.fingerprint.wrapping import unwrapped
+
+PARAGRAPHS = [
+    "The council agreed on Tuesday to a plan for the old harbour, which will cost twelve million and take three years.",
+    (
+        "Residents of the streets around it welcomed the decision, but asked how their nights would stay quiet while trucks "
+        "pass their windows, and whether the fish market, which most of them visit once a week, would have to move."
+    ),
+    (
+        "Work on the northern quay begins in spring, said the mayor, and the fish market stays open throughout. No one will "
+        "lose a stall, she added, and the rents, which were raised two years ago, remain where they are until the end."
+    ),
+]
+WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=11), min_size=60, max_size=120).map(" ".join)
+
+
+def wrapped(
+    paragraphs: list[str], width: int, *, indent: int = 0, margin: int = 0, blank: bool = True
+) -> str:
+    return ("\n\n" if blank else "\n").join(
+        textwrap.fill(
+            paragraph,
+            width,
+            initial_indent=" " * (margin + indent),
+            subsequent_indent=" " * margin,
+            break_on_hyphens=False,
+        )
+        for paragraph in paragraphs
+    )
+
+
+@pytest.mark.parametrize("width", [60, 65, 72, 80])
+@pytest.mark.parametrize(
+    ("indent", "margin", "blank"), [(0, 0, True), (4, 0, False), (4, 0, True), (0, 3, True)]
+)
+def test_wrapped_paragraphs_are_whole_again(width: int, indent: int, margin: int, blank: bool) -> None:
+    text = wrapped(PARAGRAPHS, width, indent=indent, margin=margin, blank=blank)
+    assert [line for line in unwrapped(text).split("\n") if line] == PARAGRAPHS
+
+
+@given(st.lists(WORDS, min_size=2, max_size=4), st.integers(40, 90), st.booleans())
+def test_any_words_are_whole_again(paragraphs: list[str], width: int, blank: bool) -> None:
+    text = wrapped(paragraphs, width, indent=0 if blank else 4, blank=blank)
+    # A last line that happens to be full cannot be told from others.
+    assert unwrapped(text).split() == text.split()
+    if blank:
+        assert [line for line in unwrapped(text).split("\n") if line] == paragraphs
+
+
+@given(st.text(alphabet=st.sampled_from("ab \n\t\u3000é東"), max_size=400))
+def test_words_stay_as_they_are(text: str) -> None:
+    assert unwrapped(text).split() == text.split()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(PARAGRAPHS),
+        "\n".join(f"Station {number}  09:{number:02}  platform {number % 7}" for number in range(40)),
+        (
+            "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immortal hand or eye,\nCould frame thy fearful"
+            " symmetry?\nIn what distant deeps or skies,\nBurnt the fire of thine eyes?"
+        ),
+        "one line",
+        "",
+        "\n\n",
+    ],
+    ids=["paragraphs", "timetable", "poem", "line", "empty", "blank"],
+)
+def test_what_is_not_wrapped_stays(text: str) -> None:
+    assert unwrapped(text) == text
+
+
+def test_copies_of_other_widths_have_one_digest() -> None:
+    sign = Fingerprinter().signature
+    signatures = [sign(wrapped(PARAGRAPHS, width)) for width in (65, 72, 80)]
+    assert len({each.digest for each in signatures} | {sign("\n".join(PARAGRAPHS)).digest}) == 1
+    assert len({each.fingerprint for each in signatures}) == 1

@@ -1,0 +1,72 @@
+"""An index is opened by a path, or by a URL whose scheme says which back-end holds it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.errors import ConfigurationError, IndexUnavailable
+from scrapy_neardup.index import FingerprintIndex, LmdbIndex, MemoryIndex, open_index
+from tests.index.small import HEADER, documents
+
+
+def test_a_file_url_and_a_path_name_the_same_directory(tmp_path: Path) -> None:
+    directory = tmp_path / "an index"
+    with closing(open_index(directory.as_uri(), HEADER)) as index:
+        assert isinstance(index, LmdbIndex)
+        index.add(documents([1], ["u1"]))
+        with (
+            closing(open_index(str(directory), HEADER)) as same,
+            closing(open_index(directory, None)) as again,
+        ):
+            assert same is again is index
+
+
+def test_an_index_in_memory_is_new_each_time() -> None:
+    with closing(open_index("memory:", HEADER)) as one, closing(open_index("memory:", HEADER)) as other:
+        assert isinstance(one, MemoryIndex)
+        one.add(documents([1], ["u1"]))
+        assert other.gauges()["documents"] == 0
+    with pytest.raises(IndexUnavailable, match="no index in memory:"):
+        open_index("memory:", None)
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://localhost:6379/0", "Redis://localhost", "https://example.com/index"]
+)
+def test_an_unknown_scheme_is_one_sentence_and_makes_no_directory(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for open_ in (Detector.open, FingerprintIndex.open, lambda url: open_index(url, HEADER)):
+        with pytest.raises(
+            ConfigurationError, match="use the path of a directory, or one of these: file:, memory:"
+        ):
+            open_(url)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "url", ["file://elsewhere/index", "file:index", "file:///index?mode=ro", "file:///index#one"]
+)
+def test_a_file_url_of_another_machine_or_with_more_is_refused(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="use file:///the/directory"):
+        open_index(url, HEADER)
+
+
+def test_a_directory_may_have_a_colon_in_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for where in ("news:2024", Path("memory:")):
+        with closing(open_index(where, HEADER)) as index:
+            assert isinstance(index, LmdbIndex)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["memory:", "news:2024"]
+
+
+def test_a_detector_remembers_in_memory() -> None:
+    text = " ".join(f"word{number}" for number in range(200))
+    with Detector.open("memory:", extractor="none") as detector:
+        assert detector.add(text, "https://a.example/").kind == "unique"
+        assert detector.add(text, "https://b.example/").kind == "exact"
