@@ -133,9 +133,8 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         | brief
         | (elsewhere & (shared_numbers >= ELSEWHERE_NUMBERS))
     )
-    other_page = pairs.one_site & (
-        (pairs.title > 0) | (pairs.values > np.interp(pairs.valued, VALUED, VALUES))
-    )
+    values_forgiven = np.interp(pairs.valued, VALUED, VALUES)
+    other_page = pairs.one_site & ((pairs.title > 0) | (pairs.values > values_forgiven))
     template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)
     known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
     least = np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
@@ -145,7 +144,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         told.update(
             jaccard_asked=asked,
             substituted_forgiven=ROUNDING + forgiven,
-            values_forgiven=VALUES + VALUES_SHARE * pairs.valued,
+            values_forgiven=values_forgiven,
             known_asked=np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN),
             length_asked=least,
             alike=alike,
