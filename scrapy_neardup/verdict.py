@@ -56,7 +56,7 @@ class Verdict:
 
     @property
     def explanation(self) -> dict[str, Any]:
-        """How it was decided: by which step, by which rules, and by which figures and thresholds, by their names.
+        """How it was decided: by which step, rules, figures and thresholds, by their names.
 
         The values are numbers, truth values, texts and lists of them. docs/scrapy.md has the names.
         """

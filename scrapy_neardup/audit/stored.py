@@ -14,7 +14,7 @@ from .sources.records import SILENT
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Signature
 
-    from .sources import Indexing, Origin
+    from .sources.records import Indexing, Origin
 
 #: The columns of the table, in the order of `row_of`, with their types in SQLite.
 _COLUMNS = {
