@@ -35,6 +35,8 @@ ELSEWHERE_NUMBERS = 0.5
 #: Values in short lines, and with more than how many substituted ones it is another page of one site; in between, a
 #: straight line. Dates, counts of comments and the like change on one page, too. A word of the title does not.
 VALUED, VALUES = (20, 60), (1.5, 2.7)
+#: Tokens from which on the headings of a text change with it: for every thousand beyond another one is forgiven.
+VALUES_LONG = 2000
 #: Of notes of less than that: containment and J, where no number and at most so many other words were substituted.
 BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
 #: On different sites, under a title of the same words, of which there are so many at least: containment and J.
@@ -133,7 +135,8 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         | brief
         | (elsewhere & (shared_numbers >= ELSEWHERE_NUMBERS))
     )
-    values_forgiven = np.interp(pairs.valued, VALUED, VALUES)
+    beyond = np.maximum(pairs.tokens - VALUES_LONG, 0)
+    values_forgiven = np.interp(pairs.valued, VALUED, VALUES) + beyond / TOKENS_A_NUMBER_OF_ONE_SITE
     other_page = pairs.one_site & ((pairs.title > 0) | (pairs.values > values_forgiven))
     template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)
     known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)

@@ -227,6 +227,8 @@ def test_so_many_values_of_short_lines_may_be_substituted_on_one_site(valued: fl
         assert one(0.99, 1, sites="one", valued=valued, values=values) == kind
         assert one(0.99, 1, sites="two", valued=valued, values=values) == "near"
         assert one(0.99, 1, valued=valued, values=values) == "near"
+    assert one(0.99, 1, sites="one", valued=valued, values=forgiven + 9, tokens=12_000) == "near"
+    assert one(0.99, 1, sites="one", valued=valued, values=forgiven + 9, tokens=10_000) == "template"
 
 
 @pytest.mark.parametrize("sites", ["one", "two", ""])
