@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 BEGIN, END = "<!-- begin: make quality -->\n", "<!-- end: make quality -->\n"
 Row = dict[str, str]
+#: The extractor of the columns that name none.
+DEFAULT = read_options(()).extractor
 
 
 class Set(NamedTuple):
@@ -94,6 +96,7 @@ COLUMNS = (
     Column("short lines unknown", unknown=("figures", "words")),
     Column("no rule for notes", rules=(("BRIEF", (2.0, 2.0)),)),
     Column("4 anchors", half_the_anchors=True),
+    Column("trafilatura", ("EXTRACTOR=trafilatura",)),
     Column("resiliparse", ("EXTRACTOR=resiliparse",)),
     Column("SimHash ≤ 3", SIMHASH),
     Column("SimHash ≤ 7", (*SIMHASH, "DISTANCE=7")),
@@ -126,7 +129,7 @@ def load(each: Set, folder: Path) -> Loaded:
     )
     wanted = None if each.name == "minhash_tutorial" else {*pairs.id1, *pairs.id2}
     texts = {}
-    for extractor in ("trafilatura", "resiliparse") if each.html else ("trafilatura",):
+    for extractor in (DEFAULT, "trafilatura", "resiliparse") if each.html else (DEFAULT,):
         options = read_options([f"EXTRACTOR={extractor}"])
         found = read_texts(
             folder / f"{each.documents}.jsonl.gz",
@@ -209,7 +212,7 @@ def table(each: Set, loaded: Loaded, seeds: int) -> Iterator[str]:
 
 def every_pair(loaded: Loaded) -> Iterator[str]:
     """Yield what the default settings find among all documents of a set whose truth is complete."""
-    texts = loaded.texts["trafilatura"]
+    texts = loaded.texts[DEFAULT]
     a, b = rows_of(loaded.pairs, texts)
     found = find_all(judge_with(texts, read_options(()), 0))
     planted = {(min(x, y), max(x, y)) for x, y in zip(a.tolist(), b.tolist(), strict=True)}
