@@ -135,7 +135,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         | brief
         | (elsewhere & (shared_numbers >= ELSEWHERE_NUMBERS))
     )
-    beyond = np.maximum(pairs.tokens - VALUES_LONG, 0)
+    beyond = np.maximum(pairs.tokens, VALUES_LONG) - VALUES_LONG  # unsigned
     values_forgiven = np.interp(pairs.valued, VALUED, VALUES) + beyond / TOKENS_A_NUMBER_OF_ONE_SITE
     other_page = pairs.one_site & ((pairs.title > 0) | (pairs.values > values_forgiven))
     template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)

@@ -267,9 +267,9 @@ def test_a_stock_phrase_makes_no_candidates() -> None:
             )
         detector.flush()
         unlike = replace(signatures[5], fingerprint=signatures[5].fingerprint ^ 2**64 - 1, digest=bytes(16))
-        only_phrase = replace(unlike, keys=phrase + b"\x01" * 24)
+        only_phrase = replace(unlike, keys=phrase + b"\x01" * 56)
         assert detector.check(only_phrase, url="https://b.example/").kind == "unique"
-        own_anchor = replace(unlike, keys=b"\x01" * 8 + signatures[5].keys[8:16] + b"\x01" * 16)
+        own_anchor = replace(unlike, keys=b"\x01" * 8 + signatures[5].keys[8:16] + b"\x01" * 48)
         assert detector.check(own_anchor, url="https://b.example/").kind == "near"
 
 
