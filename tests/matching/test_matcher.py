@@ -522,7 +522,7 @@ def test_verdicts_do_not_change_with_merges(tmp_path: Path) -> None:
     with closing(Detector(MemoryIndex(header))) as memory:
         for seed, group in enumerate(members):
             phrase = bytes([group + 1]) * 8
-            signatures.append(replace(memory.signature(text(seed, 60)), keys=phrase + bytes([9]) * 24))
+            signatures.append(replace(memory.signature(text(seed, 60)), keys=phrase + bytes([9]) * 56))
         filed = entries(signatures, [f"https://a.example/{seed}" for seed in range(len(members))], header)
         filed.keys[-3:] = NO_KEY
         memory.index.add(filed)
