@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from scrapy_neardup.fingerprint.details import WEIGHT
 from scrapy_neardup.fingerprint.filters import FIGURES, NUMBERS, TITLE, WORDS
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
@@ -361,6 +362,6 @@ def _evidence(
         two_sites=known & ~same,
         title=title,
         titled=titled,
-        values=figures / 2 + words,
-        valued=figured / 2 + worded,
+        values=figures / WEIGHT + words,
+        valued=figured / WEIGHT + worded,
     )
