@@ -6,7 +6,8 @@ import math
 import secrets
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from . import clock
 from .arguments import require_number, require_path, require_type, require_whole
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from .index import Documents, Index
     from .index.protocol import Found
     from .index.reservation import Reservation
+    from .matching.matcher import Preference
 
 SECONDS_PER_DAY = 86_400
 #: Of each kind of token.
@@ -165,15 +167,31 @@ class Detector:
         return self._judge(self._signed(document), url, scope, reserve=False)
 
     def reserve(
-        self, document: str | MainText | Signature, url: str, *, scope: str = "", has_items: bool = False
+        self,
+        document: str | MainText | Signature,
+        url: str,
+        *,
+        scope: str = "",
+        has_items: bool = False,
+        keep_fragment: bool = False,
+        preference: Preference | None = None,
     ) -> Verdict:
         """Judge a document; one that is to be stored gets a pending place, see `Verdict.reservation`.
 
         That is a unique one, and a revisit whose text has changed. Others match it at once; if they do, their
         `Verdict.pending` is its reservation. A document that *has_items* repeats none whose page has stored no item,
-        see `Verdict.weak`: once confirmed, it takes the place of such ones.
+        see `Verdict.weak`: once confirmed, it takes the place of such ones. With *keep_fragment* the fragment is part
+        of the URL. *preference* says which near-duplicates are ``preferred``.
         """
-        return self._judge(self._signed(document), url, scope, reserve=True, has_items=has_items)
+        return self._judge(
+            self._signed(document),
+            url,
+            scope,
+            reserve=True,
+            has_items=has_items,
+            keep_fragment=keep_fragment,
+            preference=preference,
+        )
 
     def add(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document and store it if it is to be stored."""
@@ -222,16 +240,26 @@ class Detector:
         return self.signature(document)
 
     def _judge(
-        self, signature: Signature, url: str, scope: str, *, reserve: bool, has_items: bool = False
+        self,
+        signature: Signature,
+        url: str,
+        scope: str,
+        *,
+        reserve: bool,
+        has_items: bool = False,
+        keep_fragment: bool = False,
+        preference: Preference | None = None,
     ) -> Verdict:
         require_type("A URL", url, str, "text, a str")
         require_type("A scope", scope, str, "text, a str")
         unfit = self.matcher.unfit(signature.tokens, signature.wall)
         if unfit is not None:
-            return Verdict(unfit)
+            return Verdict(unfit, explain=partial(_unfit, signature.tokens, self.min_tokens))
         now = clock.now(self._clock)
         window = (self.window or 0) * SECONDS_PER_DAY
-        document = entries([signature], [url], self.index.header, scope=scope, time=now)
+        document = entries(
+            [signature], [url], self.index.header, scope=scope, time=now, keep_fragments=keep_fragment
+        )
         decision = Decision("unique", filed=True)
         candidates: Candidates | None = None
 
@@ -241,7 +269,10 @@ class Detector:
             if len(found.documents):  # not for most pages
                 candidates = self.matcher.candidates(document, found, now - window if window else 0)
                 decision = self.matcher.decide(
-                    candidates, now - window / 8 if window else -math.inf, has_items=has_items
+                    candidates,
+                    now - window / 8 if window else -math.inf,
+                    has_items=has_items,
+                    preference=preference,
                 )
 
         def decide(found: Found) -> Filing | None:
@@ -290,7 +321,18 @@ class Detector:
             reservation=reservation,
             pending=candidates.pending[row],
             weak=bool(candidates.weak[row]),
+            unchanged=decision.unchanged,
+            explain=partial(
+                self.matcher.explain,
+                candidates.record.copy(),
+                candidates.stored[row : row + 1].copy(),
+                candidates.shared[:, row].tolist(),
+            ),
         )
+
+
+def _unfit(tokens: int, least: int) -> dict[str, Any]:
+    return {"step": "text", "tokens": tokens, "tokens_asked": least}
 
 
 def _require_limits(min_tokens: int, window: float | None) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .index.protocol import Pending
     from .index.reservation import Reservation
 
@@ -14,8 +16,20 @@ if TYPE_CHECKING:
 #: judge. ``wall``: a captcha, cookie notice, log-in form or error page. ``template``: the sentences of another
 #: page, with another title, other numbers or other short lines. ``boilerplate``: the text of several pages of
 #: its site with other titles, such as a menu. ``fuller``: most of another page, and more; it is stored, and
-#: copies of it repeat it.
-Kind = Literal["unique", "exact", "near", "revisit", "too_short", "wall", "template", "boilerplate", "fuller"]
+#: copies of it repeat it. ``preferred``: a near-duplicate that is the better version of the two; it is stored,
+#: and takes the place of the other.
+Kind = Literal[
+    "unique",
+    "exact",
+    "near",
+    "revisit",
+    "too_short",
+    "wall",
+    "template",
+    "boilerplate",
+    "fuller",
+    "preferred",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +49,18 @@ class Verdict:
     pending: Pending | None = None
     #: Whether the page of the matched document has stored no item, see `Reservation.confirm`.
     weak: bool = False
+    #: Whether this is a revisit, and its text is the stored one.
+    unchanged: bool = False
+    #: Returns what `explanation` says. It is made when somebody asks: most verdicts are never explained.
+    explain: Callable[[], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def explanation(self) -> dict[str, Any]:
+        """How it was decided: by which step, by which rules, and by which figures and thresholds, by their names.
+
+        The values are numbers, truth values, texts and lists of them. docs/scrapy.md has the names.
+        """
+        return {} if self.explain is None else self.explain()
 
     @property
     def is_duplicate(self) -> bool:

@@ -19,8 +19,14 @@ import regex
 from .normalise import normalise
 from .wallwords import SUBJECTS
 
-#: Longer texts are no walls, whatever they say. Unit: tokens.
+#: Longer texts are walls only if they ask for consent. Unit: tokens.
 LONGEST = 250
+#: Cookies are named once in so many tokens at least where consent is asked for, and so often; and of so many subjects
+#: is spoken, these among them. A recipe names them as often, and speaks of none of these.
+TOKENS_A_COOKIE = 33
+COOKIES = 4
+SUBJECTS_OF_CONSENT = 5
+_CONSENT = frozenset(("consent", "privacy"))
 #: Of how many subjects texts of so many tokens have to speak; in between, a straight line.
 LENGTHS = (90, 150)
 SUBJECTS_OF_A_WALL = (4, 6)
@@ -67,6 +73,8 @@ _RUN_TOGETHER = regex.compile(r"[\p{L}--\p{Latin}--\p{Cyrillic}--\p{Greek}]", re
 
 def is_wall(text: str, tokens: int) -> bool:
     """Tell whether normalised *text* of so many *tokens* reads like a wall."""
+    if _asks_for_consent(text, tokens):
+        return True
     if tokens > LONGEST:
         return False
     (least, most), (short, long) = SUBJECTS_OF_A_WALL, LENGTHS
@@ -74,6 +82,16 @@ def is_wall(text: str, tokens: int) -> bool:
         return True
     asked = least + max(0, tokens - short) * (most - least) / (long - short)
     return len(subjects(text)) >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
+
+
+def _asks_for_consent(text: str, tokens: int) -> bool:
+    """Tell whether normalised *text* of so many *tokens*, of any length, is about cookies and leave to set them."""
+    vocabulary = _vocabulary()
+    named = sum(map(text.count, vocabulary.ascii_cookies if text.isascii() else vocabulary.cookies))
+    if named < max(COOKIES, tokens / TOKENS_A_COOKIE):
+        return False
+    found = subjects(text)
+    return len(found) >= SUBJECTS_OF_CONSENT and not _CONSENT.isdisjoint(found)
 
 
 def subjects(text: str) -> set[str]:
@@ -100,6 +118,9 @@ class _Vocabulary(NamedTuple):
     anywhere: dict[str, list[tuple[str, str]]]
     #: Characters of the longest start of a word.
     longest: int
+    #: What cookies are called, and that in ASCII.
+    cookies: tuple[str, ...]
+    ascii_cookies: tuple[str, ...]
 
 
 @cache
@@ -118,4 +139,9 @@ def _vocabulary() -> _Vocabulary:
                 anywhere.setdefault(first[0], []).append((part, subject))
             else:
                 starts[part] = subject
-    return _Vocabulary(alone, starts, anywhere, max(map(len, starts)))
+    parts = [normalise(part).strip("$") for part in SUBJECTS["cookies"].replace("\n", "|").split("|")]
+    # Of two of which one begins as the other does, the shorter one counts both.
+    cookies = [part for part in parts if not any(part != other and part.startswith(other) for other in parts)]
+    longest = max(map(len, starts))
+    plain = tuple(part for part in cookies if part.isascii())
+    return _Vocabulary(alone, starts, anywhere, longest, tuple(cookies), plain)

@@ -6,6 +6,7 @@ What makes two texts near-duplicates is in rules.py, what is known of a document
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -23,7 +24,7 @@ from .rules import Evidence, varied, verify
 from .sites import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 #: A text that so many pages of a site have under other titles is the site's.
 BOILERPLATE = 2
 #: What a document that can be judged is to those that are stored, see `Verdict`.
-Kind = Literal["unique", "exact", "near", "revisit", "template", "boilerplate", "fuller"]
+Kind = Literal["unique", "exact", "near", "revisit", "template", "boilerplate", "fuller", "preferred"]
 
 
 class Judgement(NamedTuple):
@@ -72,6 +73,11 @@ class Candidates(NamedTuple):
     #: The handle of each one that is pending, None for the others.
     pending: list[Pending | None]
     judgement: Judgement
+    #: The record of the new one, and theirs.
+    record: Any
+    stored: NDArray[Any]
+    #: How many keys they match of each lookup: int64[lookups, n].
+    shared: NDArray[np.int64]
 
     def best(self, among: NDArray[np.bool_]) -> int | None:
         """Return the row of the best of *among* (bool[n]), None if there is none.
@@ -96,6 +102,15 @@ class Candidates(NamedTuple):
         )
 
 
+class Preference(NamedTuple):
+    """Which near-duplicates are better than what they repeat, so that they take its place."""
+
+    #: Those at least so many times as long as each page that they repeat.
+    length: float = math.inf
+    #: Those that a page which they repeat names as canonical: tells by its URL whether it does.
+    is_named_by: Callable[[str], bool] | None = None
+
+
 class Decision(NamedTuple):
     """What a new document is to those that are stored, and what is to become of it."""
 
@@ -108,8 +123,10 @@ class Decision(NamedTuple):
     #: Whether it is filed as one of the pages of a template, and then whether it is found by its keys nevertheless.
     of_template: bool = False
     keyed: bool = False
-    #: Whether its page is stored already, with this text, as one without items.
+    #: Whether it is not to be filed if its page stores no item, because that would lose what is known of pages.
     known_weak: bool = False
+    #: Whether it is a revisit, and its text is the stored one.
+    unchanged: bool = False
 
 
 @dataclass(frozen=True)
@@ -206,22 +223,62 @@ class Matcher:
             stored["time"],
             found.pending,
             self.judge(record, stored, exact, shared),
+            record,
+            stored,
+            found.shared,
         )
 
+    def explain(self, record: Any, stored: NDArray[Any], shared: Sequence[int]) -> dict[str, Any]:
+        """Return how a document was judged by one stored one, by the names that docs/scrapy.md has.
+
+        *record* is that of the document, *stored* (one row) that of the other. *shared* is how many keys they share of
+        each of `lookups`.
+        """
+        found_by = [name for name, keys in zip(self.steps, shared, strict=True) if keys]
+        told: dict[str, Any] = {"step": found_by[0], "found_by": found_by}
+        if found_by[0] == "digest" or not self.verified:
+            return told
+        estimates = similarity(record["sketch"], record["shingles"], stored["sketch"], stored["shingles"])
+        evidence = _evidence(record, stored, *estimates)
+        figures = evidence._asdict()
+        verify(evidence, figures)
+        return told | {name: np.ravel(value)[0].item() for name, value in figures.items()}
+
+    @cached_property
+    def steps(self) -> tuple[str, ...]:
+        """The name of each of `lookups`, in their order."""
+        further = (("fingerprint", self.scheme.simhash), ("keys", self.scheme.keys))
+        return ("digest", "url", *(name for name, given in further if given))
+
     def decide(
-        self, candidates: Candidates, renewed: float = -np.inf, *, has_items: bool = False
+        self,
+        candidates: Candidates,
+        renewed: float = -np.inf,
+        *,
+        has_items: bool = False,
+        preference: Preference | None = None,
     ) -> Decision:
         """Decide what a document is to its *candidates*.
 
         A match under its own URL is a revisit, never a duplicate. What is stored of its very page stays as long as
         its text does, unless it was stored before *renewed* (seconds since 1970) and so will soon expire. A document
-        that *has_items* repeats none whose page has stored no item: it takes the place of those.
+        that *has_items* repeats none whose page has stored no item: it takes the place of those. A near-duplicate by
+        *preference* takes the place of what it repeats, where `_outdone` allows it.
         """
         judgement, own, weak = candidates.judgement, candidates.own, candidates.weak
         outdone = judgement.near & weak & ~own & has_items
         near = judgement.near & ~outdone
         kind, row = _strongest(candidates, near)
         if row is not None and kind == "near":
+            if preference is not None and (better := _outdone(candidates, near, preference)) is not None:
+                among, replaced = better
+                return Decision(
+                    "preferred",
+                    candidates.best(among),
+                    filed=True,
+                    replaces=candidates.documents[own | outdone | replaced].tolist(),
+                    known_weak=bool((among & ~weak).any()),
+                )
             return Decision("exact" if judgement.exact[row] else "near", row)
         with_its_text = int((judgement.text_only & ~own).sum())
         if with_its_text >= BOILERPLATE and kind != "revisit":
@@ -236,6 +293,7 @@ class Matcher:
             of_template=bool((judgement.template & ~own).any()) or with_its_text > 0,
             keyed=0 < with_its_text < BOILERPLATE,
             known_weak=bool(same.any()),
+            unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),
         )
 
 
@@ -254,6 +312,27 @@ def _strongest(candidates: Candidates, near: NDArray[np.bool_]) -> tuple[Kind, i
         if row is not None:
             return kind, row
     return "unique", None
+
+
+def _outdone(
+    candidates: Candidates, near: NDArray[np.bool_], preference: Preference
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+    """Return which of the *near* ones the new one is better than, and whose place it takes; None if it is not better.
+
+    A longer page takes the place of pages of its own site only, and stands beside those of others: else a site could
+    put its longer copy in the place of another's page, whose next visit would then repeat that copy.
+    """
+    settled = np.array([pending is None for pending in candidates.pending], bool)
+    named_by = preference.is_named_by
+    if named_by is not None:
+        among = near & settled & np.array([named_by(url) for url in candidates.urls], bool)
+        if among.any():
+            return among, among
+    record, stored = candidates.record, candidates.stored
+    longer = record["shingles"] >= preference.length * np.maximum(stored["shingles"], 1)
+    if (near & ~(longer & settled)).any():
+        return None
+    return near, near & (stored["site"] == record["site"]) & (record["site"] != UNKNOWN)
 
 
 def _evidence(

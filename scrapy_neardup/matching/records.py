@@ -110,8 +110,11 @@ def url_keys(urls: Iterable[str], seed: int) -> NDArray[np.uint64]:
 
 
 def find_urls(index: Index, urls: Iterable[str]) -> tuple[list[int], set[str]]:
-    """Return the numbers of all documents filed under *urls*, and those of the filed URLs that have any."""
-    wanted = sorted({filed_url(url) for url in urls})
+    """Return the numbers of all documents filed under *urls*, and those of the filed URLs that have any.
+
+    A URL with a fragment is filed with it or without; both are looked for.
+    """
+    wanted = sorted({filed for url in urls for filed in (url, filed_url(url))})
     found, stored = index.retrieve(URL, url_keys(wanted, index.header.seed))
     # Another URL may have the same hash.
     rows = [row for row, query in enumerate(found.query.tolist()) if stored.urls[row] == wanted[query]]
@@ -119,10 +122,19 @@ def find_urls(index: Index, urls: Iterable[str]) -> tuple[list[int], set[str]]:
 
 
 def entries(
-    signatures: Sequence[Signature], urls: Sequence[str], header: Header, *, scope: str = "", time: int = 0
+    signatures: Sequence[Signature],
+    urls: Sequence[str],
+    header: Header,
+    *,
+    scope: str = "",
+    time: int = 0,
+    keep_fragments: bool = False,
 ) -> Documents:
-    """Return documents as they are filed in an index with *header*; *time* in seconds since 1970."""
-    urls = [filed_url(url) for url in urls]
+    """Return documents as they are filed in an index with *header*; *time* in seconds since 1970.
+
+    With *keep_fragments* the URLs are filed as they are.
+    """
+    urls = [*urls] if keep_fragments else [filed_url(url) for url in urls]
     scope_key = mmh3.hash64(scope.encode("utf-8", "surrogatepass"), signed=False)[0] if scope else 0
     filed = 8 * (OWN if header.families[OWN].equal else OWN + 1)  # not all schemes file the fingerprint
     records, keys = bytearray(), bytearray()

@@ -63,7 +63,7 @@ def forget_urls(path: Path, urls: Sequence[str]) -> tuple[int, list[str]]:
         numbers, known = find_urls(index, urls)
         index.discard(numbers)
         index.flush()
-    return len(numbers), [url for url in map(filed_url, dict.fromkeys(urls)) if url not in known]
+    return len(numbers), [filed_url(url) for url in dict.fromkeys(urls) if not {url, filed_url(url)} & known]
 
 
 def bare_host(text: str) -> str:

@@ -6,7 +6,7 @@ stored one lacks. Only then it is a near-duplicate.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -101,8 +101,11 @@ def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArra
     return np.asarray(shingles >= runs * np.interp(shingles, DISTINCT, VARIETIES))
 
 
-def verify(pairs: Evidence) -> Findings:
-    """Judge candidates."""
+def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
+    """Judge candidates.
+
+    What has decided is added to *told*, by the names under which docs/scrapy.md explains it: arrays of n.
+    """
     jaccard, contained = pairs.jaccard, pairs.containment
     asked = np.interp(pairs.tokens, LENGTHS, JACCARDS)
     forgiven = pairs.tokens / np.where(pairs.one_site, TOKENS_A_NUMBER_OF_ONE_SITE, TOKENS_A_NUMBER)
@@ -134,8 +137,21 @@ def verify(pairs: Evidence) -> Findings:
     template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)
     known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
     least = np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
-    shorter = pairs.length >= np.where(brief, SHORTER_BRIEF, np.where(titled, SHORTER_TITLED, least))
-    whole = copies & known & shorter & pairs.varied
+    least = np.where(brief, SHORTER_BRIEF, np.where(titled, SHORTER_TITLED, least))
+    whole = copies & known & (pairs.length >= least) & pairs.varied
+    if told is not None:
+        told.update(
+            jaccard_asked=asked,
+            substituted_forgiven=ROUNDING + forgiven,
+            values_forgiven=VALUES + VALUES_SHARE * pairs.valued,
+            known_asked=np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN),
+            length_asked=least,
+            alike=alike,
+            within=within,
+            mostly_within=mostly,
+            brief=brief,
+            elsewhere=elsewhere,
+        )
     return Findings(
         whole & ~other_page,
         copies & ~other_page & ~known & (pairs.length > 1) & pairs.varied,

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from scrapy_neardup.matching.matcher import Preference
 
 from .browser_page import close_page, page_left_open
 from .callback import WatchedCallback
+from .canonical import CanonicalMemory, declared_canonical
+from .carried import Carried, carried_items
+from .closing import REASON as CLOSE_REASON
+from .closing import NoNewPages
 from .duplicates import NearDuplicatePage
 from .filters import is_for_spider
-from .marks import FLAG, MATCH_KEY, VERDICT_KEY, clear_marks, match_of
+from .marks import (
+    BETTER_KEY,
+    FLAG,
+    MATCH_KEY,
+    REVISIT_KEY,
+    VERDICT_KEY,
+    clear_marks,
+    match_of,
+    revisit_of,
+)
 from .page_state import PageState
 from .pending import Document
 
@@ -25,6 +41,19 @@ if TYPE_CHECKING:
 
     from .extension import NearDupExtension
     from .pages import PageTracker
+    from .report_file import Action
+
+#: What is said of items that a duplicate page completes, once in a crawl.
+KEPT_CARRIED = (
+    "Items that come with the request of a page are kept although the page is a copy, as <%(url)s> is. If they are "
+    "copies too, name the policy for such pages, by a rule {'url': …, 'policy': 'drop_items'} in NEARDUP_RULES or by "
+    "meta, or compare items by NEARDUP_ITEM_FIELDS."
+)
+DROPPED_CARRIED = (
+    "<%(url)s> is dropped, or its items are, because it is a copy; but its request carries values in cb_kwargs or meta. "
+    "If such pages complete items of earlier ones, switch them off: meta={'neardup': False}, or a rule "
+    "{'url': …, 'policy': False} in NEARDUP_RULES; or pass the item itself on."
+)
 
 
 class PageAdmission:
@@ -34,6 +63,8 @@ class PageAdmission:
         self.crawler = crawler
         self.extension = extension
         self.pages = pages
+        self.canonical = CanonicalMemory()
+        self.no_new_pages = NoNewPages(extension.config.closespider_pagecount_no_new)
 
     def admit(self, response: Response) -> NearDuplicatePage | None:
         """Judge a page and prepare for its callback.
@@ -52,15 +83,19 @@ class PageAdmission:
         )
         if signature is None and not self.extension.config.item_fields:
             return None
-        page = PageState(self.extension.policy_for(request), self.extension.scope_for(response.url, request))
+        url = self.extension.url_of(response, request)
+        policy, named = self.extension.policy_for(url, request)
+        page = PageState(
+            url, policy, self.extension.scope_for(response.url, request), spares_carried=not named
+        )
         self.pages.add(response, page)
         if signature is None:
             return None
-        page.document = Document(signature, response.url, page.scope)
+        page.document = Document(signature, url, page.scope, preference=self._preference(response, page))
         verdict = self.extension.pending.reserve(page.document)
         if verdict is None:
             return None
-        repeats_pending = verdict.is_duplicate and verdict.pending is not None
+        repeats_pending = self.extension.pending.depends(page.document, verdict)
         if not repeats_pending:
             self.judge(response, page, verdict)
         refusal = self._refusal(response, page)
@@ -77,14 +112,29 @@ class PageAdmission:
     def judge(self, response: Response, page: PageState, verdict: Verdict) -> None:
         """Apply a final verdict to a page: mark the response and report the verdict."""
         self.pages.take_reservation(page, response, verdict)
+        if page.reservation is not None and page.canonical:
+            self.canonical.note(page.url, page.canonical)
         response.meta[VERDICT_KEY] = verdict.kind
-        policy = page.policy
+        action: Action = "passed"
         if verdict.is_duplicate:
             page.match = verdict
-            policy = "tag" if page.spares_items else page.policy
-            response.meta[MATCH_KEY] = match_of(verdict, policy)
+            self._spare_carried(response, page)
+            action = "tag" if page.spares_items else page.policy
+            response.meta[MATCH_KEY] = match_of(verdict, action)
             response.flags.append(FLAG)
-        page.signal_handlers = self.extension.reporter.page_judged(response, verdict, policy)
+        elif verdict.kind == "revisit":
+            revisits = self.extension.config.revisits
+            # A page without items may be a list of links, or one whose items were not found last time.
+            if verdict.unchanged and not verdict.weak and revisits != "keep":
+                page.match, page.policy = verdict, revisits
+                self._spare_carried(response, page)
+                action = page.policy
+            response.meta[REVISIT_KEY] = revisit_of(verdict, "keep" if action == "passed" else action)
+        elif verdict.kind == "preferred":
+            response.meta[BETTER_KEY] = match_of(verdict, action)
+        page.signal_handlers = self.extension.reporter.page_judged(page.url, response, verdict, action)
+        if self.no_new_pages.judged(page.url, verdict):
+            self.extension.close_spider(CLOSE_REASON)
 
     async def take_place_of_weak(self, response: Response, page: PageState, document: Document) -> None:
         """Have a page with an item take the place of the pages like it that have stored no item.
@@ -102,8 +152,24 @@ class PageAdmission:
             return
         page.match = verdict
         response.meta[MATCH_KEY] = match_of(verdict, page.policy)
-        for handler in reporter.page_judged_again(response, verdict, page.policy):
+        for handler in reporter.page_judged_again(page.url, response, verdict, page.policy):
             await handler
+
+    def keeps_item(self, page: PageState, response: Response, item: Any) -> bool:
+        """Whether the page's *item* is kept although those of the page are dropped, because its request carries it."""
+        if not page.spares_carried:
+            return False
+        if page.carried is None:
+            assert response.request is not None
+            page.carried = Carried(response.request)
+        reporter = self.extension.reporter
+        if page.carried.holds(item):
+            reporter.count("carried/item")
+            reporter.warn_once(KEPT_CARRIED, page.url)
+            return True
+        if page.carried.touches(item):
+            reporter.warn_once(DROPPED_CARRIED, page.url)
+        return False
 
     def signature_of(self, outcome: Extraction | str, url: str) -> Signature | None:
         """Return the signature that the downloader middleware found, or count why there is none.
@@ -145,6 +211,31 @@ class PageAdmission:
             with reporter.fails_open("close_page", response.url):
                 await close_page(browser_page, self.extension.browser_page_timeout_seconds)
         return refusal
+
+    def _preference(self, response: Response, page: PageState) -> Preference | None:
+        """Return which near-duplicates the page is better than, as far as the settings ask for it."""
+        config = self.extension.config
+        if config.prefer_canonical:
+            page.canonical = declared_canonical(response)
+        elif config.prefer_longer is None:
+            return None
+        return Preference(
+            math.inf if config.prefer_longer is None else 1 + config.prefer_longer,
+            partial(self._is_named_by, page.url) if config.prefer_canonical else None,
+        )
+
+    def _is_named_by(self, url: str, other: str) -> bool:
+        return self.canonical.names(other, url)
+
+    def _spare_carried(self, response: Response, page: PageState) -> None:
+        """See to it that a page's callback is called if its request carries an item: only the callback has it."""
+        if page.policy != "drop_page" or not page.spares_carried or response.request is None:
+            return
+        if carried_items(response.request):
+            page.policy = "drop_items"
+            self.extension.reporter.count("carried/page")
+        elif Carried(response.request).names:
+            self.extension.reporter.warn_once(DROPPED_CARRIED, page.url)
 
     def _refusal(self, response: Response, page: PageState) -> NearDuplicatePage | None:
         if page.match is None or page.policy != "drop_page":

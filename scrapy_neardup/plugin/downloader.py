@@ -46,7 +46,13 @@ class NearDupDownloaderMiddleware:
         return response
 
     async def _examine(self, request: Request, response: Response) -> Extraction | str:
-        reason = skip_reason(request, response, self.extension.config)
+        try:
+            reason = skip_reason(request, response, self.extension.config)
+        except TimeoutError:
+            self.extension.reporter.failed(
+                "rules", f"the patterns of NEARDUP_RULES take too long for {response.url}", trace=False
+            )
+            return ""
         if reason is not None:
             return f"skipped/{reason}"
         content_type = response.headers.get("Content-Type") or b""

@@ -21,7 +21,7 @@ def describe(verdict: Verdict) -> str:
     >>> describe(Verdict("near", url="https://a.example/1", distance=2, similarity=0.97))
     'a near-duplicate of <https://a.example/1> (distance 2, similarity 0.97)'
     """
-    kind = "an exact copy" if verdict.kind == "exact" else "a near-duplicate"
+    kind = {"exact": "an exact copy", "revisit": "an unchanged revisit"}.get(verdict.kind, "a near-duplicate")
     found = []
     if verdict.distance is not None:
         found.append(f"distance {verdict.distance}")
@@ -31,7 +31,7 @@ def describe(verdict: Verdict) -> str:
 
 
 class NearDuplicatePage(IgnoreRequest):
-    """The page repeats another one and the policy is ``drop_page``.
+    """The page repeats another one, or is an unchanged revisit, and the policy for that is ``drop_page``.
 
     The request's errback is called with this exception. ``response`` is the page that is dropped; ``verdict``
     says which page it repeats.

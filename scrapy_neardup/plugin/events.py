@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.verdict import Verdict
 
+    from .policies import Policy
     from .report_file import Action
-    from .settings import CrawlOptions, Policy
+    from .settings import CrawlOptions
 
 logger = logging.getLogger("scrapy_neardup")
 
@@ -42,6 +44,7 @@ _SUMMARY_STATS = {
     "of a template": "template",
     "with a text of their site": "boilerplate",
     "fuller than another": "fuller",
+    "better than another": "preferred",
     "walls": "wall",
     "too short": "too_short",
     "revisits": "revisit",
@@ -59,6 +62,7 @@ class EventReporter:
         self.policy = config.policy
         self.debug = config.debug
         self._report = ReportFile(config.report) if config.report is not None else None
+        self._said: set[str] = set()
         self._failures_seen = 0
         self._duplicates_seen = 0
 
@@ -83,24 +87,30 @@ class EventReporter:
         self.count(f"error/{stage}")
         self._warn(stage, message, trace=trace)
 
-    def page_judged(self, response: Response, verdict: Verdict, policy: Policy) -> list[Awaitable[object]]:
-        """Report the decision about a page; return the signal handlers to await."""
-        self._decided("page", "", response.url, verdict, policy)
-        if not verdict.is_duplicate:
+    def page_judged(
+        self, url: str, response: Response, verdict: Verdict, action: Action
+    ) -> list[Awaitable[object]]:
+        """Report the decision about the page at *url*; return the signal handlers to await."""
+        self._decided("page", "", url, verdict, action)
+        signal = signals.page_revisited if verdict.kind == "revisit" else signals.page_duplicate
+        if not verdict.is_duplicate and verdict.kind != "revisit":
             return []
-        return self._send(signals.page_duplicate, response=response, verdict=verdict, policy=policy)
+        policy = "keep" if action == "passed" else action
+        return self._send(signal, response=response, verdict=verdict, policy=policy)
 
     def page_judged_again(
-        self, response: Response, verdict: Verdict, policy: Policy
+        self, url: str, response: Response, verdict: Verdict, policy: Policy
     ) -> list[Awaitable[object]]:
         """Report that a page repeats yet another one. The stats do not count the page twice."""
-        self._log_duplicate(response.url, verdict, policy)
-        self._write("page", response.url, verdict, policy)
+        self._log_duplicate(url, verdict, policy)
+        self._write("page", url, verdict, policy)
         return self._send(signals.page_duplicate, response=response, verdict=verdict, policy=policy)
 
     def item_judged(self, item: Any, url: str, verdict: Verdict) -> list[Awaitable[object]]:
         """Report the decision about an item; return the signal handlers to await."""
-        action: Action = "tag" if self.policy == "tag" else "drop_item"
+        action: Action = "passed"
+        if verdict.is_duplicate:
+            action = "tag" if self.policy == "tag" else "drop_item"
         self._decided("item", "item/", url, verdict, action)
         if not verdict.is_duplicate:
             return []
@@ -129,21 +139,30 @@ class EventReporter:
         self.count(f"{prefix}checked")
         if not verdict.is_duplicate:
             self.count(prefix + verdict.kind)
-            action = "passed"
+            if verdict.kind == "revisit":
+                self.count(f"{prefix}revisit/{'unchanged' if verdict.unchanged else 'changed'}")
+                self.count(f"{prefix}revisit/similarity/{math.floor(10 * (verdict.similarity or 0)) / 10}")
         else:
             self.count(f"{prefix}duplicate")
             self.count(f"{prefix}duplicate/{verdict.kind}")
             if verdict.distance is not None:
                 self.count(f"{prefix}duplicate/distance/{verdict.distance}")
-            if action == "tag":
-                self.count(f"{prefix}tagged")
-            elif action == "drop_page":
-                self.count("dropped/page")
-            elif action == "drop_item":
-                self.count("item/dropped")
+        if action == "tag":
+            self.count(f"{prefix}tagged")
+        elif action == "drop_page":
+            self.count("dropped/page")
+        elif action == "drop_item":
+            self.count("item/dropped")
+        if action != "passed":
             self._log_duplicate(url, verdict, action)
         if verdict.kind != "unique":
             self._write(what, url, verdict, action)
+
+    def warn_once(self, message: str, url: str) -> None:
+        """Log *message*, with the URL of an example, the first time that there is occasion to."""
+        if message not in self._said:
+            self._said.add(message)
+            self._log(logging.WARNING, message, url=url)
 
     def _log_duplicate(self, url: str, verdict: Verdict, action: Action) -> None:
         self._duplicates_seen += 1

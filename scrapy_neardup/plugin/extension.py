@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, NearDupError
@@ -20,19 +21,23 @@ from scrapy_neardup.matching.sites import site_key
 
 from .eventloop import run_bounded, wait_done
 from .events import EventReporter
+from .identity import page_url
 from .pending import PendingResolver
-from .settings import POLICIES, CrawlOptions, is_enabled
+from .policies import POLICIES
+from .settings import CrawlOptions, is_enabled
 from .settlement import ReservationTracker
 from .throttle import ExtractionThrottle
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.internet.defer import Deferred
     from typing_extensions import Self
 
     from scrapy_neardup.extraction import Extraction, Page
 
-    from .settings import Policy
+    from .policies import Policy
 
 #: Pages that wait in the pool's queue, so that a worker that is done has the next page at once.
 _SPARE_PAGES = 1
@@ -49,8 +54,6 @@ class NearDupExtension:
 
     #: How long the last fingerprints may take to reach the disk when the crawl ends.
     close_timeout_seconds = 60.0
-    #: How long a page or an item waits until those that it repeats are stored; then it passes unjudged.
-    pending_timeout_seconds = 60.0
     #: A page has to be extracted within three time limits and this time: it may queue behind other pages.
     worker_grace_seconds = 5.0
     #: How long a page of a browser may take to close.
@@ -89,8 +92,13 @@ class NearDupExtension:
             memory=self.config.extract_memory,
         )
         self.pending = PendingResolver(
-            self.detector, self.reservations, self.reporter, self.pending_timeout_seconds
+            self.detector,
+            self.reservations,
+            self.reporter,
+            self.config.pending_timeout,
+            drops_revisits=self.config.revisits != "keep",
         )
+        self._closing: Deferred[None] | None = None
         self._throttle = ExtractionThrottle(
             Turns(self.config.processes + _SPARE_PAGES, self.config.extract_timeout)
         )
@@ -161,26 +169,47 @@ class NearDupExtension:
             future.cancel()
             return "error/extract/stuck"
 
-    def policy_for(self, request: Request) -> Policy:
-        """Return the policy that the request's meta ``neardup`` names, or else that of the settings."""
+    def policy_for(self, url: str, request: Request) -> tuple[Policy, bool]:
+        """Return the policy for a page, and whether it was named for this page, and not for all of the crawl.
+
+        It is the one that the request's meta ``neardup`` names, or else that of the rules or the settings.
+        """
         value = request.meta.get("neardup")
-        if value is None or value is True:
-            return self.config.policy
         if value in POLICIES:
-            return value  # type: ignore[no-any-return]
-        choices = ", ".join(map(repr, POLICIES))
-        self.reporter.failed(
-            "meta", f"meta 'neardup' of {request} is {value!r}: set it to False, {choices}.", trace=False
-        )
-        return self.config.policy
+            return value, True
+        if value not in (None, True, False):
+            choices = ", ".join(map(repr, POLICIES))
+            self.reporter.failed(
+                "meta", f"meta 'neardup' of {request} is {value!r}: set it to False, {choices}.", trace=False
+            )
+        rule = self.config.rules.find(url)
+        return (rule.policy, True) if rule is not None and rule.policy else (self.config.policy, False)
 
     def scope_for(self, url: str, request: Request | None = None) -> str:
-        """Return the scope that the request's meta ``neardup_scope`` names, or else that of the settings."""
+        """Return the scope that the request's meta ``neardup_scope`` names, or else that of the rules or the settings."""
         value = request.meta.get("neardup_scope") if request is not None else None
         if value is not None:
             return str(value)
         assert self.crawler.spider is not None
-        return str(self.config.scope(url, self.crawler.spider))
+        rule = self.config.rules.find(url)
+        scope = rule.scope if rule is not None else None
+        return str((scope or self.config.scope)(url, self.crawler.spider))
+
+    def url_of(self, response: Response, request: Request) -> str:
+        """Return the URL that a page is filed under."""
+        fingerprinter = self.crawler.request_fingerprinter
+        assert fingerprinter is not None
+        return page_url(response, request, fingerprinter, keep_fragments=self.config.keep_fragments)
+
+    def close_spider(self, reason: str) -> None:
+        """End the crawl as Scrapy's extension CloseSpider does: pages in progress come to their end."""
+
+        async def close() -> None:
+            with self.reporter.fails_open("closespider", reason):
+                assert self.crawler.engine is not None
+                await self.crawler.engine.close_spider_async(reason=reason)
+
+        self._closing = deferred_from_coro(close())
 
     def _close(self) -> None:
         """Close workers and index. Runs in a thread, because the last commit to the disk may take long."""

@@ -20,7 +20,10 @@ def is_for_spider(request: Request) -> bool:
 
 
 def skip_reason(request: Request, response: Response, config: CrawlOptions) -> str | None:
-    """Return why the page is not examined, in the word of the stat ``neardup/skipped/…``; None if it is."""
+    """Return why the page is not examined, in the word of the stat ``neardup/skipped/…``; None if it is.
+
+    Raises TimeoutError if the rules take too long for the page's URL.
+    """
     if request.meta.get("neardup") is False:
         return "meta"
     if not 200 <= response.status < 300:
@@ -31,4 +34,8 @@ def skip_reason(request: Request, response: Response, config: CrawlOptions) -> s
         return "empty"
     if len(response.body) > config.max_body_size:
         return "too_large"
+    if request.meta.get("neardup") is None:
+        rule = config.rules.find(response.url)
+        if rule is not None and rule.policy is False:
+            return "rule"
     return None

@@ -12,17 +12,19 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.verdict import Verdict
 
-    from .settings import Policy
-
 #: Key of ``response.meta`` with the kind of the verdict, such as ``unique``.
 VERDICT_KEY = "neardup_verdict"
 #: Key of ``response.meta`` with what a duplicate repeats, see `match_of`; also a field of items.
 MATCH_KEY = "neardup_match"
+#: Key of ``response.meta`` with how much a revisit has changed, see `revisit_of`.
+REVISIT_KEY = "neardup_revisit"
+#: Key of ``response.meta`` with the page that a ``preferred`` one is a better version of, as in `match_of`.
+BETTER_KEY = "neardup_better_than"
 #: Flag in ``response.flags`` of a duplicate.
 FLAG = "neardup"
 
 
-def match_of(verdict: Verdict, policy: Policy) -> dict[str, Any]:
+def match_of(verdict: Verdict, policy: str) -> dict[str, Any]:
     """Return the value of ``neardup_match``: a small dict that can be pickled, and exported as UTF-8.
 
     ``distance`` is in bits, ``similarity`` from 0 to 1; either is None if it is not known.
@@ -36,9 +38,14 @@ def match_of(verdict: Verdict, policy: Policy) -> dict[str, Any]:
     }
 
 
+def revisit_of(verdict: Verdict, policy: str) -> dict[str, Any]:
+    """Return the value of ``neardup_revisit``: as `match_of`, and whether the text has changed at all."""
+    return {**match_of(verdict, policy), "changed": not verdict.unchanged}
+
+
 def clear_marks(request: Request, response: Response | None = None) -> None:
     """Remove the marks of an earlier page, which redirects, retries and callbacks copy with its meta."""
-    request.meta.pop(MATCH_KEY, None)
-    request.meta.pop(VERDICT_KEY, None)
+    for key in (VERDICT_KEY, MATCH_KEY, REVISIT_KEY, BETTER_KEY):
+        request.meta.pop(key, None)
     if response is not None and FLAG in response.flags:
         response.flags.remove(FLAG)

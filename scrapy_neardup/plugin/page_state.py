@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.reservation import Reservation
     from scrapy_neardup.verdict import Verdict
 
+    from .carried import Carried
     from .pending import Document
-    from .settings import Policy
+    from .policies import Policy
 
 
 @dataclass(eq=False)
@@ -23,17 +24,26 @@ class PageState:
     to the responses, see `PageTracker`.
     """
 
+    #: The URL that the page is filed under, see `identity.page_url`.
+    url: str
     #: The policy for this page, if it is a duplicate.
     policy: Policy
     #: The part of the index that the page is compared with.
     scope: str
+    #: Whether items that come with the request are kept, whatever the page repeats.
+    spares_carried: bool = True
     #: What the index is asked about; None if the page was not examined and only its items are compared.
     document: Document | None = None
     #: The page's place in the index until it is confirmed or released; None if it has none.
     reservation: Reservation | None = None
-    #: The verdict that makes the page a duplicate; None if it is no duplicate.
+    #: The verdict by which the page is treated by its policy: it is a duplicate, or an unchanged revisit that is not
+    #: to be kept. None if it is neither.
     match: Verdict | None = None
-    #: Handlers of the signal ``page_duplicate`` that have not ended.
+    #: The URL that the page declares as canonical, if the settings ask for it.
+    canonical: str | None = None
+    #: What its request carries; None until somebody has asked.
+    carried: Carried | None = None
+    #: Handlers of the page's signals that have not ended.
     signal_handlers: list[Awaitable[object]] = field(default_factory=list)
     #: Whether the page is to be settled when Scrapy is done with it.
     will_be_settled: bool = False

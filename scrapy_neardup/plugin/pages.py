@@ -48,7 +48,7 @@ class PageTracker:
         page.passed_items += 1
         if self.extension.config.item_fields:
             page.items.append(item)
-            self.extension.item_origins[id(item)] = (response.url, page.scope)
+            self.extension.item_origins[id(item)] = (page.url, page.scope)
             self._settle_in_the_end(page, response)
 
     def fail(self, page: PageState) -> None:

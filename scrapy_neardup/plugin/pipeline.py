@@ -10,6 +10,8 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import run_in_thread
 
+from scrapy_neardup.matching.records import filed_url
+
 from .duplicates import NearDuplicateItem
 from .extension import NearDupExtension
 from .marks import MATCH_KEY, match_of
@@ -102,7 +104,8 @@ class NearDupPipeline:
             scope = self.extension.scope_for(url)
         sign = self.extension.detector.fingerprinter.signature
         signature = await run_in_thread(sign, text) if len(text) > _THREAD_CHARACTERS else sign(text)
-        document = Document(signature, url, f"item:{scope}", is_item=True)
+        own = adapter.get("url") and not self.extension.config.keep_fragments
+        document = Document(signature, filed_url(url) if own else url, f"item:{scope}", is_item=True)
         pending = self.extension.pending
         return url, await pending.resolve(document, pending.reserve(document))
 

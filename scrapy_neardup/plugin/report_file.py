@@ -38,8 +38,10 @@ class ReportFile:
             "verdict": verdict.kind,
             "match": verdict.url,
             "distance": verdict.distance,
-            "similarity": None if verdict.similarity is None else round(verdict.similarity, 4),
+            "similarity": _rounded(verdict.similarity),
+            "changed": not verdict.unchanged if verdict.kind == "revisit" else None,
             "action": action,
+            "why": {name: _rounded(value) for name, value in verdict.explanation.items()},
         }
         text = json.dumps(line, ensure_ascii=False, default=str) + "\n"
         data = text.encode("utf-8", "backslashreplace")
@@ -55,3 +57,7 @@ class ReportFile:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _rounded(value: object) -> object:
+    return round(value, 4) if isinstance(value, float) else value

@@ -5,37 +5,37 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
-from scrapy import Spider
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.matching.sites import host_of
-from scrapy_neardup.options import PREFIX, DetectionOptions, boolean, choice, duration, parsed, similar_name
+from scrapy_neardup.options import (
+    PREFIX,
+    DetectionOptions,
+    boolean,
+    choice,
+    duration,
+    parsed,
+    similar_name,
+    whole_number,
+)
+
+from .policies import POLICIES, REVISITS, SCOPES, Policy, Revisits, Scope
+from .rules import UrlRules, read_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
-
-Policy = Literal["tag", "drop_items", "drop_page"]
-POLICIES: tuple[Policy, ...] = ("tag", "drop_items", "drop_page")
-
-#: From the URL of a document and the spider to the name of the part of the index that it is compared with.
-Scope = Callable[[str, Spider], str]
-_SCOPES: dict[str, Scope] = {
-    "global": lambda url, spider: "",
-    "spider": lambda url, spider: spider.name,
-    "host": lambda url, spider: host_of(url),
-}
 
 
 def _path(name: str, value: object) -> Path:
@@ -68,13 +68,23 @@ def _imported(name: str, value: object, remedy: str) -> object:
 def _scope(name: str, value: object) -> Scope:
     if callable(value):
         return cast("Scope", value)
-    if isinstance(value, str) and value in _SCOPES:
-        return _SCOPES[value]
+    if isinstance(value, str) and value in SCOPES:
+        return SCOPES[value]
     remedy = "set it to 'global', 'spider', 'host' or the import path of a function (url, spider) -> str."
     function = _imported(name, value, remedy)
     if not callable(function):
         raise ConfigurationError(f"{name} is {value!r}, which is not a function: {remedy}")
     return cast("Scope", function)
+
+
+def _share(name: str, value: object) -> float:
+    try:
+        share = float(str(value))
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 10:
+        raise ConfigurationError(f"{name} is {value!r}: set it to a share such as 0.1, for a tenth longer.")
+    return share
 
 
 def _item_fields(name: str, value: object) -> dict[type, tuple[str, ...]]:
@@ -113,7 +123,21 @@ class CrawlOptions(DetectionOptions):
     #: Folder of the index; None: a scratch index for this run.
     dir: Path | None = field(default=None, metadata=parsed(_path))
     reset: bool = field(default=False, metadata=parsed(boolean))
-    scope: Scope = field(default=_SCOPES["global"], metadata=parsed(_scope))
+    scope: Scope = field(default=SCOPES["global"], metadata=parsed(_scope))
+    #: Policy and scope by URL.
+    rules: UrlRules = field(default_factory=UrlRules, metadata=parsed(read_rules))
+    #: Whether pages that differ in the fragment of their URL alone are two.
+    keep_fragments: bool = field(default=False, metadata=parsed(boolean))
+    #: What happens to a page that is stored already, under its URL and with its text.
+    revisits: Revisits = field(default="keep", metadata=parsed(choice, REVISITS))
+    #: The share by which a near-duplicate has to be longer to be kept; None: none is kept for that.
+    prefer_longer: float | None = field(default=None, metadata=parsed(_share))
+    #: Whether a page is kept that its copy names as canonical.
+    prefer_canonical: bool = field(default=False, metadata=parsed(boolean))
+    #: Pages in a row without a new one after which the crawl ends; 0: it does not.
+    closespider_pagecount_no_new: int = field(default=0, metadata=parsed(whole_number, 0, 1_000_000_000))
+    #: Seconds that a page or an item waits for those in progress that it repeats.
+    pending_timeout: float = field(default=60.0, metadata=parsed(duration, "seconds"))
     #: Days after which a stored document no longer counts.
     window: float | None = field(default=None, metadata=parsed(duration, "days"))
     #: Names of the fields of each item class that are compared; ``object`` stands for every class.

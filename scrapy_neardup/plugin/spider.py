@@ -115,6 +115,11 @@ class NearDupSpiderMiddleware:
         if page.match is None or page.policy != "drop_items":
             return False
         reporter = self.extension.reporter
+        keeps = True
+        with reporter.fails_open("output", response.url):
+            keeps = self.admission.keeps_item(page, response, item)
+        if keeps:
+            return False
         if page.spares_items:
             page.match = None
             with reporter.fails_open("pending", response.url):

@@ -237,6 +237,40 @@ def test_a_long_text_that_asks_for_consent_is_a_wall() -> None:
     assert not FINGERPRINTER.signature(f"{LONG_CONSENT}\n{NOTES['harbour']} {NOTES['match']}").wall
 
 
+COOKIE_PARAGRAPHS = (
+    "We use cookies so that this website works. Necessary cookies keep your basket and remember whether you are logged "
+    "in; these cookies are set whatever you choose, and deleted when you close the browser.",
+    "With your consent we also set cookies for statistics. These cookies tell us which pages are read and for how long. "
+    "Our partners may combine what such cookies say with data that you gave them elsewhere.",
+    "Marketing cookies follow visitors across websites. They are meant to show advertising that is of interest. You can "
+    "refuse marketing cookies below, and change your choice at any time in the settings of cookies.",
+    "Preference cookies let the website remember what changes how it looks, such as your language. Cookies of providers "
+    "abroad may be read under laws that protect privacy less than ours do.",
+    "Wir verwenden Cookies, um die Website zu verbessern. Notwendige Cookies werden immer gesetzt, für alle anderen "
+    "Cookies brauchen wir Ihre Einwilligung, die Sie jederzeit widerrufen können.",
+    "Мы используем файлы cookie, чтобы сайт работал. Остальные файлы cookie ставятся только с вашего согласия, которое "
+    "можно отозвать в настройках cookie в любое время.",
+)
+BISCUITS = """For the cookies, beat butter and sugar until pale, add the eggs one by one, then flour and salt. Chill the dough
+for an hour. Cookies spread less when the dough is cold. Scoop two spoons for each cookie and leave room between them.
+Bake the cookies for nine minutes, until the rim is brown and the middle soft. Cookies go on baking on the hot tray, so
+take them off after two minutes. They keep for a week in a tin, if nobody finds them."""
+
+
+def test_a_text_of_any_length_that_asks_leave_to_set_cookies_is_a_wall() -> None:
+    text = "\n".join(COOKIE_PARAGRAPHS * 3)
+    assert FINGERPRINTER.signature(text).tokens > 2 * LONGEST
+    assert FINGERPRINTER.signature(text).wall
+
+
+def test_recipes_and_articles_with_a_notice_are_none() -> None:
+    notes = "\n".join(NOTES.values())
+    for text in (f"{BISCUITS}\n" * 6, f"{notes}\n{notes}\n{COOKIE_PARAGRAPHS[0]}"):
+        signature = FINGERPRINTER.signature(text)
+        assert signature.tokens > LONGEST
+        assert not signature.wall
+
+
 @pytest.mark.parametrize("file", ["tuned", "unseen"])
 def test_nearly_all_walls_of_many_languages_are_told(file: str) -> None:
     """The wording of ``unseen`` was written after the rules, which were not changed for it: three of thirty slip through."""

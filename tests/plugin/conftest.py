@@ -53,6 +53,8 @@ class Site:
         self.pages: dict[str, Any] = {}
         self.hits: Counter[str] = Counter()
         self.barrier: threading.Barrier | None = None
+        #: From path and body of a POST to the text of the page, or to a page.
+        self.answer: Callable[[str, bytes], Any] | None = None
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -63,7 +65,16 @@ class Site:
                 site.hits[path] += 1
                 if path.startswith("/together/") and site.barrier is not None:
                     site.barrier.wait(20)
-                page = site.pages.get(path.partition("?")[0], (404, {}, b"<html>none</html>"))
+                self.answer(site.pages.get(path.partition("?")[0], (404, {}, b"<html>none</html>")))
+
+            def do_POST(self) -> None:
+                site.hits[self.path] += 1
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                assert site.answer is not None
+                page = site.answer(self.path, body)
+                self.answer(html(page) if isinstance(page, str) else page)
+
+            def answer(self, page: Any) -> None:
                 page = page() if callable(page) else page
                 status, headers, body = page if isinstance(page, tuple) else (200, {}, page)
                 self.send_response(status)

@@ -59,7 +59,7 @@ def tell_all(told, url=ODD):
     told.failed("reserve", url)
     with told.fails_open("item", url):
         fail()
-    told.page_judged(HtmlResponse(url), COPY, "tag")
+    told.page_judged(url, HtmlResponse(url), COPY, "tag")
     for verdict in (COPY, Verdict("exact"), Verdict("unique"), Verdict("too_short")):
         told.item_judged({"url": url}, url, verdict)
     told.close()

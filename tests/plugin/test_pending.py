@@ -210,7 +210,7 @@ async def test_callback_sees_the_request_as_it_was(site, crawl, pages):
     assert "spider_exceptions/count" not in result.stats
 
 
-async def test_waits_no_longer_than_the_limit(site, crawl, pages, with_extension):
+async def test_waits_no_longer_than_the_limit(site, crawl, pages):
     class Slow(pages):
         async def parse(self, response):
             self.note(response)
@@ -218,7 +218,7 @@ async def test_waits_no_longer_than_the_limit(site, crawl, pages, with_extension
                 await run_in_thread(time.sleep, 1.5)
             yield {"url": response.url}
 
-    settings = {**SIX, **with_extension(pending_timeout_seconds=0.3), "NEARDUP_POLICY": "drop_page"}
+    settings = {**SIX, "NEARDUP_PENDING_TIMEOUT": 0.3, "NEARDUP_POLICY": "drop_page"}
     result = await crawl(Slow, settings, urls=site.copies(6))
     assert result["error/pending_timeout"] == 5
     assert len(result.items) == 6

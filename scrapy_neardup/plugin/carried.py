@@ -1,0 +1,106 @@
+"""Items that a page completes: what its request carries from earlier pages, in its ``cb_kwargs`` and meta."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+from itemloaders import ItemLoader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from scrapy import Request
+
+#: Beginnings of the meta keys that Scrapy and plugins for it use, so that their values are no item of the user's.
+_OF_COMPONENTS = (
+    "_", "allow_offsite", "autothrottle_", "bindaddress", "cookiejar", "crawlera", "depth", "dont_", "download_",
+    "ftp_", "give_up", "handle_httpstatus_", "http_", "impersonate", "inject", "is_start_request", "link_text",
+    "max_retry", "neardup", "playwright", "proxy", "redirect_", "referrer_policy", "retry_", "rule", "selenium",
+    "splash", "verbatim_url", "zyte_api",
+)  # fmt: skip
+#: Elements of a list, and values that cannot be hashed, of which so many are looked at.
+_MOST = 100
+
+
+class Carried:
+    """What a request carries.
+
+    An item that a page yields is *carried* if it is one of the carried items, or if at least half of its values were
+    carried. Of such an item the page is a small part: it may be the delivery terms of all products of a shop.
+    """
+
+    def __init__(self, request: Request) -> None:
+        values = _of_user(request)
+        #: Objects that can be an item: of an item class, a dict, what an item loader fills, and such in a list.
+        self.items: list[Any] = []
+        #: Names of the other values.
+        self.names: list[str] = []
+        others: list[Any] = []
+        for name, value in values:
+            found = [*_items(value)]
+            self.items += found
+            if not found and _is_telling(value):
+                self.names.append(name)
+                others.append(value)
+        for item in self.items:
+            others += [item, *ItemAdapter(item).values()]
+        telling = [*filter(_is_telling, others)]
+        self._hashed = {value for value in telling if _is_hashable(value)}
+        self._unhashed = [value for value in telling if not _is_hashable(value)][:_MOST]
+
+    def holds(self, item: Any) -> bool:
+        """Whether *item* is a carried one."""
+        if any(item is each for each in self.items):
+            return True
+        carried, all_ = self._counts(item)
+        return 0 < all_ <= 2 * carried
+
+    def touches(self, item: Any) -> bool:
+        """Whether *item* has any carried value."""
+        return self._counts(item)[0] > 0
+
+    def _counts(self, item: Any) -> tuple[int, int]:
+        """Return how many values of *item* were carried, and how many it has."""
+        values = [value for value in ItemAdapter(item).values() if _is_telling(value)]
+        return sum(map(self._has, values)), len(values)
+
+    def _has(self, value: Any) -> bool:
+        if _is_hashable(value):
+            return value in self._hashed
+        return any(value is each or value == each for each in self._unhashed)
+
+
+def carried_items(request: Request) -> bool:
+    """Whether *request* carries what can be an item."""
+    return any(True for _, value in _of_user(request) for _ in _items(value))
+
+
+def _of_user(request: Request) -> Iterator[tuple[str, Any]]:
+    yield from request.cb_kwargs.items()
+    for key, value in request.meta.items():
+        if not str(key).startswith(_OF_COMPONENTS):
+            yield key, value
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, ItemLoader):
+        value = value.item
+    elements = value[:_MOST] if isinstance(value, (list, tuple)) else [value]
+    return (each for each in elements if ItemAdapter.is_item(each))
+
+
+def _is_telling(value: Any) -> bool:
+    """Whether two items that both have *value* are alike in that, rather than both without."""
+    if value is None or isinstance(value, bool):
+        return False
+    return isinstance(value, Number) or bool(value.strip() if isinstance(value, str) else value)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:  # such as a tuple with a list in it
+        return False
+    return True

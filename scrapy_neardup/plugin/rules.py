@@ -1,0 +1,88 @@
+"""``NEARDUP_RULES``: what applies to the pages of some URLs, where nobody sets the meta of requests."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import regex
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.options import choice
+
+from .policies import POLICIES, Policy, Scope, scope_named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Seconds after which the search of a URL for all patterns is given up, at the next occasion. A pattern is the user's,
+#: but a URL is anybody's.
+SEARCH_SECONDS = 0.02
+_REMEDY = "set it to a list of rules such as {'url': a regular expression, 'policy': a policy or False, 'scope': a scope}."
+
+
+class Rule(NamedTuple):
+    """What applies to the pages in whose URL a pattern is found; None: what the settings say."""
+
+    pattern: Any
+    #: False: the pages are neither examined nor stored.
+    policy: Policy | Literal[False] | None
+    scope: Scope | None
+
+
+class UrlRules:
+    """Rules in their order, of which the first that fits a URL applies."""
+
+    def __init__(self, rules: Sequence[Rule] = ()) -> None:
+        self.rules = tuple(rules)
+
+    def find(self, url: str) -> Rule | None:
+        """Return the rule for *url*. Raises TimeoutError if that takes longer than `SEARCH_SECONDS`."""
+        if not self.rules:
+            return None
+        ends = time.perf_counter() + SEARCH_SECONDS
+        for rule in self.rules:
+            left = ends - time.perf_counter()
+            if left <= 0:
+                raise TimeoutError
+            if rule.pattern.search(url, timeout=left):
+                return rule
+        return None
+
+
+def read_rules(name: str, value: object) -> UrlRules:
+    """Read a list of dicts, or JSON with one. Raises `ConfigurationError`, which names the rule."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise ConfigurationError(f"{name} is {value!r}: {_REMEDY}") from None
+    if not isinstance(value, (list, tuple)):
+        raise ConfigurationError(f"{name} is {value!r}: {_REMEDY}")
+    return UrlRules([_rule(f"{name}[{number}]", each) for number, each in enumerate(value)])
+
+
+def _rule(name: str, value: object) -> Rule:
+    if not isinstance(value, Mapping) or not isinstance(value.get("url"), str):
+        raise ConfigurationError(f"{name} is {value!r}: {_REMEDY}")
+    unknown = [key for key in value if key not in ("url", "policy", "scope")]
+    if unknown:
+        raise ConfigurationError(f"{name} has {unknown[0]!r}: {_REMEDY}")
+    try:
+        pattern = regex.compile(value["url"])
+    except regex.error as error:
+        raise ConfigurationError(
+            f"{name} has the pattern {value['url']!r}, which is none ({error}): {_REMEDY}"
+        ) from None
+    policy, scope = value.get("policy"), value.get("scope")
+    if policy is not None and policy is not False:
+        choice(f"{name}['policy']", policy, (*POLICIES, "False"))
+    if scope is not None and not callable(scope):
+        if not isinstance(scope, str) or not scope:
+            raise ConfigurationError(
+                f"{name}['scope'] is {scope!r}: set it to 'global', 'spider', 'host', a function or a name."
+            )
+        scope = scope_named(scope)
+    return Rule(pattern, policy, scope)

@@ -1,0 +1,251 @@
+"""Items that a second page completes: none is lost because that page is a copy."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import pytest
+import scrapy
+from itemloaders import ItemLoader
+from scrapy import Request
+
+from scrapy_neardup.plugin.carried import Carried, carried_items
+
+ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
+
+
+class Product(scrapy.Item):
+    name = scrapy.Field()
+    price = scrapy.Field()
+    shipping = scrapy.Field()
+
+
+@dataclass
+class Offer:
+    name: str
+    price: str
+    shipping: str | None = None
+
+
+class Shop(scrapy.Spider):
+    """Five products of an index page, each completed on its own address of one page of delivery terms."""
+
+    name = "shop"
+    base = ""
+
+    async def start(self):
+        yield Request(self.base + "/shop", self.parse)
+
+    def parse(self, response):
+        for number in range(5):
+            yield self.request(f"{self.base}/shipping/{number}", f"Lamp {number}", f"{number}.90")
+
+    def shipping(self, response, **values):
+        yield self.complete(response, **values)
+
+    def failed(self, failure):
+        self.logger.info("dropped %s", failure.request.url)
+
+
+def dict_by_cb_kwargs(shop, url, name, price):
+    return Request(url, shop.shipping, cb_kwargs={"item": {"name": name, "price": price}})
+
+
+def item_by_meta(shop, url, name, price):
+    return Request(url, shop.shipping, meta={"item": Product(name=name, price=price)})
+
+
+def dict_by_meta(shop, url, name, price):
+    return Request(url, shop.shipping, meta={"product": {"name": name, "price": price}})
+
+
+def offer_by_cb_kwargs(shop, url, name, price):
+    return Request(url, shop.shipping, cb_kwargs={"offer": Offer(name, price)})
+
+
+def loader_by_meta(shop, url, name, price):
+    loader = ItemLoader(item=Product())
+    loader.add_value("name", name)
+    loader.add_value("price", price)
+    return Request(url, shop.shipping, meta={"loader": loader})
+
+
+def list_by_meta(shop, url, name, price):
+    return Request(url, shop.shipping, meta={"items": [{"name": name, "price": price}]})
+
+
+def values_by_cb_kwargs(shop, url, name, price):
+    return Request(url, shop.shipping, cb_kwargs={"name": name, "price": price})
+
+
+def same(shop, response, item=None, offer=None):
+    item = item or offer or response.meta.get("item") or response.meta.get("product")
+    if isinstance(item, Offer):
+        item.shipping = "free"
+    else:
+        item["shipping"] = "free"
+    return item
+
+
+def merged(shop, response, item=None):
+    return {**(item or response.meta["product"]), "shipping": "free"}
+
+
+def nested(shop, response, item):
+    return {"product": item, "url": response.url}
+
+
+def loaded(shop, response):
+    response.meta["loader"].add_value("shipping", "free")
+    return response.meta["loader"].load_item()
+
+
+def from_list(shop, response):
+    return response.meta["items"][0]
+
+
+def of_values(shop, response, name, price):
+    return {"name": name, "price": price, "shipping": "free", "url": response.url}
+
+
+KINDS = [
+    (dict_by_cb_kwargs, same), (dict_by_cb_kwargs, merged), (dict_by_cb_kwargs, nested), (item_by_meta, same),
+    (dict_by_meta, same), (dict_by_meta, merged), (offer_by_cb_kwargs, same), (loader_by_meta, loaded),
+    (list_by_meta, from_list), (values_by_cb_kwargs, of_values),
+]  # fmt: skip
+
+
+@pytest.fixture
+def run(site, crawl):
+    async def run(request, complete, **settings):
+        site.article("/shop", seed=1)
+        for number in range(5):
+            site.article(f"/shipping/{number}", seed=2)
+        spider = type("Made", (Shop,), {"request": request, "complete": complete})
+        settings = {f"NEARDUP_{name}": value for name, value in settings.items()}
+        return await crawl(spider, {**ONE_BY_ONE, **settings}, base=site.url)
+
+    return run
+
+
+@pytest.mark.parametrize(("request_", "complete"), KINDS)
+async def test_no_item_is_lost(run, request_, complete, caplog):
+    result = await run(request_, complete)
+    assert len(result.items) == 5
+    assert (result["duplicate"], result["carried/item"], result["dropped/item"]) == (4, 4, 0)
+    assert result.errors == {}
+    assert sum("NEARDUP_ITEM_FIELDS" in message for message in caplog.messages) == 1
+
+
+@pytest.mark.parametrize(("request_", "complete"), KINDS[:-1:3])
+async def test_no_item_is_lost_where_pages_are_dropped(run, request_, complete):
+    """The callback of such a page is called, since nobody else has its item."""
+    result = await run(request_, complete, POLICY="drop_page")
+    assert len(result.items) == 5
+    assert (result["carried/page"], result["carried/item"], result["dropped/page"]) == (4, 4, 0)
+
+
+async def test_a_dropped_page_whose_request_carries_values_is_said_once(run, caplog):
+    """An item that may be made of them cannot be known; the warning says what to do."""
+    with caplog.at_level(logging.WARNING):
+        result = await run(values_by_cb_kwargs, of_values, POLICY="drop_page")
+    assert (len(result.items), result["dropped/page"]) == (1, 4)
+    (message,) = [each for each in caplog.messages if "NEARDUP_RULES" in each]
+    assert "> is dropped, or its items are" in message
+    assert "meta={'neardup': False}" in message
+    assert result.stats["log_count/WARNING"] >= 1
+
+
+async def test_few_carried_values_do_not_keep_an_item(run, caplog):
+    """Stories with the name of the section that they were found in are compared; that is said once."""
+
+    def story(shop, response, name, price):
+        return {"section": name, "title": "t", "text": "x", "url": response.url}
+
+    result = await run(values_by_cb_kwargs, story)
+    assert (len(result.items), result["dropped/item"]) == (1, 4)
+    assert sum("NEARDUP_RULES" in message for message in caplog.messages) == 1
+
+
+@pytest.mark.parametrize("policy", ["drop_items", "drop_page"])
+async def test_a_policy_named_for_the_page_holds_for_carried_items(run, policy):
+    """The way for stories whose title comes with the request from a list, and whose text is the page's."""
+    result = await run(dict_by_cb_kwargs, same, RULES=[{"url": "/shipping", "policy": policy}])
+    assert (len(result.items), result["carried/item"], result["carried/page"]) == (1, 0, 0)
+
+
+async def test_other_items_of_the_page_are_dropped(run):
+    def both(shop, response, item):
+        return item if "shipping/2" not in response.url else {"text": "of the page", "url": response.url}
+
+    result = await run(dict_by_cb_kwargs, both)
+    assert (len(result.items), result["dropped/item"]) == (4, 1)
+
+
+async def test_what_plugins_put_into_meta_is_no_item(run, caplog):
+    """Else their users would never see a duplicate dropped."""
+
+    def request(shop, url, name, price):
+        options = {"browserHtml": True, "name": name}
+        meta = {"zyte_api": options, "playwright_context_kwargs": options, "splash": options, "_x": options}
+        return Request(url, shop.shipping, meta={**meta, "download_slot": "x", "depth": 1})
+
+    def page(shop, response):
+        return {"url": response.url, "browserHtml": True}
+
+    for policy in ("drop_items", "drop_page"):
+        result = await run(request, page, POLICY=policy)
+        assert (len(result.items), result["duplicate"]) == (1, 4)
+        assert (result["carried/item"], result["carried/page"]) == (0, 0)
+    assert not [message for message in caplog.messages if "carries" in message]
+
+
+async def test_items_whose_comparison_raises_are_kept(run):
+    class Odd(list):
+        def __eq__(self, other):
+            raise ValueError("ambiguous")
+
+        __hash__ = None
+
+    def request(shop, url, name, price):
+        return Request(url, shop.shipping, cb_kwargs={"item": {"name": Odd([name])}})
+
+    def odd(shop, response, item):
+        return {"name": Odd([1]), "text": "x", "url": response.url}
+
+    result = await run(request, odd)
+    assert len(result.items) == 5
+    assert result["error/output"] == 4
+
+
+def carried(**cb_kwargs):
+    return Carried(Request("https://a.example/", cb_kwargs=cb_kwargs))
+
+
+def test_half_of_the_values():
+    request = carried(name="Lamp", price=9.9, empty="", flag=True)
+    assert request.holds({"name": "Lamp", "price": 9.9, "url": "u", "shipping": "free", "more": None})
+    assert not request.holds({"name": "Lamp", "url": "u", "shipping": "free"})
+    assert request.touches({"name": "Lamp", "url": "u", "shipping": "free"})
+    assert not request.touches({"name": "Chair", "flag": True, "empty": ""})
+    assert not request.holds({})
+    assert carried().names == []
+
+
+def test_values_that_cannot_be_hashed():
+    request = carried(item={"images": ["a", "b"], "sizes": (1, ["x"])})
+    assert request.holds({"images": ["a", "b"], "sizes": (1, ["x"])})
+    assert not request.holds({"images": ["a", "c"], "sizes": (2, ["x"])})
+
+
+def test_a_request_that_carries_a_lot_is_looked_at_in_no_time():
+    lists = {f"name{number}": [number] for number in range(20_000)}
+    request = carried(items=[{"a": [number]} for number in range(20_000)], item=lists)
+    assert len(request.items) == 101
+    assert not request.holds({f"other{number}": [-number] for number in range(10_000)})
+
+
+def test_carried_items():
+    assert carried_items(Request("https://a.example/", meta={"item": {}}))
+    assert not carried_items(Request("https://a.example/", meta={"redirect_urls": [{}], "depth": 1}))

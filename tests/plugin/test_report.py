@@ -1,0 +1,62 @@
+"""A line of the report explains its decision by itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.matching.rules import Evidence
+
+DOCS = (Path(__file__).parents[2] / "docs" / "scrapy.md").read_text()
+
+
+@pytest.fixture
+def report(site, crawl, pages, tmp_path):
+    async def run(bodies, **settings):
+        """Crawl pages one by one; return the line of each but the first."""
+        urls = []
+        for number, body in enumerate(bodies):
+            site.pages[f"/{number}"] = body
+            urls.append(f"{site.url}/{number}")
+        path = tmp_path / "report.jsonl"
+        await crawl(pages, {"CONCURRENT_REQUESTS": 1, "NEARDUP_REPORT": str(path), **settings}, urls=urls)
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    return run
+
+
+async def test_every_drop_is_explained_by_its_line(report, text, page):
+    base = text(1, 150)
+    bodies = [base, base, base + " and more", text(2, 10), re.sub("a", "1", base)]
+    exact, near, short = await report([*map(page, bodies[:4])])
+    assert exact["why"]["step"] == "digest"
+    assert exact["why"]["found_by"] == ["digest", "fingerprint", "keys"]
+    why = near["why"]
+    assert near["similarity"] == why["jaccard"] >= why["jaccard_asked"]
+    assert why["step"] in ("fingerprint", "keys")
+    assert why["alike"]
+    assert why["one_site"] is True
+    assert why["substituted"] <= why["substituted_forgiven"]
+    assert why["known"] >= why["known_asked"]
+    assert why["length"] >= why["length_asked"]
+    assert short["why"] == {"step": "text", "tokens": 10, "tokens_asked": 40}
+
+
+async def test_every_figure_is_documented(report, text, page):
+    (near,) = await report([page(text(1)), page(text(1) + " more")])
+    assert set(Evidence._fields) <= set(near["why"])
+    assert [name for name in near["why"] if f"`{name}`" not in DOCS] == []
+
+
+async def test_a_document_is_explained_only_if_somebody_asks(site, crawl, pages, monkeypatch):
+    urls = [site.article("/a"), site.article("/b")]
+    asked = []
+    monkeypatch.setattr(
+        type(Detector.open().matcher), "explain", lambda *args: asked.append(args) or {"step": "digest"}
+    )
+    assert (await crawl(pages, {"CONCURRENT_REQUESTS": 1}, urls=urls))["duplicate"] == 1
+    assert not asked

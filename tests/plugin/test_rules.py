@@ -1,0 +1,243 @@
+"""Policy and scope by URL; pages told apart by the request's body and by the fragment of the URL."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from scrapy import Request
+from scrapy.http import FormRequest, HtmlResponse, JsonRequest, TextResponse
+from scrapy.linkextractors import LinkExtractor
+from scrapy.settings import Settings
+from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.plugin.settings import CrawlOptions
+
+ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
+#: What backtracks without end: two ways to read each letter.
+SLOW = r"/(a|aa)+$"
+
+
+def rules(value):
+    return CrawlOptions.from_settings(Settings({"NEARDUP_RULES": value})).rules
+
+
+@pytest.mark.parametrize(
+    ("value", "remedy"),
+    [
+        ("[{", "list of rules"),
+        ({"url": "x"}, "list of rules"),
+        (["x"], "NEARDUP_RULES[0] is 'x': set it to a list of rules"),
+        ([{"policy": "tag"}], "list of rules"),
+        ([{"url": 7}], "list of rules"),
+        ([{"url": ""}, {"url": "("}], "NEARDUP_RULES[1] has the pattern '(', which is none"),
+        ([{"url": "", "polcy": "tag"}], "NEARDUP_RULES[0] has 'polcy'"),
+        ([{"url": "", "policy": "drop"}], "NEARDUP_RULES[0]['policy'] is 'drop': set it to 'tag' or"),
+        ([{"url": "", "policy": 0}], "NEARDUP_RULES[0]['policy'] is 0"),
+        ([{"url": "", "policy": True}], "NEARDUP_RULES[0]['policy'] is True"),
+        ([{"url": "", "scope": ["host"]}], "NEARDUP_RULES[0]['scope'] is ['host']"),
+    ],
+)
+def test_a_rule_that_cannot_work_is_named(value, remedy):
+    with pytest.raises(ConfigurationError) as caught:
+        rules(value)
+    assert remedy in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_first_rule_that_fits_applies():
+    found = rules(json.dumps([{"url": r"/news/\d+$", "policy": "tag"}, {"url": "/news/", "policy": False}]))
+    assert [getattr(found.find(url), "policy", None) for url in ("/news/1", "/news/x", "/")] == [
+        "tag", False, None,
+    ]  # fmt: skip
+    assert rules([]).find("/news/1") is None
+
+
+def test_what_a_scope_may_be():
+    found = rules(
+        [
+            {"url": "^1", "scope": "host"},
+            {"url": "^2", "scope": "shop"},
+            {"url": "^3", "scope": lambda url, spider: url},
+        ]
+    )
+    urls = ("1", "2", "3")
+    assert [found.find(url).scope("https://A.example/x", None) for url in urls] == [
+        "a.example", "shop", "https://A.example/x",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", [SLOW, r"/(\w+\s?)*$", r"(.*a){20}$"])
+def test_a_url_cannot_make_a_pattern_take_long(pattern):
+    found = rules([{"url": pattern}] * 20)
+    started = time.perf_counter()
+    with pytest.raises(TimeoutError):
+        found.find(f"https://x.example/{'a' * 2000}!")
+    assert time.perf_counter() - started < 1  # 0.05 s
+
+
+async def test_rules_in_a_crawl(site, crawl, pages):
+    urls = [site.article(path) for path in ("/a", "/tagged/b", "/out/c", "/page/d", "/e")]
+    settings = {
+        **ONE_BY_ONE,
+        "NEARDUP_RULES": [
+            {"url": "/tagged/", "policy": "tag"},
+            {"url": "/out/", "policy": False},
+            {"url": "/page/", "policy": "drop_page"},
+        ],
+    }
+    result = await crawl(pages, settings, urls=urls)
+    assert [item["url"] for item in result.items] == urls[:3]
+    assert (result["tagged"], result["skipped/rule"], result["dropped/page"], result["dropped/item"]) == (
+        1, 1, 1, 1,
+    )  # fmt: skip
+    assert result["index/documents"] == 1
+    assert result.errors == {}
+
+
+async def test_meta_goes_before_rules(site, crawl, pages):
+    urls = [site.article("/a"), site.article("/b")]
+    settings = {**ONE_BY_ONE, "NEARDUP_RULES": [{"url": "", "policy": False, "scope": "x"}]}
+    result = await crawl(pages, settings, urls=urls, meta={"neardup": "tag"})
+    assert (result["tagged"], result["skipped/rule"]) == (1, 0)
+    settings = {**ONE_BY_ONE, "NEARDUP_RULES": [{"url": "/a", "scope": "x"}]}
+    assert (await crawl(pages, settings, urls=urls))["duplicate"] == 0
+    assert (await crawl(pages, settings, urls=urls, meta={"neardup_scope": "y"}))["duplicate"] == 1
+
+
+async def test_items_of_pages_that_are_switched_off_are_compared(site, crawl, pages, text):
+    """The way for shops: pages are not compared, items are; neither by meta nor by rule this is a failure."""
+    site.article("/a")
+    site.article("/b")
+
+    class Shop(pages):
+        def parse(self, response):
+            yield {"url": response.url, "name": "Lamp", "text": text(5)}
+
+    urls = [site.url + "/a", site.url + "/b"]
+    settings = {**ONE_BY_ONE, "NEARDUP_ITEM_FIELDS": ["name", "text"]}
+    for more, meta in (
+        ({"NEARDUP_RULES": [{"url": "", "policy": False}]}, {}),
+        ({}, {"neardup": False}),
+    ):
+        result = await crawl(Shop, {**settings, **more}, urls=urls, meta=meta)
+        assert (result["checked"], result["item/checked"], result["item/dropped"]) == (0, 2, 1)
+        assert result.errors == {}
+
+
+async def test_a_url_that_takes_too_long_passes(site, crawl, pages):
+    """It is neither judged by the wrong rule nor stored, and the crawl goes on."""
+    urls = [site.article("/a"), site.article(f"/{'a' * 200}!"), site.article("/b")]
+    rules = [{"url": SLOW, "policy": False}, {"url": "", "policy": "drop_page"}]
+    result = await crawl(pages, {**ONE_BY_ONE, "NEARDUP_RULES": rules}, urls=urls)
+    assert len(result.items) == 3
+    assert (result["error/rules"], result["skipped/rule"], result["unique"]) == (1, 1, 1)
+
+
+async def test_a_bad_rule_stops_at_start(site, crawl, pages):
+    with pytest.raises(ConfigurationError, match=r"NEARDUP_RULES\[0\]"):
+        await crawl(pages, {"NEARDUP_RULES": [{"url": "["}]}, urls=[site.article("/a")])
+    assert not site.hits
+
+
+async def test_a_crawl_spider(site, crawl, page):
+    """Nobody sets the meta of its requests: listings are left out by a rule, stories are compared."""
+
+    class Stories(CrawlSpider):
+        name = "stories"
+        rules = (
+            Rule(LinkExtractor(allow="/list/"), follow=True),
+            Rule(LinkExtractor(allow="/story/"), callback="story"),
+        )
+
+        async def start(self):
+            yield Request(site.url + "/list/1")
+
+        def story(self, response):
+            return {"url": response.url}
+
+    for number in (1, 2):
+        links = (f"/story/{number}a", f"/story/{number}b", "/list/2")
+        site.article(f"/list/{number}", seed=50, links=links)  # of one teaser text
+        for copy in "ab":
+            site.article(f"/story/{number}{copy}", seed=number)
+    result = await crawl(Stories, {**ONE_BY_ONE, "NEARDUP_RULES": [{"url": "/list/", "policy": False}]})
+    assert len(result.items) == 2
+    assert (result["skipped/rule"], result["unique"], result["duplicate"]) == (2, 2, 2)
+
+
+async def test_a_sitemap_spider(site, crawl):
+    class Stories(SitemapSpider):
+        name = "stories"
+        sitemap_urls = (site.url + "/sitemap.xml",)
+        sitemap_rules = (("/story/", "story"), ("/en/", "story"))
+
+        def story(self, response):
+            return {"url": response.url}
+
+    urls = [site.article(path) for path in ("/story/a", "/story/b", "/en/c", "/en/d")]
+    locations = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    site.pages["/sitemap.xml"] = (
+        200,
+        {"Content-Type": "application/xml"},
+        f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{locations}</urlset>'.encode(),
+    )
+    settings = {**ONE_BY_ONE, "NEARDUP_RULES": [{"url": "/en/", "scope": "english"}]}
+    result = await crawl(Stories, settings)
+    assert len(result.items) == 2
+    assert len({item["url"].split("/")[3] for item in result.items}) == 2  # one of each
+    assert result["duplicate"] == 2
+
+
+async def test_pages_of_one_url_are_told_apart_by_the_body_of_the_request(site, crawl, pages, text, tmp_path):
+    """A search page answers two forms with one text, and one with another text."""
+
+    class Forms(pages):
+        async def start(self):
+            for query in ("lamps", "lights", "chairs"):
+                yield FormRequest(site.url + "/search", self.parse, formdata={"q": query})
+
+    bodies = {"lamps": text(1), "lights": text(1), "chairs": text(2)}
+    site.answer = lambda path, body: bodies[body.decode().partition("=")[2]]
+    report = tmp_path / "report.jsonl"
+    result = await crawl(Forms, {**ONE_BY_ONE, "NEARDUP_REPORT": str(report), "NEARDUP_DIR": "seen"})
+    assert (result["unique"], result["duplicate"], result["revisit"]) == (2, 1, 0)
+    (line,) = map(json.loads, report.read_text().splitlines())
+    assert line["url"] != line["match"]
+    assert line["url"].startswith(site.url + "/search#POST-")
+    again = await crawl(Forms, {**ONE_BY_ONE, "NEARDUP_DIR": "seen"})
+    assert (again["revisit"], again["duplicate"]) == (2, 1)
+
+
+async def test_pages_of_one_url_and_its_fragment(site, crawl, pages, text, page):
+    """As a browser's download handler gives them back: other text for each fragment."""
+
+    class Fragments:
+        def process_request(self, request):
+            _, _, fragment = request.url.partition("#")
+            body = page(text({"!/1": 1, "!/2": 1, "!/3": 3}[fragment]))
+            return HtmlResponse(request.url.partition("#")[0], body=body, encoding="utf-8")
+
+    urls = [f"{site.url}/app#!/{number}" for number in (1, 2, 3)]
+    settings = {**ONE_BY_ONE, "DOWNLOADER_MIDDLEWARES": {Fragments: 1}}
+    result = await crawl(pages, settings, urls=urls)
+    assert (result["unique"], result["revisit"], result["duplicate"]) == (1, 2, 0)
+    result = await crawl(pages, {**settings, "NEARDUP_KEEP_FRAGMENTS": True}, urls=urls)
+    assert (result["unique"], result["revisit"], result["duplicate"]) == (2, 0, 1)
+    assert [match["url"] for match in result.spider.matches.values()] == [urls[0]]
+
+
+async def test_what_is_no_html_of_a_post_is_left_alone(site, crawl, pages):
+    class Api(pages):
+        async def start(self):
+            yield JsonRequest(site.url + "/api", self.parse, data={"page": 1})
+
+        def parse(self, response):
+            assert isinstance(response, TextResponse)
+            yield {"url": response.url}
+
+    site.answer = lambda path, body: (200, {"Content-Type": "application/json"}, b"{}")
+    result = await crawl(Api)
+    assert (len(result.items), result["skipped/not_html"]) == (1, 1)

@@ -1,0 +1,152 @@
+"""What a verdict says beside its kind: the better of two versions, an unchanged revisit, why; and URLs with fragments."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_neardup import Detector
+from scrapy_neardup.fingerprint import SCHEMES
+from scrapy_neardup.matching.matcher import Preference
+from scrapy_neardup.matching.records import entries, find_urls
+from scrapy_neardup.matching.rules import JACCARDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
+LONGER = Preference(length=1.1)
+ONE, TWO, OTHER = "https://one.example/a", "https://one.example/b", "https://other.example/a"
+
+
+def text(seed: int, words: int = 400) -> str:
+    dice = random.Random(seed)
+    return " ".join(dice.choice(WORDS) for _ in range(words))
+
+
+@pytest.fixture
+def detector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Detector]:
+    monkeypatch.setattr("secrets.randbits", lambda _: 7)
+    with Detector.open() as detector:
+        yield detector
+
+
+def kinds(detector: Detector, *urls: str, body: str) -> list[tuple[str, str | None]]:
+    return [(verdict.kind, verdict.url) for verdict in (detector.check(body, url) for url in urls)]
+
+
+def longer(share: float) -> str:
+    return f"{text(1)} {text(2, int(400 * share))}"
+
+
+def test_a_longer_version_takes_the_place_of_the_one_of_its_site(detector: Detector) -> None:
+    detector.add(text(1), ONE)
+    assert detector.reserve(longer(0.15), TWO).kind == "near"
+    assert detector.reserve(longer(0.05), TWO, preference=LONGER).kind == "near"
+    verdict = detector.reserve(longer(0.15), TWO, preference=LONGER)
+    assert (verdict.kind, verdict.url, verdict.is_duplicate) == ("preferred", ONE, False)
+    assert kinds(detector, OTHER, body=text(1)) == [("exact", ONE)]  # as long as it is not stored
+    assert verdict.reservation is not None
+    verdict.reservation.confirm()
+    assert kinds(detector, OTHER, ONE, body=text(1)) == [("near", TWO), ("near", TWO)]
+
+
+def test_a_longer_version_of_another_site_stands_beside(detector: Detector) -> None:
+    """Else its site could have the next visit of the first page dropped."""
+    detector.add(text(1), ONE)
+    verdict = detector.reserve(longer(0.15), OTHER, preference=LONGER)
+    assert verdict.kind == "preferred"
+    assert verdict.reservation is not None
+    verdict.reservation.confirm()
+    assert kinds(detector, ONE, TWO, body=text(1)) == [("revisit", ONE), ("exact", ONE)]
+    # The next longer one repeats it.
+    third = detector.reserve(longer(0.15) + " more", "https://third.example/a", preference=LONGER)
+    assert (third.kind, third.url) == ("near", OTHER)
+
+
+def test_a_longer_version_of_a_pending_page_waits(detector: Detector) -> None:
+    first = detector.reserve(text(1), ONE)
+    verdict = detector.reserve(longer(0.15), TWO, preference=LONGER)
+    assert (verdict.kind, verdict.pending) == ("near", first.reservation)
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_one_whose_page_stores_no_item_is_no_better_than_one_with_items(
+    detector: Detector, weak: bool
+) -> None:
+    first = detector.reserve(text(1), ONE).reservation
+    assert first is not None
+    first.confirm(weak=weak)
+    better = detector.reserve(longer(0.15), TWO, preference=LONGER).reservation
+    assert better is not None
+    better.confirm(weak=True)
+    assert kinds(detector, OTHER, body=text(1)) == [("near", TWO) if weak else ("exact", ONE)]
+
+
+def test_the_page_that_its_copy_names_takes_its_place(detector: Detector) -> None:
+    detector.add(text(1), ONE)
+    unnamed = Preference(is_named_by=lambda url: url == TWO)
+    assert detector.reserve(text(1), OTHER, preference=unnamed).kind == "exact"
+    verdict = detector.reserve(text(1), OTHER, preference=Preference(is_named_by=lambda url: url == ONE))
+    assert (verdict.kind, verdict.url) == ("preferred", ONE)
+    assert verdict.reservation is not None
+    verdict.reservation.confirm()
+    assert kinds(detector, ONE, OTHER, body=text(1)) == [("exact", OTHER), ("revisit", OTHER)]
+
+
+def test_an_unchanged_revisit(detector: Detector) -> None:
+    detector.add(text(1), ONE)
+    same, changed = detector.check(text(1).upper(), ONE), detector.check(longer(0.02), ONE)
+    assert (same.kind, same.unchanged, same.similarity) == ("revisit", True, 1.0)
+    assert (changed.kind, changed.unchanged) == ("revisit", False)
+    assert changed.similarity is not None
+    assert 0.8 < changed.similarity < 1
+    assert not detector.check(text(1), TWO).unchanged
+
+
+def test_fragments_are_cut_unless_they_are_kept(detector: Detector) -> None:
+    for page in ("#!/1", "#!/2"):
+        body = text(ord(page[-1]))
+        assert detector.reserve(body, ONE + page, keep_fragment=True).reservation.confirm() is None  # type: ignore[union-attr]
+    assert detector.reserve(text(ord("1")), f"{ONE}#!/2", keep_fragment=True).url == f"{ONE}#!/1"
+    assert detector.check(text(ord("1")), f"{ONE}#!/1").kind == "exact"  # filed under another URL
+    assert find_urls(detector.index, [f"{ONE}#!/1"])[1] == {f"{ONE}#!/1"}
+    assert (detector.forget(f"{ONE}#!/1"), detector.forget(f"{ONE}#!/1"), detector.forget(ONE)) == (1, 0, 0)
+    header = detector.index.header
+    assert entries([detector.signature("a")], [f"{ONE}#x"], header).urls == [ONE]
+    assert entries([detector.signature("a")], [f"{ONE}#x"], header, keep_fragments=True).urls == [f"{ONE}#x"]
+
+
+def test_explanations(detector: Detector) -> None:
+    assert detector.check(text(1), ONE).explanation == {}
+    assert detector.check("short", ONE).explanation == {"step": "text", "tokens": 1, "tokens_asked": 40}
+    detector.add(text(1, 150), ONE)
+    exact = detector.check(text(1, 150), TWO).explanation
+    assert (exact["step"], exact["found_by"]) == ("digest", ["digest", "fingerprint", "keys"])
+    near = detector.check(text(1, 150) + " and more", TWO)
+    why = near.explanation
+    assert near.kind == "near"
+    assert (why["step"], why["one_site"], why["two_sites"]) in (
+        ("fingerprint", True, False),
+        ("keys", True, False),
+    )
+    assert why["alike"]
+    assert not why["elsewhere"]
+    assert why["jaccard"] == near.similarity
+    assert JACCARDS[1] < why["jaccard_asked"] < JACCARDS[0]  # by the length of the shorter text
+    assert why["jaccard"] >= why["jaccard_asked"]
+    assert why["known"] >= why["known_asked"] == 0.7
+    assert why["length"] >= why["length_asked"] == 0.7
+    other = detector.check(text(1, 150) + " and more", OTHER).explanation
+    assert (other["two_sites"], other["known_asked"]) == (True, 0.6)
+    assert {type(value) for value in why.values()} == {bool, int, float, str, list}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_explains(scheme: str) -> None:
+    with Detector.open(scheme=scheme) as detector:
+        detector.add(text(1), ONE)
+        assert "digest" in detector.check(text(1), TWO).explanation["found_by"]
+        assert "url" in detector.check(text(1), ONE).explanation["found_by"]
