@@ -6,52 +6,24 @@ leader, and the result does not depend on the order in which pages were read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .preferences import COLUMNS, alphabetical, earliest, longest
+from .preferences import COLUMNS, Pages, alphabetical, earliest, longest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+__all__ = ["ALL_RULES", "RULES", "Pages", "canonical_ranks", "check_rules", "parse_rules"]
+
 #: All rules by which a canonical page can be chosen; and those that are used as a rule, in their order.
 ALL_RULES = tuple(COLUMNS)
 RULES = tuple(name for name in ALL_RULES if name != "latest")
-
-
-@dataclass(frozen=True, slots=True)
-class Pages:
-    """The n pages to rank: what the rules look at, a column each.
-
-    Raises ValueError if their lengths differ.
-    """
-
-    urls: Sequence[str]
-    #: What each page names as its canonical URL, absolute; None or empty if it names none.
-    declared: Sequence[str | None]
-    #: Length of the main text, in any unit.
-    lengths: NDArray[np.integer]
-    #: When it was fetched, in seconds since 1970; 0 or NaN if unknown.
-    times: NDArray[np.integer] | NDArray[np.floating]
-    #: A hash of each text. It orders pages that are equal in all else, even in their URL; uint64[n].
-    digests: NDArray[np.uint64]
-    #: Whether it asks search engines not to index it; bool[n].
-    noindex: NDArray[np.bool_]
-    #: A number for each connected component of pairs, so that all pages of a cluster have the same; and a
-    #: number for each site; int[n] each.
-    stories: NDArray[np.integer]
-    sites: NDArray[np.integer]
-
-    def __post_init__(self) -> None:
-        columns = [getattr(self, field.name) for field in fields(self)]
-        if len({len(column) for column in columns}) > 1:
-            raise ValueError(f"Columns of pages have different lengths: {[len(c) for c in columns]}.")
 
 
 def parse_rules(text: str) -> tuple[str, ...]:

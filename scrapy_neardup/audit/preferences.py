@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, fields
 from fnmatch import translate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .canonical import Pages
-
     #: Columns of n pages of which the least is preferred, the most significant first.
     SortKeys = Sequence[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]]
 
@@ -25,6 +24,35 @@ if TYPE_CHECKING:
 #: or for one that is not out yet.
 _RELEASE = re.compile(r"v?(\d{1,9}(?:[._]\d{1,9}){0,5})(?:[._]x)?")
 _STANDING = {"stable": 2, "latest": 2, "current": 2, "dev": -1, "main": -1, "master": -1, "nightly": -1}
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The n pages to rank: what the rules look at, a column each.
+
+    Raises ValueError if their lengths differ.
+    """
+
+    urls: Sequence[str]
+    #: What each page names as its canonical URL, absolute; None or empty if it names none.
+    declared: Sequence[str | None]
+    #: Length of the main text, in any unit.
+    lengths: NDArray[np.integer]
+    #: When it was fetched, in seconds since 1970; 0 or NaN if unknown.
+    times: NDArray[np.integer] | NDArray[np.floating]
+    #: A hash of each text. It orders pages that are equal in all else, even in their URL; uint64[n].
+    digests: NDArray[np.uint64]
+    #: Whether it asks search engines not to index it; bool[n].
+    noindex: NDArray[np.bool_]
+    #: A number for each connected component of pairs, so that all pages of a cluster have the same; and a
+    #: number for each site; int[n] each.
+    stories: NDArray[np.integer]
+    sites: NDArray[np.integer]
+
+    def __post_init__(self) -> None:
+        columns = [getattr(self, field.name) for field in fields(self)]
+        if len({len(column) for column in columns}) > 1:
+            raise ValueError(f"Columns of pages have different lengths: {[len(c) for c in columns]}.")
 
 
 def _urls(pages: Pages, patterns: Sequence[str]) -> SortKeys:
