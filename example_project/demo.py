@@ -1,4 +1,4 @@
-"""Serve the news network on loopback, crawl it with Scrapy and scrapy_neardup, and show what became of each page."""
+"""Serve the news network on loopback, crawl it with Scrapy, and show what became of each page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from site_server import DEFAULT_PORT, NewsNetwork
 
 #: The crawl takes some ten seconds; nothing keeps it longer than this.
 MAX_SECONDS = 300
-#: Whether an edited copy is found depends on the hash seed, which every index draws for itself; so many always are.
+#: Whether an edited copy is found depends on the hash seed, which every index draws for itself; so many
+#: always are.
 MIN_RECOGNISED = 0.6
 
 
@@ -70,7 +71,7 @@ def parse_arguments() -> argparse.Namespace:
         "--port",
         type=int,
         default=DEFAULT_PORT,
-        help=f"first of five ports of the sites ({DEFAULT_PORT}); use with --fresh, for other ports are other URLs",
+        help=f"first of five ports ({DEFAULT_PORT}); use with --fresh, for other ports are other URLs",
     )
     parser.add_argument(
         "--expect",

@@ -59,7 +59,8 @@ class Outcomes:
     def as_met(self, expected: Mapping[str, Page]) -> dict[str, Page]:
         """Exchange what is expected of a story and of its copy where the copy was met first.
 
-        Nobody can promise the order in which pages of several sites arrive: one is slow, another fails at first.
+        Nobody can promise the order in which pages of several sites arrive: one is slow, another fails at
+        first.
         """
         pages = dict(expected)
         for url, original in expected.items():
@@ -91,7 +92,7 @@ class Outcomes:
         return found
 
     def recognised(self, expected: Mapping[str, Page]) -> tuple[int, int]:
-        """Return how many of the copies judged in this crawl were found to be copies, and how many there were."""
+        """Return how many of the copies judged in this crawl were found to be ones, and of how many."""
         verdicts = [
             self.pages[url].verdict
             for url, page in expected.items()
@@ -106,7 +107,8 @@ class Outcomes:
         return (
             f"also met {stats('downloader/response_status_count/301', 0)} redirect, "
             f"{stats('downloader/response_status_count/404', 0)} page not found, "
-            f"{stats('retry/count', 0)} retry, {stats('robotstxt/forbidden', 0)} links forbidden by robots.txt"
+            f"{stats('retry/count', 0)} retry, {stats('robotstxt/forbidden', 0)} links forbidden by "
+            "robots.txt"
         )
 
     @property

@@ -69,7 +69,8 @@ class OutcomeTable:
             console.print(f"\n[bold]{heading}[/]")
             console.print(table)
         console.print(
-            "\n[dim]└ copy of the page above it · bits: distance of the fingerprints · alike: overlap of the texts · "
+            "\n[dim]└ copy of the page above it · bits: distance of the fingerprints · alike: overlap of the "
+            "texts · "
             "missed: a copy kept[/]",
             highlight=False,
         )

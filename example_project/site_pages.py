@@ -35,7 +35,8 @@ class Page:
     expect: tuple[str, ...]
     note: str
     row: dict[str, Any]
-    #: The article that it shows; a path with a query shows that of the row without it. Empty if it shows none.
+    #: The article that it shows; a path with a query shows that of the row without it. Empty if it shows
+    #: none.
     story: str = ""
 
     @property
@@ -138,7 +139,7 @@ class Site:
         )
 
     def _teasers(self, shown: str, seed: str, count: int) -> str:
-        """Links to *count* other stories of the front page, chosen by *seed*: sidebars differ from page to page."""
+        """Links to *count* other stories of the front page, chosen by *seed*: no two sidebars are equal."""
         front = [page for page in self.pages if page.row.get("on") == "/" and "article" in page.row]
         front = [page for page in front if page.path != shown]
         return "\n".join(self._teaser(page) for page in rotate(front, seed)[:count])

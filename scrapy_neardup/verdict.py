@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 #: ``unique``: nothing like it is stored. ``exact``: the same normalised text under another URL. ``near``:
 #: nearly the same text under another URL. ``revisit``: this URL again. ``too_short``: too few tokens to
-#: judge. ``wall``: a captcha, cookie notice, log-in form or error page. ``template``: the sentences of another
-#: page, with another title, other numbers or other short lines. ``boilerplate``: the text of several pages of
-#: its site with other titles, such as a menu. ``fuller``: most of another page, and more; it is stored, and
-#: copies of it repeat it. ``preferred``: a near-duplicate that is the better version of the two; it is stored,
-#: and takes the place of the other.
+#: judge. ``wall``: a captcha, cookie notice, log-in form or error page. ``template``: the sentences of
+#: another page, with another title, other numbers or other short lines. ``boilerplate``: the text of several
+#: pages of its site with other titles, such as a menu. ``fuller``: most of another page, and more; it is
+#: stored, and copies of it repeat it. ``preferred``: a near-duplicate that is the better version of the two;
+#: it is stored, and takes the place of the other.
 Kind = Literal[
     "unique",
     "exact",
@@ -56,7 +56,7 @@ class Verdict:
 
     @property
     def explanation(self) -> dict[str, Any]:
-        """How it was decided: by which step, by which rules, and by which figures and thresholds, by their names.
+        """How it was decided: by which step, rules, figures and thresholds, by their names.
 
         The values are numbers, truth values, texts and lists of them. docs/scrapy.md has the names.
         """

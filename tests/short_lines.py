@@ -1,4 +1,4 @@
-"""Pages of one site that share a long description and differ in short lines: products, jobs, events and others."""
+"""Pages of one site that share a long description and differ in short lines: products, jobs, events."""
 
 from __future__ import annotations
 

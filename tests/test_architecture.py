@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
+from scrapy_neardup.cli import main
 from scrapy_neardup.extraction import EXTRACTORS
 from scrapy_neardup.fingerprint import SCHEMES
+from scrapy_neardup.index.stores import BACKENDS
+from scrapy_neardup.verdict import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "scrapy_neardup"
@@ -100,9 +109,33 @@ def test_files_named_in_the_documentation_are_there() -> None:
             assert any(path.exists() for path in (*among, *within)), f"{page.name}: {place}"
 
 
+def test_places_named_in_the_table_of_changes_are_there() -> None:
+    rows = re.findall(r"^\| .* \| (.*) \|$", ARCHITECTURE.partition("## Which files")[2], re.MULTILINE)[1:]
+    assert len(rows) > 12
+    for row in rows:
+        for place in re.findall(r"`([a-z_/]+(?:\.py|/))`", row):
+            assert (ROOT / PACKAGE / place).exists(), place
+        for page in re.findall(r"docs/\w+\.md|tests/\w+", row):
+            assert (ROOT / page).exists(), page
+
+
 @pytest.mark.parametrize(
-    ("page", "names"), [("schemes.md", SCHEMES), ("scrapy.md", EXTRACTORS)], ids=["schemes", "extractors"]
+    ("page", "names"),
+    [
+        ("schemes.md", SCHEMES),
+        ("scrapy.md", EXTRACTORS),
+        ("cli.md", main.commands),
+        ("glossary.md", [name.replace("_", " ") for name in get_args(Kind)]),
+        ("api.md", BACKENDS),
+    ],
+    ids=["schemes", "extractors", "commands", "verdicts", "back-ends"],
 )
-def test_each_is_documented(page: str, names: dict[str, object]) -> None:
+def test_each_is_documented(page: str, names: Iterable[str]) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    assert [name for name in names if f"`{name}`" not in text and f'"{name}"' not in text] == []
+    assert [name for name in names if not re.search(rf"\b{re.escape(name)}\b", text)] == []
+
+
+@pytest.mark.parametrize("scheme", BACKENDS)
+def test_each_back_end_opens_urls_as_they_all_do(scheme: str) -> None:
+    backend = import_module(BACKENDS[scheme], f"{PACKAGE}.index")
+    assert [*inspect.signature(backend.open_url).parameters] == ["url", "wanted", "ignore", "window", "reset"]

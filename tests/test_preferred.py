@@ -1,4 +1,4 @@
-"""What a verdict says beside its kind: the better of two versions, an unchanged revisit, why; and URLs with fragments."""
+"""What a verdict says beside its kind: the better of two versions, an unchanged revisit, and why."""
 
 from __future__ import annotations
 

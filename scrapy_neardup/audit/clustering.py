@@ -11,12 +11,13 @@ from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.site_counter import LONGEST, SITES
 from scrapy_neardup.matching.sites import UNKNOWN
 
-from .canonical import Pages, canonical_ranks
+from .canonical import canonical_ranks
 from .evaluate.labelled import Judge
 from .pairs.closest import closest_leaders
 from .pairs.compare import Groups, compare_all
 from .pairs.components import components
 from .pairs.leaders import leader_clusters
+from .preferences import Pages
 from .verdicts import number_clusters, pages_table, pairs_table
 
 if TYPE_CHECKING:

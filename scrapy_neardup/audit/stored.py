@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Signature
     from scrapy_neardup.fingerprint.main_text import MainText
 
-    from .sources import Indexing, Origin
+    from .sources.records import Indexing, Origin
 
 #: The columns of the table, in the order of `row_of`, with their types in SQLite.
 _COLUMNS = {

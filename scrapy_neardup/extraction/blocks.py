@@ -26,6 +26,10 @@ _INLINE = names(
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # Headlines of a page beyond these are not looked for.
 _HEADLINES = 20
+# So many articles without headline are teasers.
+_ARTICLES = 4
+#: What they are within.
+OTHER_ARTICLES = -1
 
 #: Letters from which on a block is a paragraph if it ends like a sentence; and if it does not. See `length`.
 _SENTENCE = 60
@@ -87,6 +91,9 @@ class _Walk:
         self._over_headline = {
             element for headline in list(body.iter("h1"))[:_HEADLINES] for element in headline.iterancestors()
         }
+        articles = [element for element in body.iter("article") if element not in self._over_headline]
+        #: Articles of which there are many, none of them under the headline, are not the one of the page.
+        self._other_articles = set(articles) if len(articles) >= _ARTICLES else set()
         for event, element in etree.iterwalk(body, events=("start", "end", "comment", "pi")):
             if event == "start":
                 self._start(element)
@@ -133,8 +140,9 @@ class _Walk:
         self._elements += 1
         region, number = self._path[-1][1:] if self._path else ("", 0)
         if not region:
-            region = region_of(element, element in self._over_headline)
-            number = self._elements if region else 0
+            others = element in self._other_articles
+            region = "around" if others else region_of(element, element in self._over_headline)
+            number = OTHER_ARTICLES if others else self._elements if region else 0
         self._path.append((element.tag, region, number))
 
     def _close(self) -> None:

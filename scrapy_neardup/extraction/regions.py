@@ -25,16 +25,16 @@ _MAIN = frozenset(("body", "html", "main", "article", "h1", "p"))
 
 # Names in class, id and role are looked at part by part: "post-comments" is "post" and "comments".
 _PART = regex.compile(r"[^a-z0-9]+|(?<=[a-z])(?=[A-Z])")
-_COMMENTS = names(
-    "comment comments commentlist disqus kommentar kommentare kommentaren komentarz komentarze commentaire"
-    " commentaires comentario comentarios respond reply replies guestbook opinie otzyv otzyvy reactie reacties"
+_COMMENTS = regex.compile(
+    r"comment(?!ar(?:y|ies)|ator)|disqus|kommentar|komentar|comentario|respond$|reply$|replies$|guestbook$|opinie$|otzyvy?$"
+    r"|reactie"
 )
 _NOTICES = names(
     "cookie cookies cookiebanner consent gdpr cmp onetrust sidebar sidebar1 sidebar2 related relatedposts recommend"
     " recommended recommendation recommendations popular trending mostread newsletter subscribe subscription share"
     " shares sharing sharedaddy social breadcrumb breadcrumbs foot footer nav navbar navigation menu promo advert"
     " advertisement ad ads sponsor sponsors sponsored widget login popup modal overlay teaser teasers calendar"
-    " disclaimer copyright pagination pager rail outbrain taboola banner rightcol leftcol bottom paywall author bio"
+    " disclaimer copyright pagination pager rail outbrain taboola banner dialog rightcol leftcol bottom paywall author bio"
     " byline"
 )
 #: Names that begin so say how a page is laid out ("no-sidebar") or filed ("tag-cookies").
@@ -103,10 +103,11 @@ def region_of(element: _Element, has_headline: bool) -> Region:
             parts = [part.lower() for part in _PART.split(name) if part]
             if not parts or len(parts) > _PARTS or parts[0] in _QUALIFIERS:
                 continue
-            if not _COMMENTS.isdisjoint(parts):
-                others = [part for part in parts if part not in _COMMENTS]
-                if parts[-1] in _FRAME_OF_COMMENTS or not any(map(_FRAME.search, others)):
-                    return "comments"
+            others = [part for part in parts if not _COMMENTS.match(part)]
+            if len(others) < len(parts) and (
+                parts[-1] in _FRAME_OF_COMMENTS or not any(map(_FRAME.search, others))
+            ):
+                return "comments"
             if not has_headline and not _NOTICES.isdisjoint(parts) and not any(map(_FRAME.search, parts)):
                 found = "around"
     return found

@@ -15,7 +15,7 @@ import regex
 
 from scrapy_neardup.fingerprint.main_text import MainText
 
-from .blocks import Block, blocks_of
+from .blocks import OTHER_ARTICLES, Block, blocks_of
 from .regions import heads_comments, heads_more, speaks_of_consent
 from .titles import titles
 from .trafilatura import Trafilatura
@@ -45,8 +45,8 @@ _CONSENT_GAP, _CONSENT_TAIL = 8, 2
 _CONSENT_ALONE = 500
 #: A headline has at least so many letters, at most so many, and so much of it is in the title.
 _HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE = 8, 300, 0.7
-#: Short lines of the main text that are kept.
-_DETAILS = 200
+#: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
+_DETAILS, _LEAD = 200, 15
 
 _WORD = regex.compile(r"\p{Han}|[\p{L}\p{N}--\p{Han}]+", regex.V1)
 
@@ -68,7 +68,13 @@ class Segment:
         lines = [block for block in blocks[run.begin : run.end] if not block.region and not block.is_link]
         prose = [block for block in lines if block.prose]
         found = _letters(prose)
-        title = blocks[headline].text if headline is not None else " ".join(names)
+        begin = _beginning(blocks, headline, run)
+        if headline is not None:
+            title = blocks[headline].text
+        else:  # the title is that of the site, or the page has no headline
+            title = " ".join(
+                [*names, *(block.text for block in blocks[begin : run.end] if block.tag == "h1")]
+            )
         if found < _ARTICLE or (found < _SMALL_ARTICLE and found < _SMALL_SHARE * _letters(_free(blocks))):
             other = self._otherwise(html, url)
             return other and other._replace(title=title)
@@ -76,7 +82,7 @@ class Segment:
         return MainText(
             "\n".join(block.text for block in kept),
             title,
-            "\n".join(_details(blocks, headline, run, {id(block) for block in kept})),
+            "\n".join(_details(blocks, begin, run, {id(block) for block in kept})),
         )
 
 
@@ -162,6 +168,8 @@ def _leave_out_notices(blocks: Sequence[Block]) -> None:
         elif block.prose and block.region == "around":
             inside[block.within] = inside.get(block.within, 0) + block.letters
     large = {number for number, letters in inside.items() if letters >= max(_ARTICLE, free)}
+    if free >= _SMALL_ARTICLE:
+        large.discard(OTHER_ARTICLES)
     for block in blocks:
         if block.within in large:
             block.region = ""
@@ -212,9 +220,18 @@ def _heads_others(text: str) -> bool:
     return heads_comments(text) or heads_more(text)
 
 
-def _details(blocks: Sequence[Block], headline: int | None, run: _Run, kept: set[int]) -> list[str]:
-    """Return the short lines of the main text, from the headline on, and up to where something else begins."""
-    begin = headline + 1 if headline is not None and headline < run.begin else run.begin
+def _beginning(blocks: Sequence[Block], headline: int | None, run: _Run) -> int:
+    """Return the number of the first block of the main text: behind its headline, or behind what stands around it."""
+    if headline is not None and headline < run.begin:
+        return headline + 1
+    begin = run.begin
+    while begin > max(0, run.begin - _LEAD) and not (blocks[begin - 1].region or blocks[begin - 1].is_link):
+        begin -= 1
+    return begin
+
+
+def _details(blocks: Sequence[Block], begin: int, run: _Run, kept: set[int]) -> list[str]:
+    """Return the short lines of the main text, up to where something else begins."""
     lines = []
     for number in range(begin, len(blocks)):
         block = blocks[number]

@@ -1,6 +1,7 @@
 """What an index was made with.
 
-Fingerprints made otherwise cannot be compared, so opening it so is refused.
+Fingerprints that are made in another way cannot be compared with its own, so an index is not opened with
+other parameters.
 """
 
 from __future__ import annotations

@@ -99,9 +99,9 @@ class LocalIndex(ABC):
             self._search(family, self._keys(document, family), distance, most).document
             for family, distance, most in lookups
         ]
-        if not any(map(len, met)):  # as of most documents
+        if not any(map(len, met)):  # most documents meet no other
             return self._nothing(len(lookups))
-        # In Python: np.unique takes longer for a few.
+        # For a few numbers np.unique takes longer.
         numbers = np.array(sorted({number for some in met for number in some.tolist()}), np.int64)
         shared = np.array(
             [np.bincount(numbers.searchsorted(some), minlength=len(numbers)) for some in met], np.int64

@@ -238,18 +238,30 @@ def test_a_long_text_that_asks_for_consent_is_a_wall() -> None:
 
 
 COOKIE_PARAGRAPHS = (
-    "We use cookies so that this website works. Necessary cookies keep your basket and remember whether you are logged "
-    "in; these cookies are set whatever you choose, and deleted when you close the browser.",
-    "With your consent we also set cookies for statistics. These cookies tell us which pages are read and for how long. "
-    "Our partners may combine what such cookies say with data that you gave them elsewhere.",
-    "Marketing cookies follow visitors across websites. They are meant to show advertising that is of interest. You can "
-    "refuse marketing cookies below, and change your choice at any time in the settings of cookies.",
-    "Preference cookies let the website remember what changes how it looks, such as your language. Cookies of providers "
-    "abroad may be read under laws that protect privacy less than ours do.",
-    "Wir verwenden Cookies, um die Website zu verbessern. Notwendige Cookies werden immer gesetzt, für alle anderen "
-    "Cookies brauchen wir Ihre Einwilligung, die Sie jederzeit widerrufen können.",
-    "Мы используем файлы cookie, чтобы сайт работал. Остальные файлы cookie ставятся только с вашего согласия, которое "
-    "можно отозвать в настройках cookie в любое время.",
+    (
+        "We use cookies so that this website works. Necessary cookies keep your basket and remember whether you are logged "
+        "in; these cookies are set whatever you choose, and deleted when you close the browser."
+    ),
+    (
+        "With your consent we also set cookies for statistics. These cookies tell us which pages are read and for how long. "
+        "Our partners may combine what such cookies say with data that you gave them elsewhere."
+    ),
+    (
+        "Marketing cookies follow visitors across websites. They are meant to show advertising that is of interest. You can "
+        "refuse marketing cookies below, and change your choice at any time in the settings of cookies."
+    ),
+    (
+        "Preference cookies let the website remember what changes how it looks, such as your language. Cookies of providers "
+        "abroad may be read under laws that protect privacy less than ours do."
+    ),
+    (
+        "Wir verwenden Cookies, um die Website zu verbessern. Notwendige Cookies werden immer gesetzt, für alle anderen "
+        "Cookies brauchen wir Ihre Einwilligung, die Sie jederzeit widerrufen können."
+    ),
+    (
+        "Мы используем файлы cookie, чтобы сайт работал. Остальные файлы cookie ставятся только с вашего согласия, которое "
+        "можно отозвать в настройках cookie в любое время."
+    ),
 )
 BISCUITS = """For the cookies, beat butter and sugar until pale, add the eggs one by one, then flour and salt. Chill the dough
 for an hour. Cookies spread less when the dough is cold. Scoop two spoons for each cookie and leave room between them.

@@ -158,7 +158,7 @@ USES: dict[str, Callable[[LmdbIndex], Any]] = {
 
 @pytest.mark.parametrize("error", [lmdb.MapResizedError, lmdb.PanicError])
 @pytest.mark.parametrize(
-    "use", ["open", *(pytest.param(use, marks=SLOW) if use == "compact" else use for use in USES)]
+    "use", ["open", *(pytest.param(use, marks=SLOW) if use in ("compact", "load") else use for use in USES)]
 )
 def test_every_transaction_follows_a_map_that_has_moved(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: str, error: type[lmdb.Error]

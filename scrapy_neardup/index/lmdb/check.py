@@ -49,7 +49,7 @@ def find_problems(
     *progress* is called with how many entries and documents were read so far, and how many there are. Raises
     `IndexUnavailable` if LMDB or the memory fails.
     """
-    environment.require_same_process()  # whose child would wait for a lock that nobody holds any more
+    environment.require_same_process()  # a forked child would wait for its lock for ever
     with environment.scan_lock:
         try:
             with environment.read() as transaction:
@@ -114,7 +114,7 @@ class _Check:
             return
         try:
             counted = count_removed(self._environment, self._transaction, self._state)
-        except IndexCorrupted:  # in a run, of which it is a problem of its own
+        except IndexCorrupted:  # the check of its run reports that
             return
         if counted.count != noted.count:
             what = f"{noted.count} documents were removed, and {counted.count} are: the others are back."

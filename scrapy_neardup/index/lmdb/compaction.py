@@ -101,7 +101,7 @@ def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
 
     Raises `IndexUnavailable` or `IndexCorrupted`.
     """
-    environment.require_same_process()  # whose child would wait for a lock that nobody holds any more
+    environment.require_same_process()  # a forked child would wait for its lock for ever
     with environment.scan_lock:
         reader = Snapshot(environment, header)
         try:
@@ -181,7 +181,7 @@ def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> I
     held = np.concatenate([reader.held(run) for run in runs]) & _not_removed(reader.dead, start, stop)
     merged = new_run(environment, start, stop, int(held.sum()))
     for _ in write(environment, merge_partitions(reader, runs, merged, held)):
-        reader.refresh()  # LMDB could not use the pages again that others free during a long merge
+        reader.refresh()  # an older view keeps LMDB from using again what others free
         yield
     environment.write(lambda transaction: replace_runs(environment, transaction, merged, held, runs))
     reader.refresh()
@@ -214,8 +214,7 @@ def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterato
 
 def _is_older(reader: Snapshot, run: Run, expires: int) -> Generator[None, None, bool]:
     """Read whether all documents of *run* are older than *expires*, yielding after every few of them."""
-    # Documents mostly come in the order of time, so the last one mostly tells that there is no need to read
-    # on.
+    # Documents mostly come in the order of time, so the last one mostly answers for all.
     if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
         return False
     step = reader.tuning.block_documents

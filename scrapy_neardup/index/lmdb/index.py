@@ -12,7 +12,6 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.local import LocalIndex
-from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.search import search_all
 
 from .compaction import load, merge_all, reading
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Matches
+    from scrapy_neardup.index.protocol import Documents, Matches, Stored
     from scrapy_neardup.index.reservation import Reservation
 
     from .tuning import Tuning

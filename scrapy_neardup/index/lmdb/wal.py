@@ -43,7 +43,7 @@ def append(environment: Environment, documents: Documents, removals: Sequence[in
         if removals:
             newer = replace(newer, removals=state.removals + 1)
             ledger = current_ledger(environment, transaction, state)
-            # np.unique would import for 0.1 s when it is first used.
+            # np.unique imports more of NumPy when it is first used, which takes 0.1 s.
             numbers = _stored(environment, transaction, state, np.array(sorted(set(removals)), np.int64))
             new = add_removed(transaction, environment.databases["dead"], numbers)
             write_ledger(environment, transaction, newer, ledger.add(new))

@@ -167,7 +167,7 @@ class Writer:
         """
         try:
             with self._environment.lock:
-                self._refresh()  # LMDB could not use the pages of an older view again
+                self._refresh()  # an older view keeps LMDB from using pages again
             if steps is None and self._maintenance_due():
                 steps = self.maintenance()
             if steps is not None and next(steps, self) is self:  # they have come to their end
