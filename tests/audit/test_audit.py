@@ -275,7 +275,7 @@ def test_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_another_threshold_needs_no_sources(tmp_path: Path) -> None:
     path = feed(tmp_path / "a.jl", crawl())
-    with audit(path, tmp_path / "out") as found:
+    with audit(path, tmp_path / "out", seed=0) as found:
         loose = verdicts(found)
     before = contents(tmp_path / "out")
     path.unlink()
