@@ -30,7 +30,7 @@ class Document:
     is_item: bool = False
     #: Whether the page yields an item. Then it takes the place of an equal page that has stored none.
     has_items: bool = False
-    #: Which near-duplicates this page is better than; None: none.
+    #: Says which near-duplicates this page is better than; None if it is better than none.
     preference: Preference | None = None
 
 
