@@ -1,4 +1,7 @@
-"""The main text is the sentences of what was extracted, or all of it; never only what other pages have as well."""
+"""The main text is the sentences of what was extracted, or all of it.
+
+Never only what other pages have as well.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ ARABIC = (
     " ورحب سكان الشوارع المجاورة بالقرار، لكنهم سألوا كيف ستبقى لياليهم هادئة، فهل من جواب؟"
 )
 GREEK = (
-    "Το συμβούλιο ενέκρινε την Τρίτη ένα σχέδιο για το παλιό λιμάνι, που θα κοστίσει δώδεκα εκατομμύρια και θα"
-    " διαρκέσει τρία χρόνια. Οι κάτοικοι των γύρω δρόμων χαιρέτισαν την απόφαση."
+    "Το συμβούλιο ενέκρινε την Τρίτη ένα σχέδιο για το παλιό λιμάνι, που θα κοστίσει δώδεκα εκατομμύρια και "
+    "θα διαρκέσει τρία χρόνια. Οι κάτοικοι των γύρω δρόμων χαιρέτισαν την απόφαση."
 )
 SHORT = "So the harbour will stay open, said the mayor on Tuesday night."  # 63 letters
 

@@ -1,4 +1,7 @@
-"""Sites take turns by the time their pages take; one whose pages hang costs the others about one time limit."""
+"""Sites take turns by the time their pages take.
+
+One whose pages hang costs the others about one time limit.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +133,8 @@ ORDERS: dict[str, Callable[[], list[tuple[str, float]]]] = {
 def test_pages_that_hang_cost_the_others_three_time_limits_at_most(order: str, workers: int) -> None:
     alone = through(Crawl(workers=workers).run(innocents()))
     crawl = Crawl(workers=workers).run(ORDERS[order]())
-    # After three the site is suspended. In the order of arrival it would be 20 and more, divided by the workers.
+    # After three the site is suspended. In the order of arrival it would be 20 and more, divided by the
+    # workers.
     assert through(crawl) <= alone + 3 * LIMIT + 1
     assert not any(crawl.refused[site] for site in crawl.through if site != "hostile")
     assert sum(crawl.extracted[site] for site in crawl.through if site != "hostile") == 300

@@ -1,4 +1,7 @@
-"""Whatever a page does to its worker, its future resolves in time and the pool goes on; nothing outlives the crawl."""
+"""Whatever a page does to its worker, its future resolves in time and the pool goes on.
+
+Nothing outlives the crawl.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every scheme in a real index: what is found, how often, with which other index it fits; live as pair by pair."""
+"""Every scheme in a real index: what is found, how often, with which other index it fits.
+
+Live as pair by pair.
+"""
 
 from __future__ import annotations
 

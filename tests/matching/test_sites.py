@@ -1,4 +1,7 @@
-"""A site is what was registered, else host and port; it is read off the URL, and nothing is fetched for it."""
+"""A site is what was registered, else host and port.
+
+It is read off the URL, and nothing is fetched for it.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,10 @@ def html(text: str, links: tuple[str, ...] = (), title: str = "Title") -> bytes:
 
 
 class Site:
-    """An HTTP server on a free port of 127.0.0.1. A page is HTML, or (status, headers, body), or returns one."""
+    """An HTTP server on a free port of 127.0.0.1.
+
+    A page is HTML, or (status, headers, body), or returns one.
+    """
 
     def __init__(self) -> None:
         self.pages: dict[str, Any] = {}
@@ -125,7 +128,10 @@ class Result:
 
 
 class Pages(Spider):
-    """Visits ``urls``, yields an item per page and follows its links; ``seen`` are the pages of its callback."""
+    """Visits ``urls``, yields an item per page and follows its links.
+
+    ``seen`` are the pages of its callback.
+    """
 
     name = "pages"
     urls: Sequence[str] = ()

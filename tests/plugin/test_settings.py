@@ -216,7 +216,10 @@ PROGRAM = [sys.executable, "program.py"]
 
 @pytest.fixture
 def without_cfg(tmp_path, environment):
-    """A project as scrapyd unpacks it: a settings module, and no scrapy.cfg around it. Runs a command there."""
+    """A project as scrapyd unpacks it: a settings module, and no scrapy.cfg around it.
+
+    Runs a command there.
+    """
     (tmp_path / "some.py").write_text(SPIDER)
     (tmp_path / "program.py").write_text(PROCESS)
     (tmp_path / "deployed.py").write_text('BOT_NAME = "deployed"\nNEARDUP_DIR = "seen"\n')

@@ -37,7 +37,8 @@ async def test_the_first_copy_with_an_item_takes_the_place(site, crawl, partly, 
     assert [item["url"] for item in result.items] == [urls[2]]
     assert "/end" in site.hits
     assert (result["unique"], result["duplicate"], result["replaced"]) == (2, 4, 1)
-    # The fourth is tagged, too, if it arrives before the third has taken the place: its item is dropped all the same.
+    # The fourth is tagged, too, if it arrives before the third has taken the place: its item is dropped all
+    # the same.
     assert result["tagged"] in (2, 3)
     assert result["dropped/item"] == 1
     assert result["index/documents"] == 2

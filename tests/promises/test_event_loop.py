@@ -54,7 +54,8 @@ async def test_no_hook_holds_the_loop(tmp_path: Path, monkeypatch: pytest.Monkey
         spent = times.setdefault(f"{owner.__name__}.{name}", [])
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            # The thread's own time: the workers keep all cores of a small machine busy, which is not our doing.
+            # The thread's own time: the workers keep all cores of a small machine busy, which is not our
+            # doing.
             start = time.thread_time()
             try:
                 return original(*args, **kwargs)
