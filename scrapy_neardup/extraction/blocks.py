@@ -103,7 +103,7 @@ class _Walk:
             self._invisible += 1
             return
         if tag == "a":
-            self._links += 1
+            self._links += "href" in element.attrib
         elif tag == "br":
             if not self._preformatted:
                 self._finish()
@@ -119,7 +119,7 @@ class _Walk:
         if self._invisible:
             self._invisible -= 1
         elif tag == "a":
-            self._links -= 1
+            self._links -= "href" in element.attrib
         elif tag == "pre":
             self._preformatted -= 1
             self._close()

@@ -157,7 +157,7 @@ def _leave_out_notices(blocks: Sequence[Block]) -> None:
     inside: dict[int, int] = {}
     free = 0
     for block in blocks:
-        if not block.region and not block.is_link:
+        if block.prose and not block.region:
             free += block.letters
         elif block.prose and block.region == "around":
             inside[block.within] = inside.get(block.within, 0) + block.letters
