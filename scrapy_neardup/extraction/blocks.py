@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _INVISIBLE = names(
     "script style noscript template iframe svg math select textarea button object head canvas audio video map datalist"
-    " input"
+    " input title"
 )
 _INLINE = names(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt ruby s samp"

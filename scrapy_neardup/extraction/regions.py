@@ -25,7 +25,7 @@ _AROUND = frozenset(("nav", "footer", "aside", "menu", "dialog"))
 _MAIN = frozenset(("body", "html", "main", "article", "h1", "p"))
 
 # Names in class, id and role are looked at part by part: "post-comments" is "post" and "comments".
-_PART = regex.compile(r"[^a-z0-9]+|(?<=[a-z])(?=[A-Z])")
+_PART = regex.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])", regex.V1)
 _COMMENTS = names(
     "comment comments commentlist disqus kommentar kommentare kommentaren komentarz komentarze commentaire"
     " commentaires comentario comentarios respond reply replies guestbook opinie otzyv otzyvy reactie reacties"
@@ -41,12 +41,12 @@ _NOTICES = names(
 )
 #: Names that begin so say how a page is laid out ("no-sidebar") or filed ("tag-cookies").
 _QUALIFIERS = names(
-    "no has with without is tag category type status js wp theme single margin padding hide show open closed post"
+    "no has with without is tag category type status js wp theme single margin padding hide show open closed"
     " page"
 )
 #: A name with such a part is that of a frame, which may hold anything.
 _FRAME = regex.compile(
-    r"wrap|container|layout|column|grid|row|template|content|article|post|entry|story|main|body$"
+    r"wrap|container|layout|column|grid|row|template|content|(?:article|post)(?!s)|entry|story|main|body$"
     r"|^(?:layout|page|mb|mt)$"
 )
 _FRAME_OF_COMMENTS = names("wrap wrapper container content body text list area section")
@@ -107,7 +107,8 @@ def region_of(element: _Element, has_headline: bool) -> Region:
                 continue
             if not _COMMENTS.isdisjoint(parts):
                 others = [part for part in parts if part not in _COMMENTS]
-                if parts[-1] in _FRAME_OF_COMMENTS or not any(map(_FRAME.search, others)):
+                last = parts[-1] in _COMMENTS or parts[-1] in _FRAME_OF_COMMENTS
+                if last or not any(map(_FRAME.search, others)):
                     return "comments"
             if any(map(_FRAME.search, parts)):
                 continue
