@@ -42,7 +42,8 @@ def test_regions(markup: str, region: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "markup", ["aside", "footer", "div class=modal", "div class=comments", "div class=cookie", "div id=sidebar"]
+    "markup",
+    ["aside", "footer", "div class=modal", "div class=comments", "div class=cookie", "div id=sidebar"],
 )
 def test_what_holds_the_headline_stands_around_nothing(markup: str) -> None:
     assert named(markup) != ""
@@ -90,7 +91,9 @@ def test_what_heads_no_further_articles(text: str) -> None:
 
 
 def test_consent() -> None:
-    assert all(map(speaks_of_consent, ("We use Cookies.", "Файлы куки", "クッキー", "nach DSGVO", "the GDPR")))
+    assert all(
+        map(speaks_of_consent, ("We use Cookies.", "Файлы куки", "クッキー", "nach DSGVO", "the GDPR"))
+    )
     assert not any(map(speaks_of_consent, ("", "The cook is here", "Rodos")))
 
 

@@ -147,7 +147,9 @@ def test_the_first_headline_is_the_title_of_a_page_that_has_none() -> None:
 
 def test_short_lines_under_the_headline_are_details() -> None:
     rows = "".join(f"<tr><td>Berth {number}</td><td>{number * 7} €</td></tr>" for number in range(5))
-    found = extracted(page(f"<p>Top</p><h1>{TITLE}</h1><p>12 May</p>{marked(OWN)}<table>{rows}</table>{FOOTER}"))
+    found = extracted(
+        page(f"<p>Top</p><h1>{TITLE}</h1><p>12 May</p>{marked(OWN)}<table>{rows}</table>{FOOTER}")
+    )
     assert found.text.split("\n") == OWN
     expected = ["12 May"]
     for number in range(5):
@@ -159,13 +161,17 @@ def test_details_end_where_something_else_begins_and_are_bounded() -> None:
     body = f"<h1>{TITLE}</h1>{marked(OWN)}<p>5 €</p><h3>Read more</h3><p>9 €</p>"
     assert extracted(page(body)).details == "5 €"
     rows = "<tr><td>x</td></tr>" * 5000
-    assert len(extracted(page(f"<h1>{TITLE}</h1><table>{rows}</table>{marked(OWN)}")).details.split("\n")) <= 200
+    assert (
+        len(extracted(page(f"<h1>{TITLE}</h1><table>{rows}</table>{marked(OWN)}")).details.split("\n")) <= 200
+    )
 
 
 def test_lines_of_a_list_are_main_text_where_paragraphs_are_few() -> None:
     items = [f"{sentence(random.Random(number), 6)[:-1]}" for number in range(30)]
     lines = "".join(f"<li>{item}</li>" for item in items)
-    found = extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:1])}<ul>{lines}</ul>{marked(OWN[1:2])}{FOOTER}")).text
+    found = extracted(
+        page(f"<h1>{TITLE}</h1>{marked(OWN[:1])}<ul>{lines}</ul>{marked(OWN[1:2])}{FOOTER}")
+    ).text
     assert all(text in found for text in (*items, *OWN[:2]))
     assert not any(text in found for text in LEGAL)
 
@@ -205,7 +211,9 @@ def test_what_all_pages_of_a_site_have_is_never_all_of_the_text(body: Callable[[
             assert detector.add(text, f"https://a.example/{number}").kind == "unique"
 
 
-WORDS = st.sampled_from(["word", "Комментарии", "3 Comments", "Related", "cookie", "。", ".", ENGLISH, "的" * 80])
+WORDS = st.sampled_from(
+    ["word", "Комментарии", "3 Comments", "Related", "cookie", "。", ".", ENGLISH, "的" * 80]
+)
 MARKUP = st.sampled_from(
     [f"<{end}{name}>" for end in ("", "/") for name in ("p", "div", "h1", "a href=x", "title", "pre", "nav", "table", "td")]
     + ["<div class=comments>", "<div class=sidebar>", "<footer>", "<br>", "&amp;", "<", ">", "<meta property=og:title content=x>"]

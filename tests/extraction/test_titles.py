@@ -41,7 +41,9 @@ def test_a_title_is_one_line(text: str) -> None:
         assert title == " ".join(title.split()) != ""
 
 
-@pytest.mark.parametrize("unit", ["<title ", "<title", "<meta ", "<meta property=og:title ", '<meta content="', "<meta>"])
+@pytest.mark.parametrize(
+    "unit", ["<title ", "<title", "<meta ", "<meta property=og:title ", '<meta content="', "<meta>"]
+)
 def test_it_takes_linear_time(unit: str) -> None:
     started = time.process_time()
     titles(unit * (1_000_000 // len(unit)))
