@@ -27,8 +27,8 @@ _MAIN = frozenset(("body", "html", "main", "article", "h1", "p"))
 # Names in class, id and role are looked at part by part: "post-comments" is "post" and "comments".
 _PART = regex.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])", regex.V1)
 _COMMENTS = regex.compile(
-    r"comment(?!ar(?:y|ies)|ator)|disqus|kommentar|komentar|comentario|respond$|reply$|replies$|guestbook$|opinie$|otzyvy?$"
-    r"|reactie"
+    r"comment(?!ar(?:y|ies)|ator|ing|ed)|disqus|kommentar|komentar|comentario|respond$|reply$|replies$|guestbook$"
+    r"|opinie$|otzyvy?$|reactie"
 )
 _FOOT = names("foot footer copyright cookie cookies cookiebanner consent gdpr onetrust")
 _NOTICES = names(
