@@ -40,7 +40,7 @@ VALUES_LONG = 2000
 #: Of notes of less than that: containment and J, where no number and at most so many other words were substituted.
 BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
 #: On different sites, under a title of the same words, of which there are so many at least: containment and J.
-TITLED, SAME_TITLE = 3, (0.6, 0.3)
+TITLED, SAME_TITLE = 4, (0.6, 0.3)
 #: This share of the new text is in the stored one at least: the rest is boilerplate, or it is a fuller text. And the
 #: new text is at least this share of the stored one: a page that holds several others does not stand for them.
 KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.7
