@@ -12,10 +12,13 @@ one, for the default also the shorter one.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 
@@ -23,12 +26,19 @@ from scrapy_neardup.audit.evaluate.corpus import Text, read_texts
 from scrapy_neardup.audit.evaluate.curves import find_all, judge_with
 from scrapy_neardup.audit.evaluate.labelled import LabelledPairs, judge_orders, rows_of
 from scrapy_neardup.cli.settings import read_options
+from scrapy_neardup.fingerprint.schemes import ANCHORS
+from scrapy_neardup.index.tables import NO_KEY
+from scrapy_neardup.matching import rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from scrapy_neardup.audit.evaluate.labelled import Judge
+
 BEGIN, END = "<!-- begin: make quality -->\n", "<!-- end: make quality -->\n"
 Row = dict[str, str]
+#: The extractor of the columns that name none.
+DEFAULT = read_options(()).extractor
 
 
 class Set(NamedTuple):
@@ -70,6 +80,11 @@ class Column(NamedTuple):
     sites: bool = True
     #: Whether the pairs are shown with the shorter document stored, too.
     both_orders: bool = False
+    #: Fields of the records that are taken for unknown, and constants of the rules that have another value.
+    unknown: tuple[str, ...] = ()
+    rules: tuple[tuple[str, Any], ...] = ()
+    #: As if a text had half as many anchors.
+    half_the_anchors: bool = False
 
 
 SIMHASH = ("SCHEME=simhash",)
@@ -77,6 +92,11 @@ TEXT_BOOK = ('FEATURES={"shingle": 3, "weight": "set", "min_paragraph": 0}', "VE
 COLUMNS = (
     Column("default", several=True, both_orders=True),
     Column("sites unknown", sites=False, several=True),
+    Column("titles unknown", unknown=("title",)),
+    Column("short lines unknown", unknown=("figures", "words")),
+    Column("no rule for notes", rules=(("BRIEF", (2.0, 2.0)),)),
+    Column("4 anchors", half_the_anchors=True),
+    Column("trafilatura", ("EXTRACTOR=trafilatura",)),
     Column("resiliparse", ("EXTRACTOR=resiliparse",)),
     Column("SimHash ≤ 3", SIMHASH),
     Column("SimHash ≤ 7", (*SIMHASH, "DISTANCE=7")),
@@ -109,7 +129,7 @@ def load(each: Set, folder: Path) -> Loaded:
     )
     wanted = None if each.name == "minhash_tutorial" else {*pairs.id1, *pairs.id2}
     texts = {}
-    for extractor in ("trafilatura", "resiliparse") if each.html else ("trafilatura",):
+    for extractor in (DEFAULT, "trafilatura", "resiliparse") if each.html else (DEFAULT,):
         options = read_options([f"EXTRACTOR={extractor}"])
         found = read_texts(
             folder / f"{each.documents}.jsonl.gz",
@@ -123,6 +143,18 @@ def load(each: Set, folder: Path) -> Loaded:
     return Loaded(pairs, texts)
 
 
+def changed(judge: Judge, column: Column) -> Judge:
+    """Return *judge* with the documents as *column* sees them."""
+    keys, records = judge.documents.keys.copy(), judge.documents.records.copy()
+    for field in column.unknown:
+        records[field] = 0
+    if column.half_the_anchors:
+        first, second = keys[-ANCHORS : -ANCHORS // 2], keys[-ANCHORS // 2 :]
+        first[:] = np.minimum(first, second)
+        second[:] = NO_KEY
+    return replace(judge, documents=judge.documents._replace(keys=keys, records=records))
+
+
 def shares(loaded: Loaded, column: Column, seeds: int) -> dict[str, list[np.ndarray]]:
     """What is judged duplicate, bool[pairs], for each seed; by the titles of columns."""
     options = read_options(column.settings)
@@ -134,8 +166,11 @@ def shares(loaded: Loaded, column: Column, seeds: int) -> dict[str, list[np.ndar
     a, b = rows_of(loaded.pairs, texts)
     longer_first, shorter_first = [], []
     for seed in range(seeds if column.several else 1):
-        judge = judge_with(texts, options, seed)
-        orders = judge_orders(judge.judge, judge.documents, a, b)
+        judge = changed(judge_with(texts, options, seed), column)
+        with contextlib.ExitStack() as other:
+            for name, value in column.rules:
+                other.enter_context(mock.patch.object(rules, name, value))
+            orders = judge_orders(judge.judge, judge.documents, a, b)
         longer_first.append(orders.longer_first)
         shorter_first.append(orders.shorter_first)
     found = {column.title: longer_first}
@@ -177,7 +212,7 @@ def table(each: Set, loaded: Loaded, seeds: int) -> Iterator[str]:
 
 def every_pair(loaded: Loaded) -> Iterator[str]:
     """Yield what the default settings find among all documents of a set whose truth is complete."""
-    texts = loaded.texts["trafilatura"]
+    texts = loaded.texts[DEFAULT]
     a, b = rows_of(loaded.pairs, texts)
     found = find_all(judge_with(texts, read_options(()), 0))
     planted = {(min(x, y), max(x, y)) for x, y in zip(a.tolist(), b.tolist(), strict=True)}

@@ -17,11 +17,11 @@ from .errors import (
     IndexUnavailable,
     NearDupError,
 )
-from .fingerprint import Features, Fingerprinter, Signature, hamming, simhash
 from .verdict import Verdict
 
 if TYPE_CHECKING:
     from .detector import Detector
+    from .fingerprint import Features, Fingerprinter, Signature, hamming, simhash
     from .index import FingerprintIndex
 
 __version__ = "0.1.0"
@@ -46,9 +46,14 @@ __all__ = [
 ]
 
 
-#: Public names that are imported when they are first used: the core needs no Scrapy, and processes that
-#: extract need no index.
-_IMPORTED_LATE = {"Addon": ".addon", "Detector": ".detector", "FingerprintIndex": ".index"}
+#: Public names that are imported when they are first used: the core needs no Scrapy, processes that extract
+#: need no index, and a command line that is interrupted at once has not begun to import the rest.
+_IMPORTED_LATE = {
+    "Addon": ".addon",
+    "Detector": ".detector",
+    "FingerprintIndex": ".index",
+    **dict.fromkeys(("Features", "Fingerprinter", "Signature", "hamming", "simhash"), ".fingerprint"),
+}
 
 
 def __getattr__(name: str) -> Any:

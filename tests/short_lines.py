@@ -1,4 +1,4 @@
-"""Pages of one site that share a long description and differ in short lines: products, jobs, events."""
+"""Pages of a site that share a long description and differ in short lines, such as products and jobs."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import SCHEMES
 from scrapy_neardup.matching.matcher import Preference
 from scrapy_neardup.matching.records import entries, find_urls
-from scrapy_neardup.matching.rules import JACCARDS
+from scrapy_neardup.matching.rules import CONTAINED, JACCARDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,7 +141,11 @@ def test_explanations(detector: Detector) -> None:
     assert why["length"] >= why["length_asked"] == 0.7
     other = detector.check(text(1, 150) + " and more", OTHER).explanation
     assert (other["two_sites"], other["known_asked"]) == (True, 0.6)
-    assert {type(value) for value in why.values()} == {bool, int, float, str, list}
+    assert why["within"]
+    assert why["containment_asked"]["within"] == [*CONTAINED]
+    assert "elsewhere" not in why["containment_asked"]
+    assert other["containment_asked"].keys() == {"within", "mostly_within", "elsewhere"}
+    assert {type(value) for value in why.values()} == {bool, int, float, str, list, dict}
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -1,4 +1,4 @@
-"""Title and short lines belong to the page: what differs in them is another page, what repeats them is a copy."""
+"""Title and short lines belong to the page: other ones make another page, the same ones a copy."""
 
 from __future__ import annotations
 
@@ -71,9 +71,7 @@ def test_one_page_in_its_several_forms_is_found(detector: Detector, language: st
     forms = {
         "?utm_medium=mail": MainText(page.description, page.title, "\n".join(later)),
         "?print=1": MainText(page.description, f"{page.title} {maker.word()}", "\n".join(page.lines)),
-        "?mobile=1": MainText(
-            page.description, page.title, "\n".join([*later[1:], maker.name(), maker.name()])
-        ),
+        "?mobile=1": MainText(page.description, page.title, "\n".join([*later, maker.name(), maker.name()])),
         "?text": MainText(page.description, "", ""),
     }
     for parameters, form in forms.items():
@@ -124,13 +122,18 @@ def test_other_titles_on_other_sites_are_no_other_pages(detector: Detector) -> N
     assert detector.check(MainText(text(3), ""), url="https://a.example/2").kind == "near"
 
 
-RELEASE = """The Department of Agriculture has awarded grants to improve the water supply of small towns, it was announced \
-today. The money will be used to replace pipes that are more than half a century old, and to build new wells.
-"Clean water is a right, not a privilege," the senator said. "These towns have waited long enough, and I am glad that we \
-were able to bring home the help that they need. I will keep working with the mayors until the last pipe is replaced."
-The programme supports communities of fewer than ten thousand people. Applications are reviewed twice a year by a board \
-of engineers, who visit every site. Projects have to be finished within three years, and local workers are preferred.
-The following towns receive grants in this round, and will be notified by letter within the next weeks by the department:
+RELEASE = """\
+The Department of Agriculture has awarded grants to improve the water supply of small towns, it was \
+announced today. The money will be used to replace pipes that are more than half a century old, and \
+to build new wells.
+"Clean water is a right, not a privilege," the senator said. "These towns have waited long enough, \
+and I am glad that we were able to bring home the help that they need. I will keep working with the \
+mayors until the last pipe is replaced."
+The programme supports communities of fewer than ten thousand people. Applications are reviewed \
+twice a year by a board of engineers, who visit every site. Projects have to be finished within \
+three years, and local workers are preferred.
+The following towns receive grants in this round, and will be notified by letter within the next \
+weeks by the department:
 """
 
 
@@ -142,12 +145,16 @@ def release(dice: random.Random) -> str:
     return RELEASE + "\n".join(f"{town}: ${dice.randint(20, 900)},{dice.randint(100, 999)}" for town in towns)
 
 
-ANNOUNCEMENT = """The {0} Foundation is delighted to announce that {1} has been chosen as this year's recipient of the \
-{0} Medal, which honours a lifetime of work for the protection of rivers and lakes, and of all that live in them.
-{1}, who was born in {2} and teaches at the University of {3}, was selected from many candidates by a jury of scientists \
-and writers. "We could think of nobody who deserves this honour more than {1}," said the chair of the jury, {4}.
-The medal will be presented at the annual dinner in {5}, where {1} will give a lecture that is open to the public. Past \
-recipients of the medal have led research stations, saved wetlands and written books that changed how we think of water.
+ANNOUNCEMENT = """\
+The {0} Foundation is delighted to announce that {1} has been chosen as this year's recipient of the \
+{0} Medal, which honours a lifetime of work for the protection of rivers and lakes, and of all that \
+live in them.
+{1}, who was born in {2} and teaches at the University of {3}, was selected from many candidates by \
+a jury of scientists and writers. "We could think of nobody who deserves this honour more than {1}," \
+said the chair of the jury, {4}.
+The medal will be presented at the annual dinner in {5}, where {1} will give a lecture that is open \
+to the public. Past recipients of the medal have led research stations, saved wetlands and written \
+books that changed how we think of water.
 """
 
 
@@ -168,9 +175,11 @@ def test_texts_of_one_wording_for_other_people_are_never_dropped(
         assert detector.check(page, url=f"https://senator.example/{number}/print").kind == "exact"
 
 
-NOTE = """The ferry between the island and the mainland will run again from Monday, the harbour office said. Repairs \
-to the landing stage took longer than planned, because parts had to be made by hand. Passengers who bought tickets \
-for the days without service can have them refunded at the counter, or use them until the end of summer."""
+NOTE = """\
+The ferry between the island and the mainland will run again from Monday, the harbour office said. \
+Repairs to the landing stage took longer than planned, because parts had to be made by hand. \
+Passengers who bought tickets for the days without service can have them refunded at the counter, or \
+use them until the end of summer."""
 
 
 def test_a_note_that_is_cut_or_extended_is_a_copy(detector: Detector) -> None:

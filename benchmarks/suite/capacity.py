@@ -43,7 +43,7 @@ def markdown(findings: Sequence[Finding]) -> Iterator[str]:
             if tables == 20 and size < 10**8:
                 continue
             total = each + ENTRY * (tables - 4)
-            entries = ENTRY * (tables + 6)  # digest, URL, four anchors
+            entries = ENTRY * (tables + 10)  # digest, URL, eight anchors
             compared = sum(size / 2**bits for bits in layout.prefix_bits)
             cells = (total * size, (total + entries) * size, entries * size)
             yield f"| {name} | {tables} | {' | '.join(map(gigabytes, cells))} | {compared:,.1f} |"

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-#: A page that differs only in its numbers from this many others is a page of a template.
-SIBLINGS = 3
 #: Pairs are kept for review if their similarity is at most this much lower than the rules ask for.
 MARGIN = 0.2
 
@@ -49,7 +47,7 @@ class Clustered(NamedTuple):
 
 @dataclass(frozen=True)
 class _Judge(Judge):
-    """Asks for *least* similarity beside the rules, and of pages of a *template* (bool[n]) for equality."""
+    """Asks for *least* similarity beside the rules, and for equality to pages of a *template* (bool[n])."""
 
     template: NDArray[np.bool_]
     least: float
@@ -57,7 +55,7 @@ class _Judge(Judge):
     def judge(self, a: Rows, b: Rows) -> Judgement:
         judgement = super().judge(a, b)
         near = judgement.near & (judgement.similarity >= np.float32(self.least))
-        siblings = near & ~judgement.exact & (self.template[a] | self.template[b])
+        siblings = near & ~judgement.exact & self.template[b]
         return judgement._replace(near=near & ~siblings, template=judgement.template | siblings)
 
 
@@ -65,7 +63,7 @@ def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]
     """Compare all pages and group the duplicates around their canonical pages.
 
     A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no
-    cluster of an excerpt's. Pages of a template repeat nothing but equal texts. A cluster of short texts on
+    cluster of an excerpt's. Nothing but an equal text repeats a page of a template. A cluster of short texts on
     many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
     """
     nothing = np.zeros(len(crawl), bool)
@@ -73,8 +71,6 @@ def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]
         crawl.documents, crawl.long & ~crawl.wall, settings.matcher, nothing, settings.min_similarity
     )
     compared = compare_all(judge, Groups.of(judge), least=settings.least_similarity - MARGIN, advance=advance)
-    judge = replace(judge, template=_of_templates(len(crawl), compared))
-    compared = compared._replace(judgement=judge.either(compared.a, compared.b))
     near = compared.judgement.near
     edges = np.stack((compared.a[near], compared.b[near]), axis=1)
     pages = Pages(
@@ -82,6 +78,7 @@ def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]
         stories=components(len(crawl), edges), sites=crawl.documents.records["site"],
     )  # fmt: skip
     ranks = canonical_ranks(pages, settings.rules, settings.hosts, settings.urls)
+    judge = replace(judge, template=_of_templates(ranks, compared))
     # Each page is judged as if the leader were stored and the page came next.
     leaders = leader_clusters(ranks, edges, lambda kept, pages: judge.judge(pages, kept).near)
     leaders = closest_leaders(leaders, ranks, edges, lambda kept, pages: _likeness(judge.judge(pages, kept)))
@@ -99,14 +96,17 @@ def _likeness(judgement: Judgement) -> NDArray[np.float64]:
     return np.where(judgement.near, alike, np.nan)
 
 
-def _of_templates(count: int, compared: Compared) -> NDArray[np.bool_]:
-    """Tell which pages are of a template: alike several others but for their numbers; bool[n].
+def _of_templates(ranks: Rows, compared: Compared) -> NDArray[np.bool_]:
+    """Tell which pages a crawl would file as pages of a template, had it met them by their *ranks*; bool[n].
 
-    Some of those are alike even in numbers, by chance: that makes them no copies.
+    Those are the pages that differ from one of lower rank but for their numbers, title or short lines. Nothing
+    but an equal text repeats them: where other numbers agree, that is chance.
     """
-    template = compared.judgement.template
-    siblings = np.bincount(np.concatenate((compared.a[template], compared.b[template])), minlength=count)
-    return siblings >= SIBLINGS
+    pairs = compared.judgement.template
+    a, b = compared.a[pairs], compared.b[pairs]
+    template = np.zeros(len(ranks), bool)
+    template[np.where(ranks[a] < ranks[b], b, a)] = True
+    return template
 
 
 def _spread(crawl: Crawl, leaders: Rows) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from scrapy_neardup import extraction
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.extraction.guards import is_binary, is_noise
-from scrapy_neardup.fingerprint.main_text import MainText
+from scrapy_neardup.fingerprint.main_text import MainText, main_text
 
 from .evaluate.corpus import TextOnly
 from .sources import BrokenRecord, CrawledPage, Options, Source, find_sources, read_source
@@ -78,7 +78,7 @@ def _read(path: Path, settings: AuditOptions) -> Iterator[Document | CrawledPage
     source = Source(path, kind) if kind == "html" else find_sources([path])[0]
     for record in read_source(source, options):
         if isinstance(record, CrawledPage) and record.text is not None:
-            yield Document(str(record.origin), record.url, record.text, title=record.title)
+            yield Document(str(record.origin), record.url, main_text(record.text).text, title=record.title)
         elif isinstance(record, CrawledPage) and record.body is not None:
             yield record
         elif isinstance(record, BrokenRecord):
@@ -93,7 +93,7 @@ def _text(path: Path, most: int) -> Document:
     text = "" if is_binary(content) else decode(content, None)
     if is_binary(content) or is_noise(text):
         return Document(str(path), "", None, "not a text")
-    return Document(str(path), "", text)
+    return Document(str(path), "", main_text(text).text)
 
 
 def _extracted(page: CrawledPage, workers: extraction.Workers) -> Document:

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 VERSION = 3
 
 
+def scheme_named(options: DetectionOptions) -> Scheme:
+    """Return the scheme that *options* name, with its own options."""
+    return load_scheme(
+        options.scheme, tables=options.tables, distance=options.distance, threshold=options.threshold
+    )
+
+
 @dataclass(frozen=True)
 class AuditOptions(DetectionOptions):
     """The options of an audit: those that it shares with a crawl, and its own. Raises `ConfigurationError`.
@@ -73,7 +80,7 @@ class AuditOptions(DetectionOptions):
         """The scheme, with its options."""
         if self.index is not None:
             return scheme_of(self.index, distance=self.distance, threshold=self.threshold)
-        return load_scheme(self.scheme, tables=self.tables, distance=self.distance, threshold=self.threshold)
+        return scheme_named(self)
 
     @cached_property
     def header(self) -> Header:

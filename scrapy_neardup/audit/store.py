@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy_neardup.index import Header
 from scrapy_neardup.matching.records import entries
 
+from .packing import unpacked
 from .sources.earlier import AUDIT
 from .store_errors import explained
-from .stored import CREATE, INSERT, TYPES, StoredColumns, StoredPage, encodable, row_of, unpacked
+from .stored import CREATE, INSERT, TYPES, StoredColumns, StoredPage, encodable, row_of
 
 if TYPE_CHECKING:
     import contextlib

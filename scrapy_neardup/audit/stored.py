@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.fingerprint.main_text import MainText
-
+from .packing import packed_text
 from .sources.records import SILENT
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Signature
+    from scrapy_neardup.fingerprint.main_text import MainText
 
     from .sources.records import Indexing, Origin
 
@@ -107,17 +106,6 @@ def row_of(page: StoredPage, run: int) -> tuple[Any, ...]:
         encodable(page.title), indexing.noindex, page.body_digest, page.refers_digest, page.refers_url,
         page.reason, wall, page.keys, page.record, packed,
     )  # fmt: skip
-
-
-def packed_text(text: MainText) -> bytes:
-    """Return *text* with all its parts in few bytes."""
-    parts = "\0".join(part.replace("\0", " ") for part in text)
-    return zlib.compress(parts.encode("utf-8", "surrogatepass"), 1)
-
-
-def unpacked(packed: bytes) -> MainText:
-    """Return the text that `packed_text` has packed."""
-    return MainText(*zlib.decompress(packed).decode("utf-8", "surrogatepass").split("\0"))
 
 
 def encodable(text: str) -> str:

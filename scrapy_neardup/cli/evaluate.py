@@ -18,7 +18,8 @@ from .worst import find_worst, print_wrong
 if TYPE_CHECKING:
     from scrapy_neardup.audit.evaluate.corpus import Text
     from scrapy_neardup.audit.evaluate.curves import Outcome
-    from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs, Result
+    from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs
+    from scrapy_neardup.audit.evaluate.scores import Result
     from scrapy_neardup.options import DetectionOptions
 
 _file = RegularFile()
@@ -155,7 +156,8 @@ def _judge(
     texts: list[Text], labelled: LabelledPairs, options: DetectionOptions, seed: int, *, all_pairs: bool
 ) -> tuple[Result, dict[str, Any], Judge]:
     from scrapy_neardup.audit.evaluate.curves import judge_with
-    from scrapy_neardup.audit.evaluate.labelled import judge_orders, rows_of, score
+    from scrapy_neardup.audit.evaluate.labelled import judge_orders, rows_of
+    from scrapy_neardup.audit.evaluate.scores import score
 
     a, b = rows_of(labelled, texts)
     with progress("Fingerprinting") as bar:

@@ -9,6 +9,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from .output import clean
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two looks at how far it is.
 _PAUSE = 0.2
+#: Seconds between two lines that say how far it is, where there is no terminal.
+EVERY = 30.0
 #: The files of one response in Scrapy's HTTP cache.
 _ENTRY = (
     "meta", "pickled_meta", "request_body", "request_headers", "response_body", "response_headers",
@@ -24,9 +30,12 @@ _ENTRY = (
 
 @contextlib.contextmanager
 def watching(sources: Sequence[str]) -> Iterator[Callable[[str, int, Origin | None], None]]:
-    """Show a bar on a terminal; yields what an audit tells what it does, how much is done and where."""
+    """Show a bar on a terminal, else a line every half minute.
+
+    Yields a function that is called with what the audit does, how much of it is done, and where.
+    """
     if not sys.stderr.isatty():
-        yield lambda what, done, where: None
+        yield plain_progress(lambda line: click.echo(line, err=True))
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -59,6 +68,25 @@ def watching(sources: Sequence[str]) -> Iterator[Callable[[str, int, Origin | No
                 bar.update(task, pace=pace, completed=amount.done(), total=amount.total)
 
         yield watch
+
+
+def plain_progress(
+    tell: Callable[[str], object], every: float = EVERY, clock: Callable[[], float] = time.monotonic
+) -> Callable[[str, int, Origin | None], None]:
+    """Return what an audit calls, which tells in a line how far it is, each *every* seconds by *clock*."""
+    started = last = clock()
+
+    def watch(what: str, done: int, where: Origin | None) -> None:
+        nonlocal last
+        now = clock()
+        if now - last < every:
+            return
+        last = now
+        things = "pairs" if where is None else "pages"
+        count = f", {done:,} {things}" if done else ""
+        tell(f"{what}{count}, {now - started:,.0f} seconds" + (f": {clean(where)}" if where else ""))
+
+    return watch
 
 
 class _Amount:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from scrapy_neardup.audit.evaluate.corpus import Text
-    from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs, Result
+    from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs
+    from scrapy_neardup.audit.evaluate.scores import Result
 
 #: Lines of a difference, and characters of a line, that are shown.
 _LINES, _WIDTH = 40, 300
@@ -41,7 +42,8 @@ def find_worst(
     pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: Judge, count: int
 ) -> Iterator[Wrong]:
     """Yield the *count* pairs that are judged most wrongly."""
-    from scrapy_neardup.audit.evaluate.labelled import rows_of, worst
+    from scrapy_neardup.audit.evaluate.labelled import rows_of
+    from scrapy_neardup.audit.evaluate.scores import worst
     from scrapy_neardup.audit.evaluate.steps import steps
 
     orders, judgement = result.orders, result.orders.second_stored

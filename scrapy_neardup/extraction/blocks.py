@@ -26,8 +26,8 @@ _INLINE = names(
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # Headlines of a page beyond these are not looked for.
 _HEADLINES = 20
-# So many articles without headline are teasers.
-_ARTICLES = 4
+# So many articles without headline are teasers, if they have no more characters.
+_ARTICLES, _TEASER = 4, 1200
 #: What they are within.
 OTHER_ARTICLES = -1
 
@@ -91,7 +91,11 @@ class _Walk:
         self._over_headline = {
             element for headline in list(body.iter("h1"))[:_HEADLINES] for element in headline.iterancestors()
         }
-        articles = [element for element in body.iter("article") if element not in self._over_headline]
+        articles = [
+            element
+            for element in body.iter("article")
+            if element not in self._over_headline and _is_short(element, _TEASER)
+        ]
         #: Articles of which there are many, none of them under the headline, are not the one of the page.
         self._other_articles = set(articles) if len(articles) >= _ARTICLES else set()
         for event, element in etree.iterwalk(body, events=("start", "end", "comment", "pi")):
@@ -139,10 +143,11 @@ class _Walk:
         self._finish()
         self._elements += 1
         region, number = self._path[-1][1:] if self._path else ("", 0)
-        if not region:
+        if region in ("", "around"):
             others = element in self._other_articles
-            region = "around" if others else region_of(element, element in self._over_headline)
-            number = OTHER_ARTICLES if others else self._elements if region else 0
+            own = "around" if others else region_of(element, element in self._over_headline)
+            if own != region and own:
+                region, number = own, OTHER_ARTICLES if others else self._elements
         self._path.append((element.tag, region, number))
 
     def _close(self) -> None:
@@ -164,3 +169,13 @@ class _Walk:
             self.blocks.append(Block(text, self._linked, tag, heading, region, number))
         self._text.clear()
         self._linked = 0
+
+
+def _is_short(element: _Element, most: int) -> bool:
+    """Tell whether *element* has at most so many characters of text, of which no more are read."""
+    count = 0
+    for text in element.itertext():
+        count += len(text)
+        if count > most:
+            return False
+    return True

@@ -9,8 +9,9 @@ import regex
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-#: What an element holds: comments of readers; or navigation, teasers, advertising, notices; or none of these.
-Region = Literal["", "comments", "around"]
+#: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation, teasers,
+#: advertising; or none of these. An article may stand in what is called "around" by mistake, never in a "foot".
+Region = Literal["", "comments", "foot", "around"]
 
 
 def names(text: str) -> frozenset[str]:
@@ -24,17 +25,18 @@ _AROUND = frozenset(("nav", "footer", "aside", "menu", "dialog"))
 _MAIN = frozenset(("body", "html", "main", "article", "h1", "p"))
 
 # Names in class, id and role are looked at part by part: "post-comments" is "post" and "comments".
-_PART = regex.compile(r"[^a-z0-9]+|(?<=[a-z])(?=[A-Z])")
+_PART = regex.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])", regex.V1)
 _COMMENTS = regex.compile(
     r"comment(?!ar(?:y|ies)|ator)|disqus|kommentar|komentar|comentario|respond$|reply$|replies$|guestbook$|opinie$|otzyvy?$"
     r"|reactie"
 )
+_FOOT = names("foot footer copyright cookie cookies cookiebanner consent gdpr onetrust")
 _NOTICES = names(
-    "cookie cookies cookiebanner consent gdpr cmp onetrust sidebar sidebar1 sidebar2 related relatedposts recommend"
+    "sidebar sidebar1 sidebar2 related relatedposts recommend"
     " recommended recommendation recommendations popular trending mostread newsletter subscribe subscription share"
-    " shares sharing sharedaddy social breadcrumb breadcrumbs foot footer nav navbar navigation menu promo advert"
-    " advertisement ad ads sponsor sponsors sponsored widget login popup modal overlay teaser teasers calendar"
-    " disclaimer copyright pagination pager rail outbrain taboola banner dialog rightcol leftcol bottom paywall author bio"
+    " shares sharing sharedaddy social breadcrumb breadcrumbs nav navbar navigation menu promo advert"
+    " advertisement ad ads sponsor sponsors sponsored login popup modal overlay teaser teasers calendar"
+    " disclaimer pagination pager rail outbrain taboola banner dialog rightcol leftcol bottom paywall author bio"
     " byline"
 )
 #: Names that begin so say how a page is laid out ("no-sidebar") or filed ("tag-cookies").
@@ -92,10 +94,10 @@ _HEADING = 80
 def region_of(element: _Element, has_headline: bool) -> Region:
     """Return what *element* holds by its name, class, id and role; what holds the headline stands around nothing."""
     tag = element.tag
-    if tag in _MAIN:
+    if tag in _MAIN or (has_headline and tag != "nav"):
         return ""
     if tag in _AROUND:
-        return "" if has_headline and tag != "nav" else "around"
+        return "foot" if tag == "footer" else "around"
     found: Region = ""
     for attribute in ("class", "id", "role"):
         value = element.get(attribute)
@@ -104,11 +106,16 @@ def region_of(element: _Element, has_headline: bool) -> Region:
             if not parts or len(parts) > _PARTS or parts[0] in _QUALIFIERS:
                 continue
             others = [part for part in parts if not _COMMENTS.match(part)]
-            if len(others) < len(parts) and (
-                parts[-1] in _FRAME_OF_COMMENTS or not any(map(_FRAME.search, others))
-            ):
-                return "comments"
-            if not has_headline and not _NOTICES.isdisjoint(parts) and not any(map(_FRAME.search, parts)):
+            if len(others) < len(parts):
+                last = parts[-1] in _FRAME_OF_COMMENTS or _COMMENTS.match(parts[-1])
+                if last or not any(map(_FRAME.search, others)):
+                    return "comments"
+            if any(map(_FRAME.search, parts)):
+                continue
+            if not _FOOT.isdisjoint(parts):
+                found = "foot"
+            # Page builders call every part of a page some sort of widget; those of a sidebar are just widgets.
+            elif not found and (parts[0] == "widget" or not _NOTICES.isdisjoint(parts)):
                 found = "around"
     return found
 

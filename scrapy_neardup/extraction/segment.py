@@ -35,8 +35,8 @@ _DECAY = 1500
 _COST_AROUND, _COST_LINK, _COST_MORE, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 300, 10, 15, 25
 #: A short sentence of so many letters costs nothing, it counts half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
-#: With fewer in paragraphs there is no article; nor with fewer than so many, if that is a small share of the page.
-_ARTICLE, _SMALL_ARTICLE, _SMALL_SHARE = 300, 600, 1 / 3
+#: With fewer in paragraphs there is no article; nor if they are a smaller share of the page.
+_ARTICLE, _SMALL_SHARE = 300, 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
 #: Blocks between two that speak of consent, and behind the last, belong to the notice.
@@ -75,7 +75,7 @@ class Segment:
             title = " ".join(
                 [*names, *(block.text for block in blocks[begin : run.end] if block.tag == "h1")]
             )
-        if found < _ARTICLE or (found < _SMALL_ARTICLE and found < _SMALL_SHARE * _letters(_free(blocks))):
+        if found < max(_ARTICLE, _SMALL_SHARE * _letters(_free(blocks))):
             other = self._otherwise(html, url)
             return other and other._replace(title=title)
         kept = prose if found >= _PROSE * _letters(lines) else lines
@@ -163,18 +163,15 @@ def _leave_out_notices(blocks: Sequence[Block]) -> None:
     inside: dict[int, int] = {}
     free = 0
     for block in blocks:
-        if block.prose and not block.region:
+        if not block.region and not block.is_link:
             free += block.letters
         elif block.prose and block.region == "around":
             inside[block.within] = inside.get(block.within, 0) + block.letters
     large = {number for number, letters in inside.items() if letters >= max(_ARTICLE, free)}
-    if free >= _SMALL_ARTICLE:
+    if free >= 2 * _ARTICLE:
         large.discard(OTHER_ARTICLES)
     for block in blocks:
         if block.within in large:
-            block.region = ""
-    if free + sum(inside[number] for number in large) < _ARTICLE <= _letters([b for b in blocks if b.prose]):
-        for block in blocks:
             block.region = ""
     notices: list[Block] = []
     for begin, end in _notices(blocks):

@@ -14,15 +14,18 @@ if TYPE_CHECKING:
     from .terms import Terms
 
 #: Tokens of a main text up to which its words count as those of short lines do: a note is made of values.
-FEW = 200
+FEW = 120
 #: Bytes of the tokens of which a figure that stands alone says little, as in "5 minutes ago" and "12 comments".
 _SMALL = 2
 _SPACE = 32
-_TWICE = np.uint64(0x5BD1E9955BD1E995)
+#: As how many values any other figure is entered.
+WEIGHT = 3
+_MORE = np.arange(1, WEIGHT, dtype=np.uint64)[:, np.newaxis]
+_ONE = np.uint64(1)
 
 
 def figures(terms: Terms) -> NDArray[np.uint64]:
-    """Hash the figures of *terms*: uint64[n]. Each comes as two values, a small number that stands alone as one.
+    """Hash the figures of *terms*: uint64[n]. Each makes `WEIGHT` values, a small number that stands alone only one.
 
     Numbers with a single sign between them are one figure.
     """
@@ -30,22 +33,31 @@ def figures(terms: Terms) -> NDArray[np.uint64]:
     places = np.flatnonzero(tokens.numbers)
     if not len(places):
         return np.empty(0, np.uint64)
-    starts, ends = tokens.starts[places], tokens.ends[places]
+    starts, ends = tokens.starts.take(places), tokens.ends.take(places)
     data = np.frombuffer(tokens.data, np.uint8)
-    joined = np.zeros(len(places), np.bool_)
-    joined[1:] = (starts[1:] - ends[:-1] == 1) & (data[ends[:-1]] > _SPACE)
-    first = np.flatnonzero(~joined)
-    # Which number of its figure each is, for their order counts.
-    rank = np.arange(len(places)) - np.repeat(first, np.diff(first, append=len(places)))
-    hashes = np.add.reduceat(mix(terms.hashes[places] + rank.astype(np.uint64)), first)
-    alone = np.diff(first, append=len(places)) == 1
-    small = alone & ((ends - starts)[first] <= _SMALL)
-    return np.concatenate((hashes, mix(hashes[~small] ^ _TWICE)))
+    joined = np.zeros(len(places) + 1, np.bool_)
+    joined[1:-1] = (starts[1:] - ends[:-1] == 1) & (data.take(ends[:-1]) > _SPACE)
+    first = np.flatnonzero(~joined[:-1])
+    hashes = terms.hashes.take(places)
+    # Each number of a figure counts with the one before it, for their order matters.
+    before = np.zeros(len(places), np.uint64)
+    before[1:] = hashes[:-1] * joined[1:-1]
+    hashes = np.add.reduceat(mix(hashes + (before << _ONE)), first)
+    small = ~joined[1:].take(first) & ((ends - starts).take(first) <= _SMALL)
+    more = hashes[~small] + _MORE
+    return np.concatenate((hashes, mix(more.ravel())))
 
 
 def words(terms: Terms, short: Terms) -> NDArray[np.uint64]:
     """Return the hashes of the words in *short* lines, and of those in main *terms* that are few: uint64[n]."""
-    hashes = short.hashes[~short.tokens.numbers]
-    if terms.count > FEW:
-        return hashes
-    return np.concatenate((hashes, terms.hashes[~terms.tokens.numbers]))
+    few = [short, terms] if terms.count <= FEW else [short]
+    return np.concatenate([_words(each) for each in few])
+
+
+def _words(terms: Terms) -> NDArray[np.uint64]:
+    """Hash all words, and of syllables without spaces between them each two neighbours."""
+    tokens = terms.tokens
+    if not tokens.syllables.any():
+        return terms.hashes[~tokens.numbers]
+    pairs = tokens.syllables[:-1] & tokens.syllables[1:]
+    return np.concatenate((terms.hashes[~tokens.numbers & ~tokens.syllables], terms.shingles(2)[pairs]))

@@ -90,8 +90,9 @@ class Fingerprinter:
         mains = [main for main, _ in parts]
         details = [f"{short}\n{page.details}" for (_, short), page in zip(parts, texts, strict=True)]
         size = self.features.sketch_shingle
-        every = Terms.of_each(self._tokens([*mains, *details, *(page.title for page in texts)]), self.seed)
         count = len(texts)
+        tokens = self._tokens([*mains, *details, *(page.title for page in texts)], count)
+        every = Terms.of_each(tokens, self.seed)
         terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
         shingles = [each.shingles(size, size + 1) for each in terms]
         votes = [self._votes(*row) for row in zip(mains, terms, strict=True)]
@@ -145,8 +146,8 @@ class Fingerprinter:
             return terms.votes(size)
         return character_shingles(text, size, self.seed)
 
-    def _tokens(self, texts: list[str]) -> list[Tokens]:
-        tokens = tokenise_each(texts)
+    def _tokens(self, texts: list[str], pages: int) -> list[Tokens]:
+        tokens = tokenise_each(texts, pages)
         if (segmenter := self._segmenter) is not None:
             tokens = [segment(text, each, segmenter) for text, each in zip(texts, tokens, strict=True)]
         if self._stop_words:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Words, or characters of a script without spaces, of one anchor.
 ANCHOR = (8, 12)
+#: Anchors of a text.
+ANCHORS = 8
 #: Components of a MinHash or bottom-k signature.
 COMPONENTS = 128
 #: What a missed copy weighs, and a candidate too many the rest, where bands are chosen: verification is still to come.
@@ -139,7 +141,7 @@ class Anchored(SimHash):
 
     @property
     def keys(self) -> int:
-        return 4
+        return ANCHORS
 
     def sign(self, terms: Terms, shingles: NDArray[np.uint64], seed: int) -> tuple[NDArray[np.uint64], bytes]:
         return anchors(terms.shingles(*ANCHOR), self.keys), b""

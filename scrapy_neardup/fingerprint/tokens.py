@@ -89,15 +89,18 @@ def tokenise(text: str) -> Tokens:
     return _tokenise(text)[0]
 
 
-def tokenise_each(texts: Sequence[str]) -> list[Tokens]:
+def tokenise_each(texts: Sequence[str], pages: int = 0) -> list[Tokens]:
     """Split several normalised texts, together: most of what a text of a page costs is paid by the call.
 
-    Those of ASCII characters alone, which take a fraction of the time, are kept apart from the others.
+    Those of ASCII characters alone, which take a fraction of the time, are kept apart from the others. If they are
+    parts of *pages*, first one of each page, then another of each and so on, those of one page stay together.
     """
     if len(texts) == 1:
         return [tokenise(texts[0])]
     found: dict[int, Tokens] = {}
     plain = [text.isascii() for text in texts]
+    if pages:
+        plain = [all(plain[number % pages :: pages]) for number in range(len(texts))]
     for ascii_only in set(plain):
         numbers = [number for number, each in enumerate(plain) if each == ascii_only]
         together = [texts[number] for number in numbers]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from scrapy_neardup.fingerprint.details import WEIGHT
 from scrapy_neardup.fingerprint.filters import FIGURES, NUMBERS, TITLE, WORDS
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
@@ -20,7 +21,7 @@ from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .records import DIGEST, OWN, TEMPLATE, URL, WEAK, flags
-from .rules import Evidence, varied, verify
+from .rules import CONTAINMENTS, Evidence, varied, verify
 from .sites import UNKNOWN
 
 if TYPE_CHECKING:
@@ -242,7 +243,9 @@ class Matcher:
         evidence = _evidence(record, stored, *estimates)
         figures = evidence._asdict()
         verify(evidence, figures)
-        return told | {name: np.ravel(value)[0].item() for name, value in figures.items()}
+        told |= {name: np.ravel(value)[0].item() for name, value in figures.items()}
+        told["containment_asked"] = {rule: [*asked] for rule, asked in CONTAINMENTS.items() if told[rule]}
+        return told
 
     @cached_property
     def steps(self) -> tuple[str, ...]:
@@ -359,6 +362,6 @@ def _evidence(
         two_sites=known & ~same,
         title=title,
         titled=titled,
-        values=figures / 2 + words,
-        valued=figured / 2 + worded,
+        values=figures / WEIGHT + words,
+        valued=figured / WEIGHT + worded,
     )

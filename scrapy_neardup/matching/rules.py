@@ -32,9 +32,11 @@ ELSEWHERE_CONTAINED = (0.75, 0.25)
 #: ... while J is asked at most this much less of a short text, and this share of the numbers is in both.
 ELSEWHERE_REBATE = 0.1
 ELSEWHERE_NUMBERS = 0.5
-#: On one site more than so many substituted values in short lines, and so much more for each that there is, make
-#: another page: dates, counts of comments and the like change on one page, too. A word of the title always does.
-VALUES, VALUES_SHARE = 1.25, 0.03
+#: Values in short lines, and with more than how many substituted ones it is another page of one site; in between, a
+#: straight line. Dates, counts of comments and the like change on one page, too. A word of the title does not.
+VALUED, VALUES = (20, 60), (1.5, 2.7)
+#: Tokens from which on the headings of a text change with it: for every thousand beyond another one is forgiven.
+VALUES_LONG = 2000
 #: Of notes of less than that: containment and J, where no number and at most so many other words were substituted.
 BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
 #: On different sites, under a title of the same words, of which there are so many at least: containment and J.
@@ -50,6 +52,9 @@ SHORTER_BRIEF, SHORTER_TITLED = 0.52, 0.4
 RUN = 5
 DISTINCT = (30, 60, 900, 1100)
 VARIETIES = (0.8, 0.6, 0.6, 0.45)
+
+#: The containment and J that the rules ask for which look at containment, by the names that `verify` tells them by.
+CONTAINMENTS = {"within": CONTAINED, "mostly_within": MOSTLY_CONTAINED, "elsewhere": ELSEWHERE_CONTAINED}
 
 
 _NONE = np.zeros(())
@@ -133,7 +138,9 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         | brief
         | (elsewhere & (shared_numbers >= ELSEWHERE_NUMBERS))
     )
-    other_page = pairs.one_site & ((pairs.title > 0) | (pairs.values > VALUES + VALUES_SHARE * pairs.valued))
+    beyond = np.maximum(pairs.tokens, VALUES_LONG) - VALUES_LONG  # unsigned
+    values_forgiven = np.interp(pairs.valued, VALUED, VALUES) + beyond / TOKENS_A_NUMBER_OF_ONE_SITE
+    other_page = pairs.one_site & ((pairs.title > 0) | (pairs.values > values_forgiven))
     template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)
     known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
     least = np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
@@ -143,7 +150,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         told.update(
             jaccard_asked=asked,
             substituted_forgiven=ROUNDING + forgiven,
-            values_forgiven=VALUES + VALUES_SHARE * pairs.valued,
+            values_forgiven=values_forgiven,
             known_asked=np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN),
             length_asked=least,
             alike=alike,

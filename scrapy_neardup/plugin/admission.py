@@ -13,8 +13,7 @@ from .browser_page import close_page, page_left_open
 from .callback import WatchedCallback
 from .canonical import CanonicalMemory, declared_canonical
 from .carried import Carried, carried_items
-from .closing import REASON as CLOSE_REASON
-from .closing import NoNewPages
+from .closing import origin_of
 from .duplicates import NearDuplicatePage
 from .filters import is_for_spider
 from .marks import (
@@ -45,12 +44,13 @@ if TYPE_CHECKING:
 
 #: What is said of items that a duplicate page completes, once in a crawl.
 KEPT_CARRIED = (
-    "Items that come with the request of a page are kept although the page is a copy, as <%(url)s> is. If they are "
-    "copies too, name the policy for such pages, by a rule {'url': …, 'policy': 'drop_items'} in NEARDUP_RULES or by "
-    "meta, or compare items by NEARDUP_ITEM_FIELDS."
+    "Items that come with the request of a page are kept although the page is a copy or an unchanged revisit, as "
+    "<%(url)s> is. If they repeat others, too, name the policy for such pages, by a rule {'url': …, 'policy': "
+    "'drop_items'} in NEARDUP_RULES or by meta, or compare items by NEARDUP_ITEM_FIELDS."
 )
 DROPPED_CARRIED = (
-    "<%(url)s> is dropped, or its items are, because it is a copy; but its request carries values in cb_kwargs or meta. "
+    "<%(url)s> is dropped, or its items are, because it is a copy or an unchanged revisit; but its request carries "
+    "values in cb_kwargs or meta. "
     "If such pages complete items of earlier ones, switch them off: meta={'neardup': False}, or a rule "
     "{'url': …, 'policy': False} in NEARDUP_RULES; or pass the item itself on."
 )
@@ -64,7 +64,6 @@ class PageAdmission:
         self.extension = extension
         self.pages = pages
         self.canonical = CanonicalMemory()
-        self.no_new_pages = NoNewPages(extension.config.closespider_pagecount_no_new)
 
     def admit(self, response: Response) -> NearDuplicatePage | None:
         """Judge a page and prepare for its callback.
@@ -133,8 +132,8 @@ class PageAdmission:
         elif verdict.kind == "preferred":
             response.meta[BETTER_KEY] = match_of(verdict, action)
         page.signal_handlers = self.extension.reporter.page_judged(page.url, response, verdict, action)
-        if self.no_new_pages.judged(page.url, verdict):
-            self.extension.close_spider(CLOSE_REASON)
+        if self.extension.no_new_pages.judged(page.url, origin_of(response), verdict):
+            self.extension.reporter.site_ended(page.url)
 
     async def take_place_of_weak(self, response: Response, page: PageState, document: Document) -> None:
         """Have a page with an item take the place of the pages like it that have stored no item.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 #: Bytes of a page in which the link is looked for, and of the longest tag.
 _HEAD = 1 << 17
+_END = re.compile(rb"</head|<body", re.IGNORECASE)
 _LINK = re.compile(rb"<link\s([^<>]{1,2500})>", re.IGNORECASE)
 _REL, _HREF = (
     re.compile(rf"""\b{name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>;]+))""", re.IGNORECASE)
@@ -31,7 +32,9 @@ def declared_canonical(response: Response) -> str | None:
         for target, parameters in _HEADER.findall(line.decode("latin-1")[: _HEAD // 8]):
             if "canonical" in _value(_REL, parameters).lower().split():
                 return _absolute(response.url, target)
-    for found in _LINK.finditer(response.body[:_HEAD]):
+    # What readers have written stands in the body.
+    head = _END.split(response.body[:_HEAD], maxsplit=1)[0]
+    for found in _LINK.finditer(head):
         tag = found[1].decode("utf-8", "replace")
         if "canonical" in _value(_REL, tag).lower().split():
             return _absolute(response.url, unescape(_value(_HREF, tag)))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy.exceptions import IgnoreRequest
+
 from scrapy_neardup.extraction import Page
 
+from .carried import carried_items
 from .extension import NearDupExtension
 from .filters import is_for_spider, skip_reason
 from .marks import clear_marks
@@ -36,6 +39,19 @@ class NearDupDownloaderMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(NearDupExtension.of(crawler))
+
+    def process_request(self, request: Request) -> None:
+        ended = False
+        with self.extension.reporter.fails_open("closespider", request.url):
+            # One that carries an item is on its way to complete it.
+            ended = (
+                self.extension.no_new_pages.has_ended(request.url)
+                and is_for_spider(request)
+                and not carried_items(request)
+            )
+        if ended:
+            self.extension.reporter.count("ended/request")
+            raise IgnoreRequest(f"The crawl of the site of {request.url} has come to where nothing is new")
 
     async def process_response(self, request: Request, response: Response) -> Response:
         self.extension.outcomes[request] = ""

@@ -158,6 +158,12 @@ class EventReporter:
         if verdict.kind != "unique":
             self._write(what, url, verdict, action)
 
+    def site_ended(self, url: str) -> None:
+        """Report that the crawl of the site of *url* has come to its end."""
+        self.count("ended/site")
+        message = "Nothing new has come from the site of <%(url)s> for long enough: no more of its pages are asked for"
+        self._log(logging.INFO, message, url=url)
+
     def warn_once(self, message: str, url: str) -> None:
         """Log *message*, with the URL of an example, the first time that there is occasion to."""
         if message not in self._said:

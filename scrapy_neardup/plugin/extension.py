@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.exceptions import CloseSpider, NotConfigured
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, NearDupError
@@ -19,6 +18,7 @@ from scrapy_neardup.extraction.rehearsal import rehearse
 from scrapy_neardup.extraction.turns import Turns
 from scrapy_neardup.matching.sites import site_key
 
+from .closing import REASON, NoNewPages
 from .eventloop import run_bounded, wait_done
 from .events import EventReporter
 from .identity import page_url
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from twisted.internet.defer import Deferred
     from typing_extensions import Self
 
     from scrapy_neardup.extraction import Extraction, Page
@@ -98,7 +97,8 @@ class NearDupExtension:
             self.config.pending_timeout,
             drops_revisits=self.config.revisits != "keep",
         )
-        self._closing: Deferred[None] | None = None
+        #: Sites whose crawl has come to its end.
+        self.no_new_pages = NoNewPages(self.config.closespider_pagecount_no_new)
         self._throttle = ExtractionThrottle(
             Turns(self.config.processes + _SPARE_PAGES, self.config.extract_timeout)
         )
@@ -115,6 +115,7 @@ class NearDupExtension:
         if extension is None:
             raise NotConfigured
         crawler.signals.connect(extension.spider_opened, signals.spider_opened)
+        crawler.signals.connect(extension.spider_idle, signals.spider_idle)
         crawler.signals.connect(extension.spider_closed, signals.spider_closed)
         return extension
 
@@ -142,6 +143,10 @@ class NearDupExtension:
     def spider_opened(self) -> None:
         with self.reporter.fails_open("start", "the extraction workers"):
             self.workers.start()
+
+    def spider_idle(self) -> None:
+        if self.no_new_pages.any_has_ended:
+            raise CloseSpider(REASON)
 
     async def spider_closed(self) -> None:
         self.reservations.close()
@@ -200,16 +205,6 @@ class NearDupExtension:
         fingerprinter = self.crawler.request_fingerprinter
         assert fingerprinter is not None
         return page_url(response, request, fingerprinter, keep_fragments=self.config.keep_fragments)
-
-    def close_spider(self, reason: str) -> None:
-        """End the crawl as Scrapy's extension CloseSpider does: pages in progress come to their end."""
-
-        async def close() -> None:
-            with self.reporter.fails_open("closespider", reason):
-                assert self.crawler.engine is not None
-                await self.crawler.engine.close_spider_async(reason=reason)
-
-        self._closing = deferred_from_coro(close())
 
     def _close(self) -> None:
         """Close workers and index. Runs in a thread, because the last commit to the disk may take long."""

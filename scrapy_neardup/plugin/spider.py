@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, signals
 
 from .admission import PageAdmission
+from .closing import pass_origin
 from .duplicates import NearDuplicateItem, NearDuplicatePage
 from .extension import NearDupExtension
 from .marks import clear_marks
@@ -61,6 +62,9 @@ class NearDupSpiderMiddleware:
         page = self.pages.find(response)
         if page is None:
             async for output in result:
+                if isinstance(output, Request) and self.extension.no_new_pages.pages:
+                    with self.extension.reporter.fails_open("output", response.url):
+                        pass_origin(response, output)
                 yield output
             return
         reporter = self.extension.reporter
@@ -75,6 +79,8 @@ class NearDupSpiderMiddleware:
                 if isinstance(output, Request):
                     with reporter.fails_open("output", response.url):
                         clear_marks(output)
+                        if self.extension.no_new_pages.pages:
+                            pass_origin(response, output)
                 elif output is not None:
                     if await self._drops(page, response, output):
                         continue

@@ -22,7 +22,7 @@ from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.audit.store import FILE, Store
 
-from .corpora import crawl, edited, feed, text
+from .corpora import crawl, edited, feed, template, text
 from .sources.archives import http, record, write_warc
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def test_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_another_threshold_needs_no_sources(tmp_path: Path) -> None:
     path = feed(tmp_path / "a.jl", crawl())
-    with audit(path, tmp_path / "out") as found:
+    with audit(path, tmp_path / "out", seed=0) as found:
         loose = verdicts(found)
     before = contents(tmp_path / "out")
     path.unlink()
@@ -523,3 +523,16 @@ def test_the_folder_of_an_audit_is_a_source_with_the_same_result(tmp_path: Path)
     with audit(tmp_path / "one", tmp_path / "two", seed=0) as found:
         assert verdicts(found) == before
         assert [source.kind for source, _ in found.inputs] == ["audit"]
+
+
+def test_pages_of_a_template_are_judged_as_in_a_crawl(tmp_path: Path) -> None:
+    """One sibling is enough: of a page with other numbers than the first no copy is made but an equal one."""
+    first, second = template("t", 1), template("t", 2)
+    texts = [first, second, edited(second, 3), second.upper(), edited(first, 3)]
+    rows = [{"url": f"https://a.example/{n}", "text": each} for n, each in enumerate(texts)]
+    with Detector.open() as detector:
+        met = [detector.add(row["text"], url=row["url"]).kind for row in rows]
+    with audit(feed(tmp_path / "a.jl", rows), seed=0, rules=("alphabetical",)) as found:
+        said = found.pages["verdict"].tolist()
+    assert met == ["unique", "template", "template", "exact", "near"]
+    assert said[2:] == met[2:]

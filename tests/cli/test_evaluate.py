@@ -197,8 +197,8 @@ def test_the_cache_is_filled_as_it_goes_and_stays_open_to_others(tmp_path: Path)
 
     def look() -> None:
         with closing(sqlite3.connect(cache, timeout=0.1)) as other, other:
-            other.execute("INSERT OR REPLACE INTO texts VALUES ('other', '')")
-            counts.append(other.execute("SELECT count(*) FROM texts").fetchone()[0])
+            other.execute("INSERT OR REPLACE INTO main_texts VALUES ('other', '', '', '')")
+            counts.append(other.execute("SELECT count(*) FROM main_texts").fetchone()[0])
 
     texts = read_texts(docs, None, extractor="plain", timeout=10, memory=1 << 30, cache=cache, advance=look)
     assert len(texts) == 40

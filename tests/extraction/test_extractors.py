@@ -12,10 +12,16 @@ from scrapy_neardup.extraction import EXTRACTORS, Page, load_extractor
 from scrapy_neardup.extraction.plain import Plain
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint import Fingerprinter
+from scrapy_neardup.fingerprint.main_text import MainText, main_text
 
 from .hostile import CASES, ENGLISH, Case, article, nested
 
 FINGERPRINTER = Fingerprinter()
+NOTHING = MainText("")
+
+
+def found(extractor: str, html: str) -> str:
+    return main_text(load_extractor(extractor)(html, None) or NOTHING).text
 
 
 def text_of(case: Case, extractor: str) -> tuple[str, str | None, bool]:
@@ -23,18 +29,18 @@ def text_of(case: Case, extractor: str) -> tuple[str, str | None, bool]:
     result = extract(page, load_extractor(extractor), FINGERPRINTER, keep_text=True)
     assert (result.signature is None) == (result.text is None) == (result.reason is not None)
     assert result.detail is None
-    return result.text or "", result.reason, result.fallback
+    return (result.text or NOTHING).text, result.reason, result.fallback
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_hostile_page_with_the_default_extractor(case: Case) -> None:
-    text, reason, fallback = text_of(case, "trafilatura")
+    text, reason, fallback = text_of(case, "segment")
     assert (reason, fallback) == (case.reason, case.fallback)
     assert case.words in text
     assert "\ufffd" not in text or case.name.startswith(("invalid", "one bad"))
 
 
-@pytest.mark.parametrize("extractor", ["resiliparse", "plain"])
+@pytest.mark.parametrize("extractor", ["trafilatura", "resiliparse", "plain"])
 @pytest.mark.parametrize("case", [c for c in CASES if c.name != "no markup"], ids=lambda case: case.name)
 def test_hostile_page_with_the_other_extractors(case: Case, extractor: str) -> None:
     text, reason, fallback = text_of(case, extractor)
@@ -47,19 +53,20 @@ def test_extractor_gives_paragraphs_on_lines_and_an_identity(name: str) -> None:
     extractor = load_extractor(name)
     assert extractor.identity.split()[0] == name
     assert len(extractor.identity.split()) >= 2
-    lines = [line for line in (extractor(article(ENGLISH), None) or "").split("\n") if line.strip()]
+    lines = [line for line in found(name, article(ENGLISH)).split("\n") if line.strip()]
     assert lines == [f"{ENGLISH} ({number})" for number in range(3)]
 
 
-def test_trafilatura_does_not_depend_on_the_pages_before() -> None:
-    extractor = load_extractor("trafilatura")
+@pytest.mark.parametrize("name", EXTRACTORS)
+def test_an_extractor_does_not_depend_on_the_pages_before(name: str) -> None:
+    extractor = load_extractor(name)
     assert len({extractor(article(ENGLISH), None) for _ in range(10)}) == 1
 
 
 def test_plain_reads_markup_as_a_browser_does() -> None:
     html = """<title>T</title><p>One\n two<b>bo</b>ld &amp; &lt;x&gt;</p><script>if (a<b) {"</p>"}</script>A < B and 3<4<br/>C
         <a title="a > b" data-x='<p>' href=x>link</a><!-- <p>no --> end<noscript>js</noscript><P class=x>é<style>p{}"""
-    assert Plain()(html, None).split("\n") == ["One twobold & <x>", "A < B and 3<4", "C link end", "é"]
+    assert Plain().text(html).split("\n") == ["One twobold & <x>", "A < B and 3<4", "C link end", "é"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +114,7 @@ def test_extractor_by_import_path(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("name", "remedy"),
-    [("trafilatra", "use one of trafilatura, resiliparse, plain"), ("no_such_package.f", "is installed"),
+    [("trafilatra", "use one of segment, trafilatura, resiliparse, plain"), ("no_such_package.f", "is installed"),
      ("__main__.f", "Move"), ("", "use one of")],
 )  # fmt: skip
 def test_unknown_extractor_is_refused_with_a_remedy(name: str, remedy: str) -> None:
@@ -137,7 +144,7 @@ def test_failure_of_the_extractor_is_told_in_one_line() -> None:
 
 def test_deep_page_keeps_the_text_that_the_extractor_would_lose() -> None:
     html = nested(300).decode()
-    assert "Below." not in (load_extractor("trafilatura")(html, None) or "")
+    assert "Below." not in found("trafilatura", html)
     assert "Below." in text_of(Case("", html.encode()), "trafilatura")[0]
 
 
@@ -146,16 +153,16 @@ def test_the_text_is_kept_only_if_asked_for_and_is_what_was_signed() -> None:
     asked, not_asked = (extract(page, plain, FINGERPRINTER, keep_text=keep) for keep in (True, False))
     assert not_asked.text is None
     assert asked.text == plain(article(ENGLISH), None)
-    assert asked.signature == not_asked.signature == FINGERPRINTER.signature(asked.text or "")
+    assert asked.signature == not_asked.signature == FINGERPRINTER.signature(asked.text or NOTHING)
     nothing = extract(Page(b"<p> </p>", "http://a/", None), plain, FINGERPRINTER, keep_text=True)
     assert (nothing.text, nothing.reason) == (None, "no_text")
 
 
-@pytest.mark.parametrize("name", ["trafilatura", "resiliparse"])
+@pytest.mark.parametrize("name", ["segment", "trafilatura", "resiliparse"])
 def test_extractors_keep_the_sentences_only(name: str) -> None:
     """Captions, menus and bylines that an extractor leaves in are what two copies of an article differ in."""
     paragraphs = "".join(
         f"<p>{ENGLISH} ({number}).</p><p>Photo: the harbour, {number}</p>" for number in range(4)
     )
-    text = load_extractor(name)(f"<html><body><article>{paragraphs}</article></body></html>", None) or ""
+    text = found(name, f"<html><body><article>{paragraphs}</article></body></html>")
     assert [line for line in text.split("\n") if line.strip()] == [f"{ENGLISH} ({n})." for n in range(4)]

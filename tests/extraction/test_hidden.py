@@ -78,7 +78,8 @@ def test_odd_characters_survive() -> None:
 
 def text_of(html: str, extractor: str) -> str:
     page = Page(html.encode(), "http://a/", "text/html; charset=utf-8")
-    return extract(page, load_extractor(extractor), FINGERPRINTER, keep_text=True).text or ""
+    found = extract(page, load_extractor(extractor), FINGERPRINTER, keep_text=True).text
+    return found.text if found is not None else ""
 
 
 @pytest.mark.parametrize("extractor", EXTRACTORS)
@@ -95,7 +96,7 @@ def test_no_extractor_takes_a_hidden_article(extractor: str, tag: str) -> None:
 
 
 # Resiliparse itself leaves out what is hidden.
-@pytest.mark.parametrize("extractor", ["trafilatura", "plain"])
+@pytest.mark.parametrize("extractor", ["segment", "trafilatura", "plain"])
 def test_a_page_that_hides_all_of_its_text_is_read(extractor: str) -> None:
     html = article(ENGLISH).replace("<article>", "<p>Wait.</p><article style=display:none>")
     assert ENGLISH in text_of(html, extractor)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.filters import NUMBERS
+from scrapy_neardup.fingerprint.filters import FIGURES, NUMBERS, TITLE, WORDS, Filter
 
 HASHES = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 2**64 - 1)), max_size=60)
 
@@ -80,3 +80,42 @@ def test_no_numbers_and_very_many() -> None:
         )  # and not all 256, which would seem to have every number
     # Two tables of other numbers do not pass for one.
     assert float(NUMBERS.substituted(*many)[0]) > 100
+
+
+FILTERS = pytest.mark.parametrize("kind", [NUMBERS, TITLE, FIGURES, WORDS, Filter(64, 9, hashes=2)])
+
+
+@FILTERS
+@given(st.sets(st.integers(0, 2**64 - 1), max_size=9), st.sets(st.integers(0, 2**64 - 1), max_size=40))
+def test_filters_of_every_size_never_miss_a_shared_value(
+    kind: Filter, some: set[int], more: set[int]
+) -> None:
+    part = np.frombuffer(kind.make(np.array(sorted(some), np.uint64)), np.uint8)
+    whole = np.frombuffer(
+        kind.make(np.array(sorted(some | set(list(more)[: kind.most - 9])), np.uint64)), np.uint8
+    )
+    assert len(part) == kind.size == kind.bits // 8
+    assert np.bitwise_count(part).sum() <= kind.hashes * len(some)
+    missing, fewer = kind.substituted(part, whole)
+    assert missing == 0
+    assert fewer <= len(some)
+
+
+@FILTERS
+def test_about_as_many_are_counted_as_were_substituted(kind: Filter) -> None:
+    for count, only in ((0, 1), (5, 1), (5, 2), (8, 0)):
+        counted = []
+        for seed in range(200):
+            values = np.random.default_rng(seed).integers(0, 2**64, count + 2 * only, np.uint64)
+            filters = [kind.make(values[: count + only]), kind.make(values[only:])]
+            counted.append(float(kind.substituted(*(np.frombuffer(each, np.uint8) for each in filters))[0]))
+        assert abs(np.mean(counted) - only) <= 0.05 + 0.2 * only
+
+
+def test_hardly_a_substituted_word_of_a_title_is_missed() -> None:
+    missed = 0
+    for seed in range(500):
+        values = np.random.default_rng(seed).integers(0, 2**64, 10, np.uint64)
+        one, other = (np.frombuffer(TITLE.make(part), np.uint8) for part in (values[1:], values[:-1]))
+        missed += float(TITLE.substituted(one, other)[0]) == 0
+    assert missed <= 20

@@ -267,9 +267,9 @@ def test_a_stock_phrase_makes_no_candidates() -> None:
             )
         detector.flush()
         unlike = replace(signatures[5], fingerprint=signatures[5].fingerprint ^ 2**64 - 1, digest=bytes(16))
-        only_phrase = replace(unlike, keys=phrase + b"\x01" * 24)
+        only_phrase = replace(unlike, keys=phrase + b"\x01" * 56)
         assert detector.check(only_phrase, url="https://b.example/").kind == "unique"
-        own_anchor = replace(unlike, keys=b"\x01" * 8 + signatures[5].keys[8:16] + b"\x01" * 16)
+        own_anchor = replace(unlike, keys=b"\x01" * 8 + signatures[5].keys[8:16] + b"\x01" * 48)
         assert detector.check(own_anchor, url="https://b.example/").kind == "near"
 
 
@@ -522,7 +522,7 @@ def test_verdicts_do_not_change_with_merges(tmp_path: Path) -> None:
     with closing(Detector(MemoryIndex(header))) as memory:
         for seed, group in enumerate(members):
             phrase = bytes([group + 1]) * 8
-            signatures.append(replace(memory.signature(text(seed, 60)), keys=phrase + bytes([9]) * 24))
+            signatures.append(replace(memory.signature(text(seed, 60)), keys=phrase + bytes([9]) * 56))
         filed = entries(signatures, [f"https://a.example/{seed}" for seed in range(len(members))], header)
         filed.keys[-3:] = NO_KEY
         memory.index.add(filed)

@@ -37,6 +37,7 @@ def evidence(
     known: float = 1,
     length: float = 1,
     varied: bool = True,
+    **lines: float,
 ) -> Evidence:
     """Pairs of which, unless said otherwise, the new text is all in the stored one, as long, and varied."""
     jaccard, containment, numbers, share, tokens, sites = (
@@ -44,8 +45,9 @@ def evidence(
     )
     new = (np.full(len(pairs), value) for value in (known, length, varied))
     return Evidence(
-        jaccard, containment, numbers * share, numbers, tokens, *new, sites == "one", sites == "two"
-    )
+        jaccard, containment, numbers * share, numbers, tokens, *new, sites == "one", sites == "two",
+        **{name: np.full(len(pairs), value) for name, value in lines.items()},
+    )  # fmt: skip
 
 
 def one(
@@ -59,13 +61,14 @@ def one(
     known: float = 1,
     length: float = 1,
     varied: bool = True,
+    **lines: float,
 ) -> str:
     share = substituted / max(numbers, 1)
     pair = (jaccard, contained, numbers, share, tokens, sites)
-    found = verify(evidence(pair, known=known, length=length, varied=varied))
+    found = verify(evidence(pair, known=known, length=length, varied=varied, **lines))
     assert {(each.dtype, each.shape) for each in found} == {(np.dtype(bool), (1,))}
-    (kind,) = [name for name, each in zip(Findings._fields, found, strict=True) if each[0]] or ["other"]
-    return kind
+    kinds = [name for name, each in zip(Findings._fields, found, strict=True) if each[0]]
+    return " ".join(kinds) or "other"
 
 
 def asked(tokens: int) -> float:
@@ -147,8 +150,10 @@ def test_many_are_judged_as_one_by_one_and_none_is_both(
 def test_more_evidence_never_makes_a_copy_less_of_one(
     pair: tuple[float, float, int, float, int, str], more: float, contained: float, fewer: float, longer: int
 ) -> None:
-    """More in common, fewer numbers substituted, longer texts, and other sites."""
+    """More in common, fewer numbers substituted, longer texts that are judged in the same way, and other sites."""
     jaccard, containment, numbers, share, tokens, _ = pair
+    if tokens < LENGTHS[0]:  # notes, of which every word is known
+        longer = min(longer, LENGTHS[0] - 1)
     better = (
         max(jaccard, more), max(containment, contained), numbers, min(share, fewer), max(tokens, longer)
     )  # fmt: skip
@@ -202,3 +207,51 @@ def test_real_texts_are_varied() -> None:
         assert varied(tokens, shingles)
     assert not varied(42, 2)
     assert varied(np.array([40, 42]), np.array([34, 2])).tolist() == [True, False]
+
+
+def test_another_title_on_one_site_is_another_page() -> None:
+    same = {"titled": 5.0, "title": 0.0}
+    other = {"titled": 5.0, "title": 0.3}
+    assert one(0.99, 1, sites="one", **same) == "near"
+    assert one(0.99, 1, sites="one", **other) == "template text_only"
+    assert one(0.99, 1, sites="two", **other) == "near"
+    assert one(0.99, 1, **other) == "near"
+    # Numbers make it another page as well, and the text is not all that they have in common.
+    assert one(0.99, 1, sites="one", substituted=8, **other) == "template"
+    assert one(0.2, 0.3, sites="one", **other) == "other"
+
+
+@pytest.mark.parametrize(("valued", "forgiven"), [(0, 1.5), (20, 1.5), (40, 2.1), (60, 2.7), (500, 2.7)])
+def test_so_many_values_of_short_lines_may_be_substituted_on_one_site(valued: float, forgiven: float) -> None:
+    for values, kind in ((forgiven - 0.01, "near"), (forgiven + 0.01, "template")):
+        assert one(0.99, 1, sites="one", valued=valued, values=values) == kind
+        assert one(0.99, 1, sites="two", valued=valued, values=values) == "near"
+        assert one(0.99, 1, valued=valued, values=values) == "near"
+    assert one(0.99, 1, sites="one", valued=valued, values=forgiven + 9, tokens=12_000) == "near"
+    assert one(0.99, 1, sites="one", valued=valued, values=forgiven + 9, tokens=10_000) == "template"
+
+
+@pytest.mark.parametrize("sites", ["one", "two", ""])
+def test_a_note_may_be_cut_or_extended_if_no_number_and_hardly_a_word_was_substituted(sites: str) -> None:
+    note = {"tokens": LENGTHS[0] - 1, "sites": sites}
+    assert one(0.46, 0.87, **note, values=1.4) == "near"
+    if sites != "two":  # where as much is enough in any case
+        assert one(0.46, 0.87, **note, values=1.6) == "other"
+        assert one(0.46, 0.87, **note, substituted=0.6) == "other"
+        assert one(0.46, 0.85, **note) == "other"
+        assert one(0.44, 0.87, **note) == "other"
+        assert one(0.46, 0.87, tokens=LENGTHS[0], sites=sites) == "other"
+    assert one(0.46, 0.87, **note, length=0.53) == "near"
+    assert one(0.46, 0.87, **note, length=0.51) == "other"
+
+
+def test_less_is_asked_on_different_sites_under_one_title() -> None:
+    assert one(0.31, 0.61, sites="two", titled=3) == "near"
+    assert one(0.31, 0.61, sites="two", titled=2.5) == "other"
+    assert one(0.31, 0.61, sites="two", titled=3, title=0.3) == "other"
+    assert one(0.29, 0.61, sites="two", titled=3) == "other"
+    assert one(0.31, 0.59, sites="two", titled=3) == "other"
+    assert one(0.31, 0.61, sites="", titled=3) == "other"
+    assert one(0.9, sites="two", titled=3, length=0.41) == "near"
+    assert one(0.9, sites="two", titled=3, length=0.39) == "other"
+    assert one(0.9, sites="two", titled=3, known=KNOWN - 0.01, length=1.5) == "fuller"

@@ -108,6 +108,8 @@ async def test_nobody_makes_himself_canonical(site, crawl, marking, text):
         ("<link rel=canonical>", None),
         ("<link rel=alternate href=/b>", None),
         ("<linkrel=canonical href=/b>", None),
+        ("</HEAD><link rel=canonical href=/b>", None),
+        ("<p></p><body class=x><textarea><link rel=canonical href=/b>", None),
         (f"{'<link ' * 20000}", None),
         (f"<link {'rel=' * 500}>" * 200, None),
     ],

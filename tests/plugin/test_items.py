@@ -137,6 +137,19 @@ async def test_equal_items_of_one_page_at_once(crawl_items, text, policy, failin
     assert not [name for name in result.stats if name.startswith("neardup/error")]
 
 
+@pytest.mark.parametrize("keep", [False, True])
+async def test_items_of_one_url_and_its_fragments(crawl_items, text, keep):
+    """They are variants of one item, unless fragments are kept."""
+
+    def make(response):
+        for number in range(3):
+            yield {"url": f"{response.url}#{number}", "text": text(1), "number": number}
+
+    settings = {"NEARDUP_KEEP_FRAGMENTS": keep, "NEARDUP_ITEM_FIELDS": ["text"]}
+    result, _ = await crawl_items(make, settings, count=1)
+    assert (len(result.items), result["item/revisit"]) == ((1, 0) if keep else (3, 2))
+
+
 async def test_signal(crawl, site, text):
     heard = []
 

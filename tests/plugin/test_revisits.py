@@ -10,6 +10,7 @@ from scrapy import Request
 from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
 
+from scrapy_neardup.matching.sites import site_key
 from scrapy_neardup.plugin import NearDuplicatePage, signals
 from scrapy_neardup.plugin.closing import NoNewPages
 from scrapy_neardup.verdict import Verdict
@@ -173,10 +174,15 @@ async def test_carried_items_of_unchanged_revisits_are_kept(site, crawl, pages):
         def parse(self, response, item):
             yield item
 
-    for revisits in ("drop_items", "drop_page"):
-        settings = {**ONE_BY_ONE, "NEARDUP_DIR": revisits, "NEARDUP_REVISITS": revisits}
-        result = await crawl(Shop, settings, urls=[site.article("/shipping")])
-        assert len(result.items) == 3
+    urls = [site.article("/shipping")]
+    for revisits, rules, kept in (
+        ("drop_items", [], 3),
+        ("drop_page", [], 3),
+        ("drop_items", [{"url": "/shipping", "policy": "drop_items"}], 1),
+    ):
+        settings = {"CONCURRENT_REQUESTS": 1, "NEARDUP_REVISITS": revisits, "NEARDUP_RULES": rules}
+        result = await crawl(Shop, settings, urls=urls)
+        assert len(result.items) == kept
         assert result.errors == {}
 
 
@@ -193,25 +199,85 @@ async def test_the_crawl_ends_where_nothing_is_new(site, crawl, pages):
     assert result.errors == {}
 
 
-async def test_another_site_with_nothing_but_copies_ends_no_crawl(site, crawl, pages):
-    """Its pages are all known, and come in a row; the stories of the other site come after."""
+async def test_a_site_with_nothing_but_copies_ends_no_crawl_of_others(site, crawl, pages):
+    """It answers first, and the other site begins with a page that is not judged."""
     other = site.url.replace("127.0.0.1", "localhost")
     copies = [site.article(f"/copy/{number}", 99).replace(site.url, other) for number in range(8)]
     urls = [site.article(f"/story/{number}", number) for number in range(3)]
-    result = await crawl(pages, {**ONE_BY_ONE, END: 3}, urls=[urls[0], *copies, *urls[1:]])
-    assert result.stats["finish_reason"] == "finished"
-    assert [item["url"] for item in result.items] == [urls[0], copies[0], *urls[1:]]
-    assert result["duplicate"] == 7
+    short = site.article("/short", 5, count=5)
+    result = await crawl(pages, {**ONE_BY_ONE, END: 3}, urls=[short, *copies, *urls])
+    found = [item["url"] for item in result.items]
+    assert set(found) == {short, copies[0], *urls}
+    assert result["duplicate"] < 7
+    assert (result["ended/site"], result["ended/request"] > 0) == (1, True)
+    assert result.stats["finish_reason"] == "neardup_closespider_pagecount_no_new"
+    assert result.errors == {}
+
+
+@pytest.mark.parametrize("way", ["link", "redirect"])
+async def test_links_of_another_site_to_old_stories_do_not_end_the_crawl_of_theirs(site, crawl, pages, way):
+    """They lead to an archive, which leads on; the new stories come after."""
+    attacker = site.url.replace("127.0.0.1", "localhost")
+    old = [site.article(f"/old/{number}", number) for number in range(5)]
+    links = tuple(f"/old/{number}" for number in range(5))
+    site.article("/archive", 50, links=links)
+    settings = {**ONE_BY_ONE, END: 3}
+    await crawl(pages, settings, urls=[*old, site.url + "/archive"])
+    new = [site.article(f"/new/{number}", 100 + number) for number in range(2)]
+    site.article("/evil", 51, links=(site.url + "/archive",))
+    if way == "redirect":
+        site.pages["/evil"] = (302, {"Location": site.url + "/archive"}, b"")
+    site.article("/front", 52, links=tuple(url.replace(site.url, "") for url in new))
+
+    class Later(pages):
+        async def start(self):
+            yield Request(attacker + "/evil", self.parse, priority=10)
+            yield Request(site.url + "/front", self.parse, priority=-10)
+
+    result = await crawl(Later, settings)
+    assert {*new} <= {item["url"] for item in result.items}
+    assert result["revisit"] == 6
+    assert result["ended/site"] == 0
+    assert result.errors == {}
+
+
+async def test_an_item_on_its_way_is_completed_after_the_end(site, crawl, pages):
+    class Shop(pages):
+        async def start(self):
+            yield Request(self.urls[0], self.parse)
+
+        def parse(self, response):
+            yield from response.follow_all(css="a")
+            if response.url.endswith("/3"):  # the last before the end
+                item = {"name": "Lamp", "url": response.url}
+                yield response.follow("/shipping", self.shipping, cb_kwargs={"item": item}, priority=-1)
+
+        def shipping(self, response, item):
+            yield item
+
+    urls = [site.article(f"/{number}", number, links=(f"/{number + 1}",)) for number in range(6)]
+    site.article("/shipping", 50)
+    await crawl(pages, ONE_BY_ONE, urls=urls)
+    result = await crawl(Shop, {**ONE_BY_ONE, END: 4}, urls=urls)
+    assert [item["name"] for item in result.items] == ["Lamp"]
+    assert (result["ended/site"], result["revisit"], result["unique"]) == (1, 4, 1)
 
 
 def verdicts(pages, *judged, most_sites=10):
     rows = NoNewPages(pages, most_sites)
-    return [rows.judged(f"https://{site}.example/", Verdict(kind)) for site, kind in judged]
+    found = []
+    for site, kind, *origin in judged:
+        url = f"https://{site}.example/"
+        ends = rows.judged(url, site_key(f"https://{(origin or [site])[0]}.example/"), Verdict(kind))
+        assert not ends or rows.has_ended(url)
+        found.append(ends)
+    assert rows.any_has_ended is any(found)
+    return found
 
 
 def test_rows_are_those_of_each_site():
     known, new, short = "near", "unique", "too_short"
-    assert verdicts(2, ("a", known), ("a", known)) == [False, True]
+    assert verdicts(2, ("a", known), ("a", known), ("a", known)) == [False, True, False]
     assert verdicts(2, ("a", known), ("a", new), ("a", known), ("a", "revisit")) == [
         False,
         False,
@@ -224,12 +290,13 @@ def test_rows_are_those_of_each_site():
         False,
         True,
     ]
-    assert verdicts(1, ("a", new), ("b", known), ("b", known), ("a", known)) == [False, False, False, True]
+    assert verdicts(2, ("a", known), ("b", new), ("a", known), ("b", known)) == [False, False, True, False]
     for kind in ("fuller", "preferred", "template"):
         assert verdicts(2, ("a", known), ("a", kind), ("a", known)) == [False] * 3
+    assert verdicts(2, ("a", known, "b"), ("a", known, "b"), ("a", known, "b")) == [False] * 3
     assert verdicts(0, ("a", known), ("a", known)) == [False, False]
 
 
-def test_more_sites_than_can_be_followed_end_no_crawl():
-    known = [(f"site{number}", "near") for number in range(4)]
-    assert not any(verdicts(2, *known, *known[:3], most_sites=3))
+def test_so_many_sites_are_counted():
+    known = [(f"site{number % 4}", "near") for number in range(8)]
+    assert verdicts(2, *known, most_sites=3) == [False] * 4 + [True] * 3 + [False]

@@ -38,7 +38,7 @@ def test_defaults():
     assert default.scope("https://a.example/x", None) == ""
     assert (default.scheme, default.threshold, default.verified) == ("simhash+anchors", 0.5, True)
     assert default.features == Features()
-    assert (default.extractor, default.extract_timeout, default.min_tokens) == ("trafilatura", 10.0, 40)
+    assert (default.extractor, default.extract_timeout, default.min_tokens) == ("segment", 10.0, 40)
     assert (default.extract_memory, default.max_body_size) == (1 << 30, 5 << 20)
     assert default.processes >= 1
     assert not default.item_fields

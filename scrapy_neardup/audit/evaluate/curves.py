@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_neardup.audit.pairs.compare import Groups, compare_all
+from scrapy_neardup.audit.settings import scheme_named
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.fingerprint import load_scheme
 from scrapy_neardup.matching.matcher import Matcher
 
-from .labelled import Judge, LabelledPairs, Scores, judge_orders, judge_texts, rows_of, score
+from .labelled import Judge, LabelledPairs, judge_orders, judge_texts, rows_of
+from .scores import Scores, score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,10 +81,7 @@ class Outcome(NamedTuple):
 
 def matcher_of(options: DetectionOptions) -> Matcher:
     """Return what the settings say of candidates and their verification."""
-    scheme = load_scheme(
-        options.scheme, tables=options.tables, distance=options.distance, threshold=options.threshold
-    )
-    return Matcher(scheme, options.verified, options.min_tokens)
+    return Matcher(scheme_named(options), options.verified, options.min_tokens)
 
 
 def judge_with(

@@ -1,10 +1,10 @@
-"""How well labelled pairs are told apart: what the live detector would say of each, and the figures of it."""
+"""Labelled pairs, and what the live detector would say of each."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from scrapy_neardup.matching.matcher import Judgement, Matcher
 from scrapy_neardup.matching.records import DIGEST, entries, families, record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -166,88 +166,6 @@ def judge_orders(
     shingles = documents.records["shingles"]
     longer = shingles[b] >= shingles[a]
     return Orders(one, other, np.where(longer, one.near, other.near), np.where(longer, other.near, one.near))
-
-
-@dataclass(frozen=True)
-class Row:
-    """Pairs of one label and kind: how many, and how many of them were judged duplicates.
-
-    That is with the second document stored, with the longer one, and with the shorter one.
-    """
-
-    label: str
-    kind: str
-    n: int
-    found: int
-    longer_first: int
-    shorter_first: int
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Precision, recall and F1; 0 where there is nothing to divide by."""
-
-    precision: float
-    recall: float
-    f1: float
-
-    @classmethod
-    def of(cls, found: NDArray[np.bool_], labels: NDArray[np.str_], positive: Sequence[str]) -> Scores:
-        """Score *found* (bool[n]) by *labels* (str[n]): *positive* ones are wanted, 0 is wrong."""
-        wanted, wrong = np.isin(labels, positive), labels == DIFFERENT
-        hits, alarms = int((found & wanted).sum()), int((found & wrong).sum())
-        precision, recall = hits / max(hits + alarms, 1), hits / max(int(wanted.sum()), 1)
-        return cls(precision, recall, 2 * precision * recall / max(precision + recall, 1e-9))
-
-
-def by_kind(pairs: LabelledPairs, orders: Orders) -> list[Row]:
-    """Count by label, the most alike first, and kind."""
-    groups: dict[tuple[str, str], list[int]] = {}
-    for row, key in enumerate(zip(pairs.label, pairs.kind, strict=True)):
-        groups.setdefault(key, []).append(row)
-    found = (orders.second_stored.near, orders.longer_first, orders.shorter_first)
-    order = sorted(groups, key=lambda key: (LABELS.index(key[0]), key[1]))
-    return [Row(*key, len(groups[key]), *(int(each[groups[key]].sum()) for each in found)) for key in order]
-
-
-def worst(pairs: LabelledPairs, orders: Orders, count: int) -> Iterator[int]:
-    """Yield the rows of the *count* most wrong pairs: different ones found alike, same ones missed.
-
-    Missed are those that are not found with the longer document stored: a fuller one that comes second is no
-    copy.
-    """
-    labels, judgement = np.array(pairs.label), orders.second_stored
-    found = orders.longer_first
-    wrong = np.where(
-        labels == DIFFERENT, found | orders.shorter_first, np.isin(labels, (SAME, NEAR)) & ~found
-    )
-    alike: NDArray[Any] = np.maximum(judgement.similarity, judgement.containment)
-    # A different pair is the more wrong the more alike it seemed, a missed one the less.
-    degree = np.where(labels == DIFFERENT, 1 + alike, 1 - alike + (labels == SAME))
-    rows = np.flatnonzero(wrong)
-    yield from rows[np.argsort(-degree[rows], kind="stable")][:count].tolist()
-
-
-class Result(NamedTuple):
-    """What became of labelled pairs."""
-
-    orders: Orders
-    rows: list[Row]
-    #: With labels 3 and 2 as positives, and with 3 alone; each pair counts once in each order.
-    near: Scores
-    same: Scores
-
-
-def score(pairs: LabelledPairs, orders: Orders) -> Result:
-    """Hold what was found against the labels."""
-    found = np.concatenate((orders.longer_first, orders.shorter_first))
-    labels = np.tile(np.array(pairs.label), 2)
-    return Result(
-        orders,
-        by_kind(pairs, orders),
-        Scores.of(found, labels, (SAME, NEAR)),
-        Scores.of(found, labels, (SAME,)),
-    )
 
 
 def rows_of(pairs: LabelledPairs, texts: Sequence[Text]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

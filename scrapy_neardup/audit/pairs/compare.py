@@ -15,7 +15,8 @@ import numpy as np
 from scrapy_neardup.matching.matcher import Judgement
 from scrapy_neardup.matching.records import DIGEST
 
-from .joins import equal_keys, near_pairs, ranges
+from .equal import equal_keys, ranges
+from .joins import near_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

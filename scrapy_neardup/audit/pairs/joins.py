@@ -1,6 +1,6 @@
-"""All pairs of alike documents: permuted tables, and tables of equal keys, joined with themselves.
+"""All pairs of near fingerprints: permuted tables, joined with themselves.
 
-**Near pairs.** A table is the fingerprints permuted and sorted, without document numbers: sorting plain
+A table is the fingerprints permuted and sorted, without document numbers: sorting plain
 integers is several times faster than sorting them with what they belong to, and the few that are found are
 looked up afterwards. Each fingerprint is compared with those behind it that share the prefix
 (`PermutedTables`): at shift 1, then 2, and so on until every group of equal prefixes is exhausted, in slices
@@ -26,7 +26,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.index.tables import BITS, DISTANCE, NO_KEY, PermutedTables
+from scrapy_neardup.index.tables import BITS, DISTANCE, PermutedTables
+
+from .equal import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -210,101 +212,3 @@ def _neighbours(keys: Keys, bits: int, distance: int) -> Iterator[tuple[Keys, Ke
             hits = np.flatnonzero(np.bitwise_count(left[:count] ^ right) <= distance)
             if len(hits):
                 yield left[hits], right[hits]
-
-
-def equal_keys(keys: Keys, documents: Numbers, most: int = 64) -> Iterator[tuple[Numbers, Numbers]]:
-    """Yield the pairs of *documents* that have *keys* in common, and how many keys.
-
-    They come in chunks of int64[m, 2] and int64[m]. ``keys[i]`` (uint64) is a key of ``documents[i]``
-    (int64): an anchor, band or super-shingle; `NO_KEY` is none, and a key that a document has twice counts
-    once. A pair has the lower number first and comes once; its count is exact. A key that more than *most*
-    documents share (a stock phrase, or many copies of one page) pairs only the least of them with each other
-    one: it costs as many pairs as it has documents, not their square, yet a thousand copies stay connected.
-    Memory: pairs of about a million, though all those of one document come together.
-    """
-    table = _Groups(np.asarray(keys, np.uint64), np.asarray(documents, np.int64), most)
-    by_document = np.argsort(table.documents, kind="stable")
-    partners = table.partners
-    for part in _chunks(table.documents[by_document], partners[by_document]):
-        entries = by_document[part]
-        a = np.repeat(table.documents[entries], partners[entries])
-        b = table.documents[ranges(entries + 1, partners[entries])]
-        counted = np.repeat(~table.large[entries], partners[entries])
-        codes, which = np.unique(a * table.span + b, return_inverse=True)
-        shared = np.bincount(which, counted, len(codes)).astype(np.int64)
-        a, b = np.divmod(codes, table.span)
-        if len(a):
-            yield np.stack((a, b), axis=1), shared + table.shared_in_large(a, b, entries)
-
-
-class _Groups:
-    """Documents by their keys: one entry for each key of each document, sorted by key, then by document.
-
-    The entries of one key are a group. It is large if more than *most* documents have the key.
-    """
-
-    def __init__(self, keys: Keys, documents: Numbers, most: int) -> None:
-        filed = keys != NO_KEY
-        keys, documents = keys[filed], documents[filed]
-        order = np.lexsort((documents, keys))
-        keys, documents = keys[order], documents[order]
-        first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
-        once = first | np.append(True, documents[1:] != documents[:-1])[: len(keys)]
-        first = first[once]
-        #: The document of each of e entries; int64[e].
-        self.documents = documents[once]
-        starts = np.flatnonzero(first)
-        sizes = np.diff(starts, append=len(first))
-        #: The number of each entry's group; int64[e].
-        self._group = np.repeat(np.arange(len(starts)), sizes)
-        #: Whether that group is large; bool[e].
-        self.large = (sizes > most)[self._group]
-        behind = np.repeat(starts + sizes, sizes) - np.arange(len(first)) - 1
-        #: With how many of the entries behind it each is paired: all of its group, but in a large one only by
-        #: the first; int64[e].
-        self.partners = np.where(self.large & ~first, 0, behind).astype(np.int64)
-        #: More than any document's number: ``a * span + b`` stands for a and b.
-        self.span = int(self.documents.max(initial=0)) + 1
-        # The documents of large groups, as ``group * span + document``; ascending.
-        self._in_large = self._group[self.large] * self.span + self.documents[self.large]
-
-    def shared_in_large(self, a: Numbers, b: Numbers, entries: Numbers) -> Numbers:
-        """Count the large groups with both documents of each pair of *a* and *b* (int64[m] each); int64[m].
-
-        The pairs of a large group do not show them, for there only the first document is paired. So every
-        large group of *a* is looked for among those of *b*. *entries* are all entries of the documents in
-        *a*, document by document.
-        """
-        entries = entries[self.large[entries]]
-        owners, starts = np.unique(self.documents[entries], return_index=True)
-        if not len(owners):
-            return np.zeros(len(a), np.int64)
-        sizes = np.diff(starts, append=len(entries))
-        owner = np.minimum(np.searchsorted(owners, a), len(owners) - 1)
-        groups = np.where(owners[owner] == a, sizes[owner], 0)  # large ones of each a
-        wanted = self._group[entries[ranges(starts[owner], groups)]] * self.span + np.repeat(b, groups)
-        place = np.minimum(np.searchsorted(self._in_large, wanted), len(self._in_large) - 1)
-        found = self._in_large[place] == wanted
-        return np.bincount(np.repeat(np.arange(len(a)), groups), found, len(a)).astype(np.int64)
-
-
-def _chunks(documents: Numbers, pairs: Numbers) -> Iterator[slice]:
-    """Cut ascending *documents* where they change, so that the *pairs* of a part are about a chunk."""
-    starts = np.flatnonzero(np.append(True, documents[1:] != documents[:-1])[: len(documents)])
-    total = np.append(0, np.cumsum(pairs))
-    low = 0
-    while low < len(documents):
-        cut = np.searchsorted(total[starts], total[low] + _CHUNK, side="right")
-        high = int(starts[cut]) if cut < len(starts) else len(documents)
-        if high <= low:
-            following = np.searchsorted(starts, low, side="right")
-            high = int(starts[following]) if following < len(starts) else len(documents)
-        yield slice(low, high)
-        low = high
-
-
-def ranges(starts: Numbers, lengths: Numbers) -> Numbers:
-    """Concatenate the ranges that start and are as long as given; int64[sum of lengths]."""
-    before = np.cumsum(lengths) - lengths
-    numbers: Numbers = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
-    return numbers

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .components import components
-from .joins import ranges
+from .equal import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,6 +7,8 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from scrapy_neardup.audit.packing import unpacked
+
 from .records import BrokenRecord, CrawledPage, Indexing, Origin, Revisit
 
 if TYPE_CHECKING:
@@ -25,8 +27,6 @@ _QUERY = (
 
 def read_audit(path: Path, label: str, options: Options) -> Iterator[Record]:
     """Yield the pages of the audit in the folder *path*."""
-    from scrapy_neardup.audit.stored import unpacked
-
     database = sqlite3.connect(f"{(path / AUDIT).absolute().as_uri()}?mode=ro", uri=True)
     with closing(database):
         for row in database.execute(_QUERY):

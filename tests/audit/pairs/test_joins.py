@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.pairs import joins
-from scrapy_neardup.audit.pairs.joins import MAX_DISTANCE, choose_layout, equal_keys, near_pairs
+from scrapy_neardup.audit.pairs import equal, joins
+from scrapy_neardup.audit.pairs.equal import equal_keys
+from scrapy_neardup.audit.pairs.joins import MAX_DISTANCE, choose_layout, near_pairs
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.tables import NO_KEY, PermutedTables
 
@@ -197,7 +198,7 @@ def shared_by(entries: Sequence[tuple[int, int]], most: int) -> dict[tuple[int, 
 )
 def test_shared_keys_are_counted(entries: list[tuple[int, int]], most: int, chunk: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joins, "_CHUNK", chunk)
+        patch.setattr(equal, "_CHUNK", chunk)
         assert shared_by(entries, most) == in_common(entries, most)
         assert shared_by(entries[::-1], most) == in_common(entries, most)
 

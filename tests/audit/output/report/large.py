@@ -26,7 +26,7 @@ def large_crawl(count: int = 100_000, clusters: int = 10_000) -> ReportData:
     exact = (rng.random(len(members)) < 0.4) & (place > 0)
     verdicts = np.zeros(count, np.uint8)
     verdicts[: len(members)] = np.where(place == 0, 0, np.where(exact, 1, 2))
-    verdicts[len(members) :] = rng.choice(7, count - len(members), p=[0.9, 0, 0, 0.04, 0.02, 0.03, 0.01])
+    verdicts[len(members) :] = rng.choice(8, count - len(members), p=[0.9, 0, 0, 0, 0.04, 0.02, 0.03, 0.01])
     distances = np.full(count, 255, np.uint8)
     distances[: len(members)] = np.where(exact, 0, rng.integers(0, 4, len(members)))
     similarities = np.full(count, np.nan, np.float32)

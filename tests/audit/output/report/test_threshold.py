@@ -49,7 +49,7 @@ def recompute(data: ReportData, distance: int, similarity: int) -> dict[str, int
         strict=True,
     ):
         alike = round(alike, 4)
-        if name in ("near", "exact"):
+        if name in ("near", "part", "exact"):
             bits, alike = min(bits, data.particulars.max_distance), max(alike, asked)
         elif bits <= data.particulars.max_distance and alike >= asked:
             alike = asked - 0.0001
@@ -65,7 +65,7 @@ def recompute(data: ReportData, distance: int, similarity: int) -> dict[str, int
             stack.extend(new)
         return seen
 
-    verdicts = ["unique" if name in ("near", "exact") else name for name in pages["verdict"].tolist()]
+    verdicts = ["unique" if name in ("near", "part", "exact") else name for name in pages["verdict"].tolist()]
     done: set[int] = set()
     sizes = []
     for page in range(len(pages)):

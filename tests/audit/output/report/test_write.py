@@ -110,7 +110,9 @@ def test_most_of_a_huge_cluster_is_left_out_and_its_canonical_page_is_not(
 def test_figures_are_there_without_script(tmp_path: Path) -> None:
     write_report(tmp_path / "report.html", small_crawl())
     head = (tmp_path / "report.html").read_text().split("<noscript>")[1]
-    assert head.startswith('<p class="note">30 pages in 3 clusters: 19 unique, 3 exact, 3 near, 2 template,')
+    assert head.startswith(
+        '<p class="note">30 pages in 3 clusters: 19 unique, 3 exact, 3 near, 0 part, 2 template,'
+    )
 
 
 def test_times_and_similarities_out_of_range_are_unknown(tmp_path: Path) -> None:

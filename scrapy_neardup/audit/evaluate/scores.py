@@ -1,0 +1,99 @@
+"""The figures of labelled pairs: how many were judged right, by label and kind, and which are the most wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .labelled import DIFFERENT, LABELS, NEAR, SAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from .labelled import LabelledPairs, Orders
+
+
+@dataclass(frozen=True)
+class Row:
+    """Pairs of one label and kind: how many, and how many of them were judged duplicates.
+
+    That is with the second document stored, with the longer one, and with the shorter one.
+    """
+
+    label: str
+    kind: str
+    n: int
+    found: int
+    longer_first: int
+    shorter_first: int
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Precision, recall and F1; 0 where there is nothing to divide by."""
+
+    precision: float
+    recall: float
+    f1: float
+
+    @classmethod
+    def of(cls, found: NDArray[np.bool_], labels: NDArray[np.str_], positive: Sequence[str]) -> Scores:
+        """Score *found* (bool[n]) by *labels* (str[n]): *positive* ones are wanted, 0 is wrong."""
+        wanted, wrong = np.isin(labels, positive), labels == DIFFERENT
+        hits, alarms = int((found & wanted).sum()), int((found & wrong).sum())
+        precision, recall = hits / max(hits + alarms, 1), hits / max(int(wanted.sum()), 1)
+        return cls(precision, recall, 2 * precision * recall / max(precision + recall, 1e-9))
+
+
+def by_kind(pairs: LabelledPairs, orders: Orders) -> list[Row]:
+    """Count by label, the most alike first, and kind."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for row, key in enumerate(zip(pairs.label, pairs.kind, strict=True)):
+        groups.setdefault(key, []).append(row)
+    found = (orders.second_stored.near, orders.longer_first, orders.shorter_first)
+    order = sorted(groups, key=lambda key: (LABELS.index(key[0]), key[1]))
+    return [Row(*key, len(groups[key]), *(int(each[groups[key]].sum()) for each in found)) for key in order]
+
+
+def worst(pairs: LabelledPairs, orders: Orders, count: int) -> Iterator[int]:
+    """Yield the rows of the *count* most wrong pairs: different ones found alike, same ones missed.
+
+    Missed are those that are not found with the longer document stored: a fuller one that comes second is no
+    copy.
+    """
+    labels, judgement = np.array(pairs.label), orders.second_stored
+    found = orders.longer_first
+    wrong = np.where(
+        labels == DIFFERENT, found | orders.shorter_first, np.isin(labels, (SAME, NEAR)) & ~found
+    )
+    alike: NDArray[Any] = np.maximum(judgement.similarity, judgement.containment)
+    # A different pair is the more wrong the more alike it seemed, a missed one the less.
+    degree = np.where(labels == DIFFERENT, 1 + alike, 1 - alike + (labels == SAME))
+    rows = np.flatnonzero(wrong)
+    yield from rows[np.argsort(-degree[rows], kind="stable")][:count].tolist()
+
+
+class Result(NamedTuple):
+    """What became of labelled pairs."""
+
+    orders: Orders
+    rows: list[Row]
+    #: With labels 3 and 2 as positives, and with 3 alone; each pair counts once in each order.
+    near: Scores
+    same: Scores
+
+
+def score(pairs: LabelledPairs, orders: Orders) -> Result:
+    """Hold what was found against the labels."""
+    found = np.concatenate((orders.longer_first, orders.shorter_first))
+    labels = np.tile(np.array(pairs.label), 2)
+    return Result(
+        orders,
+        by_kind(pairs, orders),
+        Scores.of(found, labels, (SAME, NEAR)),
+        Scores.of(found, labels, (SAME,)),
+    )

@@ -1,0 +1,96 @@
+"""Without a terminal a line every half minute says how far an audit is; Ctrl-C ends it at any time without a trace."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.audit.sources import Origin
+from scrapy_neardup.cli.watching import plain_progress
+
+COMMAND = [sys.executable, "-c", "from scrapy_neardup.cli import main; main()"]
+
+
+def test_a_line_every_half_minute() -> None:
+    said: list[str] = []
+    now = 0.0
+    watch = plain_progress(said.append, every=30, clock=lambda: now)
+    for page in range(100):
+        now = page
+        watch("Reading", page + 1, Origin("feed\x1b.jl", f"line {page}"))
+    now = 125
+    watch("Comparing", 2_000_000, None)
+    assert said == [
+        "Reading, 31 pages, 30 seconds: feed\N{REPLACEMENT CHARACTER}.jl, line 30",
+        "Reading, 61 pages, 60 seconds: feed\N{REPLACEMENT CHARACTER}.jl, line 60",
+        "Reading, 91 pages, 90 seconds: feed\N{REPLACEMENT CHARACTER}.jl, line 90",
+        "Comparing, 2,000,000 pairs, 125 seconds",
+    ]
+
+
+def test_the_command_line_imports_little_before_it_runs() -> None:
+    """What takes long is imported where Ctrl-C is caught."""
+    code = (
+        "import sys, scrapy_neardup.cli; print({'numpy', 'lmdb', 'lxml', 'rich', 'scrapy'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [1.0, 2.5, 5.0])
+def test_ctrl_c_ends_an_audit_of_pages_with_all_its_processes(tmp_path: Path, after: float) -> None:
+    page = (
+        "<html><body>"
+        + "<p>Some words of a page that is extracted for a while. </p>" * 400
+        + "</body></html>"
+    )
+    for number in range(300):
+        (tmp_path / f"{number}.html").write_text(f"{page}<p>{number}</p>")
+    process = subprocess.Popen(
+        [*COMMAND, "audit", str(tmp_path), "--out", str(tmp_path / "out")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    time.sleep(after)
+    children = _below(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    started = time.monotonic()
+    _, said = process.communicate(timeout=30)
+    assert time.monotonic() - started < 6  # two seconds, three times over
+    assert "Traceback" not in said
+    assert process.returncode == 130
+    time.sleep(0.2)
+    assert not [child for child in children if _runs(child)]
+
+
+def _below(pid: int) -> list[int]:
+    """Return the processes that *pid* has started, and those that they have started."""
+    parents: dict[int, list[int]] = {}
+    for name in (path.name for path in Path("/proc").iterdir()):
+        if name.isdecimal() and (fields := _stat(int(name))):
+            parents.setdefault(int(fields[1]), []).append(int(name))
+    found, waiting = [], [pid]
+    while waiting:
+        children = parents.get(waiting.pop(), [])
+        found += children
+        waiting += children
+    return found
+
+
+def _runs(pid: int) -> bool:
+    fields = _stat(pid)
+    return bool(fields) and fields[0] != "Z"
+
+
+def _stat(pid: int) -> list[str]:
+    """Return state, parent and more of a process; [] if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []

@@ -1,0 +1,58 @@
+"""Figures of short lines are what people write as one; words are those of short lines, and all of a note."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.fingerprint.details import FEW, WEIGHT, figures, words
+from scrapy_neardup.fingerprint.terms import Terms
+from scrapy_neardup.fingerprint.tokens import tokenise
+
+
+def terms(text: str) -> Terms:
+    return Terms.of_each([tokenise(text)], 0)[0]
+
+
+def entered(text: str) -> set[int]:
+    return set(figures(terms(text)).tolist())
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("", 0), ("no number", 0), ("12 comments", 1), ("5 minutes", 1), ("x", 0), ("123 votes", WEIGHT),
+        ("19.99", WEIGHT), ("2031-05-07", WEIGHT), ("08:15", WEIGHT), ("08:15 09:40", 2 * WEIGHT), ("a1b2c3", WEIGHT),
+        ("12\n30", 2), ("12  30", 2), ("12 30", 2), ("5 minutes, 123 votes", 1 + WEIGHT),
+    ],
+)  # fmt: skip
+def test_numbers_with_a_sign_between_them_are_one_figure(text: str, count: int) -> None:
+    assert len(entered(text)) == count
+
+
+def test_the_order_of_its_numbers_tells_a_figure_from_others() -> None:
+    same = [entered(text) for text in ("08:15", "at 08.15 sharp", "(08-15)")]
+    assert same[0] == same[1] == same[2]
+    assert not entered("08:15") & entered("15:08")
+    assert not entered("08:15") & (entered("08") | entered("15"))
+    assert not entered("1.2.3") & entered("1.3.2")
+
+
+@given(st.lists(st.from_regex(r"[0-9]{1,4}([.:-][0-9]{1,4}){0,3}", fullmatch=True), max_size=8))
+def test_figures_are_entered_one_by_one(texts: list[str]) -> None:
+    assert entered(" , ".join(texts)) == set().union(*map(entered, texts))
+
+
+def test_words_of_a_note_count_those_of_an_article_do_not() -> None:
+    short = terms("red wheel 7")
+    note, article = terms("rain water"), terms(" ".join(f"w{n}ord" for n in range(FEW + 1)))
+    assert set(words(note, short).tolist()) == {*terms("red wheel rain water").hashes.tolist()}
+    assert set(words(article, short).tolist()) == {*terms("red wheel").hashes.tolist()}
+
+
+def test_of_syllables_two_make_a_word() -> None:
+    kana = words(terms(" ".join("word" for _ in range(FEW + 1))), terms("とうきょう 大 7"))
+    assert len(kana) == 5
+    assert not np.isin(kana, words(terms("x " * 200), terms("うとょきう"))).any()
