@@ -77,7 +77,6 @@ class RedisIndex:
     while the server cannot be used.
     """
 
-    #: Calls go over a network: an event loop must not make them.
     remote = True
 
     def __init__(
