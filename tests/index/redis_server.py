@@ -8,7 +8,7 @@ import socket
 import subprocess
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -86,7 +86,7 @@ def running(directory: Path, *options: str) -> Iterator[RedisServer]:
         server.kill()
 
 
-class DelayingProxy:
+class DelayingProxy(AbstractContextManager["DelayingProxy"]):
     """Stands before a server on *port*, and may delay answers or cut connections."""
 
     def __init__(self, port: int) -> None:
@@ -97,9 +97,6 @@ class DelayingProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
-
-    def __enter__(self) -> DelayingProxy:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self.cut()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +126,7 @@ async def test_pages_pass_while_the_server_is_away_and_it_is_used_again_when_it_
                 for request in requests[:4]:
                     proxy.cut()
                     yield request
-                while len(self.seen) < 4:
+                while len(self.seen) < 4:  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
                 proxy.mend()
                 await asyncio.sleep(3)
@@ -135,7 +134,7 @@ async def test_pages_pass_while_the_server_is_away_and_it_is_used_again_when_it_
                     yield request
 
         store = f"redis://127.0.0.1:{proxy.port}/0?name=cut"
-        result = await crawl(Cut, {"NEARDUP_STORE": store}, urls=urls)
+        result = await crawl(Cut, {"NEARDUP_STORE": store, "CONCURRENT_REQUESTS": 1}, urls=urls)
     assert len(result.items) == 8
     assert result["error/reserve"] == 4
     assert result["unique"] == 4

@@ -73,8 +73,8 @@ class Known(NamedTuple):
 class RedisIndex:
     """The index at *address*. The protocol `Index` says what the methods do.
 
-    The other arguments are those of `LmdbIndex`. All calls may take as long as the network does, but for those of reservations. Raises `IndexUnavailable`
-    while the server cannot be used.
+    The other arguments are those of `LmdbIndex`. All calls may take as long as the network does, but for
+    those of reservations. Raises `IndexUnavailable` while the server cannot be used.
     """
 
     remote = True
