@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _INVISIBLE = names(
     "script style noscript template iframe svg math select textarea button object head canvas audio video map datalist"
-    " input"
+    " input title"
 )
 _INLINE = names(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt ruby s samp"
@@ -114,7 +114,7 @@ class _Walk:
             self._invisible += 1
             return
         if tag == "a":
-            self._links += 1
+            self._links += "href" in element.attrib
         elif tag == "br":
             if not self._preformatted:
                 self._finish()
@@ -130,7 +130,7 @@ class _Walk:
         if self._invisible:
             self._invisible -= 1
         elif tag == "a":
-            self._links -= 1
+            self._links -= "href" in element.attrib
         elif tag == "pre":
             self._preformatted -= 1
             self._close()

@@ -27,8 +27,8 @@ _MAIN = frozenset(("body", "html", "main", "article", "h1", "p"))
 # Names in class, id and role are looked at part by part: "post-comments" is "post" and "comments".
 _PART = regex.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])", regex.V1)
 _COMMENTS = regex.compile(
-    r"comment(?!ar(?:y|ies)|ator)|disqus|kommentar|komentar|comentario|respond$|reply$|replies$|guestbook$|opinie$|otzyvy?$"
-    r"|reactie"
+    r"comment(?!ar(?:y|ies)|ator|ing|ed)|disqus|kommentar|komentar|comentario|respond$|reply$|replies$|guestbook$"
+    r"|opinie$|otzyvy?$|reactie"
 )
 _FOOT = names("foot footer copyright cookie cookies cookiebanner consent gdpr onetrust")
 _NOTICES = names(
@@ -41,12 +41,12 @@ _NOTICES = names(
 )
 #: Names that begin so say how a page is laid out ("no-sidebar") or filed ("tag-cookies").
 _QUALIFIERS = names(
-    "no has with without is tag category type status js wp theme single margin padding hide show open closed post"
+    "no has with without is tag category type status js wp theme single margin padding hide show open closed"
     " page"
 )
 #: A name with such a part is that of a frame, which may hold anything.
 _FRAME = regex.compile(
-    r"wrap|container|layout|column|grid|row|template|content|article|post|entry|story|main|body$"
+    r"wrap|container|layout|column|grid|row|template|content|(?:article|post)(?!s)|entry|story|main|body$"
     r"|^(?:layout|page|mb|mt)$"
 )
 _FRAME_OF_COMMENTS = names("wrap wrapper container content body text list area section")

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 _PARAGRAPH = (
     "<p>Der Stadtrat einigte sich am Dienstag über die Brücke: Sie bleibt für Fußgänger geöffnet.</p>"
 )
+#: A page with an article, and one without.
 _PAGE = f"<html><body><article>{_PARAGRAPH * 5}</article></body></html>"
+_NOTE = f"<html><body>{_PARAGRAPH}</body></html>"
 #: One that the parser has to look at.
 _DEEP = "<div>" * 300 + _PARAGRAPH
 
@@ -34,4 +36,5 @@ def rehearse(extractor: Extractor, fingerprinter: Texter) -> None:
             is_too_deep(page)
             fingerprinter.signature(Plain()(page, None))
         if is_built_in(extractor):
-            fingerprinter.signature(extractor(html, None) or "")
+            for page in (html, _NOTE):
+                fingerprinter.signature(extractor(page, None) or "")

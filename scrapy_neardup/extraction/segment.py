@@ -163,7 +163,7 @@ def _leave_out_notices(blocks: Sequence[Block]) -> None:
     inside: dict[int, int] = {}
     free = 0
     for block in blocks:
-        if not block.region and not block.is_link:
+        if block.prose and not block.region:
             free += block.letters
         elif block.prose and block.region == "around":
             inside[block.within] = inside.get(block.within, 0) + block.letters
@@ -193,10 +193,20 @@ def _notices(blocks: Sequence[Block]) -> list[_Run]:
         else:
             runs.append([number])
     return [
-        _Run(numbers[0], numbers[-1] + 1 + (_CONSENT_TAIL if len(numbers) > 1 else 0))
+        _Run(numbers[0], _end_of_notice(blocks, numbers))
         for numbers in runs
         if len(numbers) > 1 or blocks[numbers[0]].letters < _CONSENT_ALONE
     ]
+
+
+def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:
+    """Return where the notice ends of which the blocks *numbers* speak of consent: at a heading, or soon."""
+    end = numbers[-1] + 1
+    if len(numbers) > 1:
+        for _ in range(_CONSENT_TAIL):
+            if end < len(blocks) and not blocks[end].heading:
+                end += 1
+    return end
 
 
 def _leave_out_comments(blocks: Sequence[Block]) -> None:

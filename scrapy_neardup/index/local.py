@@ -25,6 +25,7 @@ class LocalIndex(ABC):
     """An `Index` whose pending documents are those of this process. Methods are documented there."""
 
     header: Header
+    remote = False
 
     def __init__(self, lock: threading.RLock | None = None) -> None:
         #: Held by whatever has to see or change several things at once.

@@ -206,6 +206,8 @@ class Index(Protocol):
     """
 
     header: Header
+    #: Whether calls go over a network, so that an event loop must not make them; settling never does.
+    remote: bool
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         """Find the stored and pending documents that *document* (one row) meets in any of *lookups*."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: The module of this package that opens the URLs of each scheme other than ``file``. Its function
 #: ``open_url`` takes the URL, the header wanted and, by name, *ignore*, *window* and *reset*, all as
 #: `open_index` does.
-BACKENDS = {"memory": ".memory"}
+BACKENDS = {"memory": ".memory", "redis": ".redis", "rediss": ".redis", "unix": ".redis"}
 #: What is taken for a URL: a scheme that is known, or any with two slashes. Other text is the name of a
 #: directory.
 _URL = re.compile(rf"(?:file|{'|'.join(BACKENDS)}):|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -65,7 +65,9 @@ def open_index(
     reset: bool = False,
     tuning: Tuning = DEFAULT,
 ) -> Index:
-    """Open the index *where*: a directory, ``file:///directory``, ``memory:``, or None for a scratch index.
+    """Open the index *where*: a directory, ``file:///directory``, ``memory:``, ``redis://host``.
+
+    None stands for a scratch index.
 
     A str may be a URL; a path object is always a directory. *wanted* is the header that the index must have,
     but for the parameters named in *ignore*; a new index is made with it. With None any header will do, and

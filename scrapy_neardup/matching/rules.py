@@ -47,7 +47,7 @@ VALUES_LONG = 2000
 #: most so many values of short lines.
 BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
 #: Pairs of two sites whose titles have the same words, at least so many: containment and J.
-TITLED, SAME_TITLE = 3, (0.6, 0.3)
+TITLED, SAME_TITLE = 4, (0.6, 0.3)
 #: Second step: at least this share of the new text is in the stored one. If less is, the new one is fuller.
 KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.7
 #: And the new text is at least so long, as a share of the stored one: a page that holds several others does

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from urllib.parse import urlsplit
 
@@ -38,6 +39,7 @@ class SiteCounter:
     def __init__(self, followed: int = FOLLOWED) -> None:
         self._followed = followed
         self._met: OrderedDict[str, dict[int, frozenset[int]]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def meets(self, url: str, copy: str, tokens: int, *, count: bool = True) -> bool:
         """Tell whether the text stored under *url* is a wall, now that it is met under the URL *copy*, too.
@@ -54,8 +56,9 @@ class SiteCounter:
         after = met | {site: names}
         if count:
             # Once a limit is passed, more names and sites need not be kept.
-            self._met[url] = after if len(names) <= most + 1 and len(after) <= SITES + 1 else met
-            self._met.move_to_end(url)
-            if len(self._met) > self._followed:
-                self._met.popitem(last=False)
+            with self._lock:
+                self._met[url] = after if len(names) <= most + 1 and len(after) <= SITES + 1 else met
+                self._met.move_to_end(url)
+                if len(self._met) > self._followed:
+                    self._met.popitem(last=False)
         return (short and len(after) > SITES) or max(map(len, after.values())) > most

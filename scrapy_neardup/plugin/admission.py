@@ -78,6 +78,11 @@ class PageAdmission:
         if signature is None:
             return None
         page.document = Document(signature, url, page.scope, preference=self._preference(response, page))
+        if self.extension.pending.remote:
+            asks = partial(self._ask_before_callback, response, request, page, page.document)
+            assert self.crawler.spider is not None
+            WatchedCallback(response, request, page, self.crawler.spider, asks).install()
+            return None
         verdict = self.extension.pending.reserve(page.document)
         if verdict is None:
             return None
@@ -129,7 +134,8 @@ class PageAdmission:
         """
         reporter = self.extension.reporter
         document = replace(document, has_items=True)
-        verdict = await self.extension.pending.resolve(document, self.extension.pending.reserve(document))
+        pending = self.extension.pending
+        verdict = await pending.resolve(document, await pending.ask(document))
         if verdict is None:
             return
         self.pages.take_reservation(page, response, verdict)
@@ -162,13 +168,25 @@ class PageAdmission:
             )
         return outcome.signature
 
+    async def _ask_before_callback(
+        self, response: Response, request: Request, page: PageState, document: Document
+    ) -> NearDuplicatePage | None:
+        """Do what `admit` does, and then `_before_callback`, where the index is on another machine."""
+        verdict = await self.extension.pending.ask(document)
+        if verdict is None:
+            return None
+        if not self.extension.pending.depends(document, verdict):
+            with self.extension.reporter.fails_open("input", response.url):
+                self.judge(response, page, verdict)
+        return await self._before_callback(response, request, page, document, verdict)
+
     async def _before_callback(
         self, response: Response, request: Request, page: PageState, document: Document, verdict: Verdict
     ) -> NearDuplicatePage | None:
         """Wait for what there is to wait for; return the exception for the errback if the page is dropped."""
         reporter = self.extension.reporter
         with reporter.fails_open("pending", response.url):
-            if verdict.pending is not None:
+            if self.extension.pending.depends(document, verdict):
                 reporter.count("waited")
                 final = await self.extension.pending.resolve(document, verdict)
                 if final is not None:

@@ -70,7 +70,7 @@ class NearDupExtension:
         self.item_origins: dict[int, tuple[str, str]] = {}
         extractor = load_extractor(self.config.extractor)
         self.detector = Detector.open(
-            self.config.dir,
+            self.config.store or self.config.dir,
             scheme=self.config.scheme,
             distance=self.config.distance,
             tables=self.config.tables,
@@ -215,6 +215,7 @@ class NearDupExtension:
         """Close workers and index. Runs in a thread, because the last commit to the disk may take long."""
         with self.reporter.fails_open("close", "the extraction workers"):
             self.workers.close()
+        self.pending.close()
         with self.reporter.fails_open("flush", "the last fingerprints"):
             self.detector.flush()
         with self.reporter.fails_open("gauges", "the stats of the index"):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from scrapy_neardup.errors import IndexUnavailable
 
 from .eventloop import wait_done
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from scrapy_neardup.detector import Detector
     from scrapy_neardup.fingerprint.signature import Signature
     from scrapy_neardup.matching.matcher import Preference
@@ -16,6 +21,10 @@ if TYPE_CHECKING:
 
     from .events import EventReporter
     from .settlement import ReservationTracker
+
+
+#: Documents that an index on another machine is asked about at a time; others wait for their turn.
+ASKED_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +67,42 @@ class PendingResolver:
         self.timeout_seconds = timeout_seconds
         #: Whether unchanged revisits of pages may be dropped, so that they wait as duplicates do.
         self.drops_revisits = drops_revisits
+        #: Whether the index is on another machine, so that the event loop must not ask it.
+        self.remote = detector.index.remote
+        self._threads = ThreadPoolExecutor(ASKED_AT_ONCE, "neardup-index") if self.remote else None
 
     def reserve(self, document: Document) -> Verdict | None:
         """Return the verdict of now, with a reservation if the document is new; None if the index failed."""
         verdict = None
         with self.reporter.fails_open("reserve", document.url):
-            verdict = self.detector.reserve(
-                document.signature,
-                document.url,
-                scope=document.scope,
-                has_items=document.has_items,
-                keep_fragment=True,
-                preference=document.preference,
-            )
-            if verdict.reservation is not None:
-                self.reservations.hold(verdict.reservation, "item/" if document.is_item else "")
+            verdict = self._judged(document)
+            self._hold(document, verdict)
         return verdict
+
+    async def ask(self, document: Document) -> Verdict | None:
+        """As `reserve`, but in a thread if the index is on another machine: it may take as long as the network does."""
+        if self._threads is None:
+            return self.reserve(document)
+        verdict = None
+        with self.reporter.fails_open("reserve", document.url):
+            future = self._threads.submit(self._judged, document)
+            if not await wait_done(future.add_done_callback, self.timeout_seconds):
+                if not future.cancel():
+                    future.add_done_callback(_release)
+                self.reporter.failed("reserve", f"no answer of the index for {document.url}", trace=False)
+                return None
+            try:
+                verdict = future.result()
+            except IndexUnavailable:  # the index has logged it, once for all pages
+                self.reporter.count("error/reserve")
+                return None
+            self._hold(document, verdict)
+        return verdict
+
+    def close(self) -> None:
+        """Ask nothing any more."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
     def depends(self, document: Document, verdict: Verdict) -> bool:
         """Whether what becomes of *document* depends on another one that is in progress."""
@@ -99,5 +128,27 @@ class PendingResolver:
                     trace=False,
                 )
                 return None
-            verdict = self.reserve(document)
+            verdict = await self.ask(document)
         return verdict
+
+    def _judged(self, document: Document) -> Verdict:
+        return self.detector.reserve(
+            document.signature,
+            document.url,
+            scope=document.scope,
+            has_items=document.has_items,
+            keep_fragment=True,
+            preference=document.preference,
+        )
+
+    def _hold(self, document: Document, verdict: Verdict) -> None:
+        if verdict.reservation is not None:
+            self.reservations.hold(verdict.reservation, "item/" if document.is_item else "")
+
+
+def _release(future: Future[Verdict]) -> None:
+    """Release what nobody waits for any more."""
+    if not future.cancelled() and future.exception() is None:
+        reservation = future.result().reservation
+        if reservation is not None:
+            reservation.release()

@@ -15,6 +15,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
 from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.index.stores import BACKENDS
 from scrapy_neardup.options import (
     PREFIX,
     DetectionOptions,
@@ -49,6 +50,14 @@ def _path(name: str, value: object) -> Path:
 
 def _absolute_path(name: str, value: object) -> Path:
     return _path(name, value).absolute()
+
+
+def _store(name: str, value: object) -> str:
+    if isinstance(value, str) and value.partition(":")[0].lower() in BACKENDS:
+        return value
+    raise ConfigurationError(
+        f"{name} is not the URL of an index: set it to redis://host:6379/0?name=news, or set NEARDUP_DIR to a directory."
+    )
 
 
 def _imported(name: str, value: object, remedy: str) -> object:
@@ -125,6 +134,8 @@ class CrawlOptions(DetectionOptions):
     policy: Policy = field(default="drop_items", metadata=parsed(choice, POLICIES))
     #: Folder of the index; None: a scratch index for this run.
     dir: Path | None = field(default=None, metadata=parsed(_path))
+    #: URL of an index on a server, in place of a folder.
+    store: str | None = field(default=None, metadata=parsed(_store))
     reset: bool = field(default=False, metadata=parsed(boolean))
     scope: Scope = field(default=SCOPES["global"], metadata=parsed(_scope))
     #: Policy and scope by URL.
@@ -161,7 +172,11 @@ class CrawlOptions(DetectionOptions):
                 hint = f"did you mean {near}?" if near else f"the settings are {', '.join(SETTINGS)}."
                 logger.warning("There is no setting %s, so it has no effect: %s", name, hint)
         values = cls.read(settings.get)
-        return cls(**values | {"dir": _index_folder(values.get("dir"), settings)})
+        if "store" not in values:
+            values["dir"] = _index_folder(values.get("dir"), settings)
+        elif "dir" in values:
+            raise ConfigurationError("NEARDUP_STORE and NEARDUP_DIR both name an index: set one of them.")
+        return cls(**values)
 
     def fields_of(self, item: object) -> tuple[str, ...]:
         """Return the fields of *item* to compare: those of its class or its nearest base class."""

@@ -35,6 +35,8 @@ TABLE = """CREATE TABLE IF NOT EXISTS documents (
 class SqliteIndex:
     """An `Index` in the file *path*, whose pending documents all its users see."""
 
+    remote = True
+
     def __init__(self, path: Path, header: Header, lease_seconds: float = 60.0) -> None:
         self.header = header
         self._path = path

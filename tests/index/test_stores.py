@@ -35,7 +35,7 @@ def test_an_index_in_memory_is_new_each_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["redis://localhost:6379/0", "Redis://localhost", "https://example.com/index"]
+    "url", ["memcached://localhost:6379/0", "Memcached://localhost", "https://example.com/index"]
 )
 def test_an_unknown_scheme_is_one_sentence_and_makes_no_directory(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

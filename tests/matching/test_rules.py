@@ -14,6 +14,7 @@ from scrapy_neardup.matching.rules import (
     LENGTHS,
     SHORTER,
     SHORTER_OF_ONE_SITE,
+    TITLED,
     Evidence,
     Findings,
     varied,
@@ -246,12 +247,12 @@ def test_a_note_may_be_cut_or_extended_if_no_number_and_hardly_a_word_was_substi
 
 
 def test_less_is_asked_on_different_sites_under_one_title() -> None:
-    assert one(0.31, 0.61, sites="two", titled=3) == "near"
-    assert one(0.31, 0.61, sites="two", titled=2.5) == "other"
-    assert one(0.31, 0.61, sites="two", titled=3, title=0.3) == "other"
-    assert one(0.29, 0.61, sites="two", titled=3) == "other"
-    assert one(0.31, 0.59, sites="two", titled=3) == "other"
-    assert one(0.31, 0.61, sites="", titled=3) == "other"
-    assert one(0.9, sites="two", titled=3, length=0.41) == "near"
-    assert one(0.9, sites="two", titled=3, length=0.39) == "other"
-    assert one(0.9, sites="two", titled=3, known=KNOWN - 0.01, length=1.5) == "fuller"
+    assert one(0.31, 0.61, sites="two", titled=TITLED) == "near"
+    assert one(0.31, 0.61, sites="two", titled=TITLED - 0.5) == "other"
+    assert one(0.31, 0.61, sites="two", titled=TITLED, title=0.3) == "other"
+    assert one(0.29, 0.61, sites="two", titled=TITLED) == "other"
+    assert one(0.31, 0.59, sites="two", titled=TITLED) == "other"
+    assert one(0.31, 0.61, sites="", titled=TITLED) == "other"
+    assert one(0.9, sites="two", titled=TITLED, length=0.41) == "near"
+    assert one(0.9, sites="two", titled=TITLED, length=0.39) == "other"
+    assert one(0.9, sites="two", titled=TITLED, known=KNOWN - 0.01, length=1.5) == "fuller"

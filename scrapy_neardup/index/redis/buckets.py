@@ -1,0 +1,109 @@
+"""What this process knows of buckets: long ones are kept, so that only what is new of them is read again.
+
+Real texts crowd: some buckets hold one in a hundred of all documents, and those are the ones that lookups
+meet. They would be most of what goes over the network.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .layout import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+#: Buckets of more bytes are kept, of so many bytes together.
+KEPT_FROM, KEPT_BYTES = 1024, 64 << 20
+#: Of longer buckets only the newest entries are read: a flood must not make every lookup dear.
+MOST_BYTES = 1 << 20
+
+
+class Bucket(NamedTuple):
+    """What is known of a bucket."""
+
+    #: Bytes of an entry.
+    size: int
+    #: Its length in bytes, and its last entry.
+    length: int
+    last: bytes
+    #: The keys and the numbers of its entries, as `unpack` returns them.
+    keys: NDArray[np.uint64]
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def unknown(cls, size: int) -> Bucket:
+        """Return one of which nothing is known, or that is empty."""
+        return cls(size, 0, b"", _NO_KEYS, _NO_NUMBERS)
+
+    def followed(self, start: int, data: bytes, anew: int = 0) -> Bucket:
+        """Return the bucket as it is by an answer of the script LOOK: *data* from byte *start* on.
+
+        It goes on from what is known, or is *anew*.
+        """
+        if not data and not anew:
+            return self
+        keys, numbers = unpack(data, self.size)
+        if not anew:
+            keys, numbers = np.concatenate((self.keys, keys)), np.concatenate((self.numbers, numbers))
+        return Bucket(self.size, start + len(data), data[-self.size :], keys, numbers)
+
+    def arguments(self) -> tuple[int, bytes, int]:
+        """Return what the script LOOK has to know."""
+        return self.length, self.last, MOST_BYTES // self.size * self.size
+
+
+_NO_KEYS, _NO_NUMBERS = np.empty(0, np.uint64), np.empty(0, np.int64)
+
+
+class BucketMemory:
+    """Long buckets, the ones used last first. Its methods may be called from any thread."""
+
+    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
+        self._kept_bytes = kept_bytes
+        self._bytes = 0
+        self._age = 0
+        self._buckets: OrderedDict[bytes, Bucket] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def known(self, names: Sequence[bytes], sizes: Sequence[int], age: int) -> list[Bucket]:
+        """Return what is known of buckets; nothing of an earlier *age* is."""
+        with self._lock:
+            if age != self._age:
+                self._buckets.clear()
+                self._bytes, self._age = 0, age
+            return [self._get(name) or Bucket.unknown(size) for name, size in zip(names, sizes, strict=True)]
+
+    def keep(self, names: Sequence[bytes], buckets: Sequence[Bucket], age: int) -> None:
+        """Remember long ones, unless another *age* has begun."""
+        with self._lock:
+            if age != self._age:
+                return
+            for name, bucket in zip(names, buckets, strict=True):
+                if bucket.length >= KEPT_FROM:
+                    self._drop(name)
+                    self._buckets[name] = bucket
+                    self._bytes += _bytes(bucket)
+            while self._bytes > self._kept_bytes:
+                self._drop(next(iter(self._buckets)))
+
+    def _get(self, name: bytes) -> Bucket | None:
+        bucket = self._buckets.get(name)
+        if bucket is not None:
+            self._buckets.move_to_end(name)
+        return bucket
+
+    def _drop(self, name: bytes) -> None:
+        bucket = self._buckets.pop(name, None)
+        if bucket is not None:
+            self._bytes -= _bytes(bucket)
+
+
+def _bytes(bucket: Bucket) -> int:
+    return bucket.keys.nbytes + bucket.numbers.nbytes

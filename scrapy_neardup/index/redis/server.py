@@ -1,0 +1,189 @@
+"""The connection to a server: scripts, errors in plain words, and a circuit breaker.
+
+Every call may take as long as the network does, up to the time-outs. After some failures in a row nobody asks
+the server for a while, and each call fails at once; then one call tries whether it is back.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from hashlib import sha1
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_neardup.errors import DependencyUnavailable, IndexUnavailable
+
+try:
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+except ImportError as error:
+    raise DependencyUnavailable(
+        f"An index on a server needs redis-py ({error}): pip install 'scrapy-neardup[redis]'."
+    ) from error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .address import Address
+
+logger = logging.getLogger(__name__)
+
+#: Seconds until a connection is made, and until an answer comes.
+CONNECT_SECONDS, ANSWER_SECONDS = 3.0, 5.0
+#: Connections of one index: more calls at a time wait for each other.
+CONNECTIONS = 32
+#: So many failures in a row open the circuit, for seconds that double up to the last.
+FAILURES, FIRST_PAUSE, LAST_PAUSE = 3, 1.0, 15.0
+#: What a server says that has lost the index.
+GONE = "NEARDUPGONE"
+
+
+class Call(NamedTuple):
+    """A script of scripts.py with its keys and its arguments."""
+
+    script: str
+    keys: Sequence[bytes]
+    arguments: Sequence[bytes | str | int]
+
+
+class IndexGone(IndexUnavailable):
+    """The index is not on the server any more, or another one is there."""
+
+
+class Server:
+    """Calls of one server at *address*. Its methods may be called from any thread."""
+
+    def __init__(
+        self, address: Address, *, answer_seconds: float = ANSWER_SECONDS, first_pause: float = FIRST_PAUSE
+    ) -> None:
+        self.address = address
+        self._first_pause = first_pause
+        pool = redis.BlockingConnectionPool.from_url(
+            address.server,
+            max_connections=CONNECTIONS,
+            timeout=answer_seconds,
+            socket_timeout=answer_seconds,
+            socket_connect_timeout=CONNECT_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+            health_check_interval=30,
+            client_name="scrapy-neardup",
+            protocol=2,
+        )
+        self._client = redis.Redis(connection_pool=pool)
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._pause = first_pause
+        #: When the server is asked again, by `time.monotonic`.
+        self._closed_until = 0.0
+        #: Whether it was said that the server fails.
+        self._said = False
+        #: Calls that failed, and calls that were not made because others had failed.
+        self.failed = self.skipped = 0
+        #: Changes whenever a call has failed: what was read before may not be there any more.
+        self.age = 0
+
+    def call(self, *command: bytes | str | int) -> Any:
+        """Send one *command*; return its answer. Raises `IndexUnavailable`."""
+        return self._guarded(lambda: self._client.execute_command(*command))  # type: ignore[no-untyped-call]
+
+    def run(self, call: Call) -> Any:
+        """Run a script. Raises `IndexUnavailable`, or `IndexGone`."""
+        return self._guarded(lambda: self._evaluate(call))
+
+    def run_all(self, calls: Sequence[Call]) -> list[Any]:
+        """Run scripts in one round trip; return their answers. Raises as `run` does, if one of them fails."""
+        answers: list[Any] = self._guarded(lambda: self._evaluate_all(calls))
+        return answers
+
+    def close(self) -> None:
+        self._client.connection_pool.disconnect()
+
+    def _evaluate(self, call: Call) -> Any:
+        script, keys, arguments = call
+        try:
+            return self._client.evalsha(_digest(script), len(keys), *keys, *arguments)
+        except redis.exceptions.NoScriptError:  # the server is new, or has forgotten its scripts
+            return self._client.eval(script, len(keys), *keys, *arguments)
+
+    def _evaluate_all(self, calls: Sequence[Call]) -> list[Any]:
+        with self._client.pipeline(transaction=False) as pipeline:
+            for script, keys, arguments in calls:
+                pipeline.execute_command("EVALSHA", _digest(script), len(keys), *keys, *arguments)  # type: ignore[no-untyped-call]
+            answers = pipeline.execute(raise_on_error=False)
+        for row, answer in enumerate(answers):
+            if isinstance(answer, redis.exceptions.NoScriptError):
+                answers[row] = self._evaluate(calls[row])
+            elif isinstance(answer, Exception):
+                raise answer
+        return answers
+
+    def _guarded(self, send: Any) -> Any:
+        self._require_asked()
+        try:
+            answer = send()
+        except (redis.exceptions.RedisError, OSError) as error:
+            raise self._note(error) from error
+        if self._failures or self._said:
+            self._note_answer()
+        return answer
+
+    def _require_asked(self) -> None:
+        """Raise `IndexUnavailable` while the circuit is open; let one call pass after each pause."""
+        with self._lock:
+            now = time.monotonic()
+            if self._failures < FAILURES:
+                return
+            if now >= self._closed_until:
+                self._closed_until = now + self._pause + ANSWER_SECONDS  # others wait for this one
+                return
+            self.skipped += 1
+        raise IndexUnavailable(f"The index {self.address.shown} does not answer; it is tried again soon.")
+
+    def _note(self, error: Exception) -> IndexUnavailable:
+        """Count a failure, open the circuit if there were several; return what to raise."""
+        text = str(error)
+        with self._lock:
+            self.failed += 1
+            self.age += 1
+            self._failures += 1
+            if self._failures >= FAILURES:
+                self._closed_until = time.monotonic() + self._pause
+                self._pause = min(2 * self._pause, LAST_PAUSE)
+            say, self._said = not self._said, True
+        kind = IndexGone if GONE in text else IndexUnavailable
+        message = f"The index {self.address.shown} cannot be used ({text}): {_remedy(error)}"
+        if say:
+            logger.warning("%s Meanwhile pages pass without a verdict.", message)
+        return kind(message)
+
+    def _note_answer(self) -> None:
+        with self._lock:
+            self._failures, self._pause = 0, self._first_pause
+            said, self._said = self._said, False
+        if said:
+            logger.warning("The index %s is in use again.", self.address.shown)
+
+
+def _remedy(error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, redis.exceptions.OutOfMemoryError) or text.startswith("OOM"):
+        return "the server is full, so give it more maxmemory or prune the index."
+    if isinstance(error, (redis.exceptions.AuthenticationError, redis.exceptions.NoPermissionError)):
+        return "see docs/redis.md for the rights that the user needs."
+    if isinstance(error, redis.exceptions.ReadOnlyError):
+        return "this is a replica, so name the server that is written to."
+    if GONE in text:
+        return "the server has lost it, or somebody has reset it."
+    return "see that the server runs and can be reached."
+
+
+_digests: dict[str, str] = {}
+
+
+def _digest(script: str) -> str:
+    """Return the name under which a server keeps *script*."""
+    if script not in _digests:
+        _digests[script] = sha1(script.encode(), usedforsecurity=False).hexdigest()
+    return _digests[script]

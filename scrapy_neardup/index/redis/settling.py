@@ -1,0 +1,105 @@
+"""What was confirmed or released and is not yet written.
+
+A thread writes it, and whoever reads has it written first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_neardup.errors import IndexUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .server import Call
+
+#: At most so many writes wait while the server is away; the oldest goes then, and its document lapses.
+WAITING = 10_000
+#: Writes in one round trip.
+AT_ONCE = 256
+#: Seconds until a failed write is tried again.
+RETRY_SECONDS = 1.0
+
+
+class Write(NamedTuple):
+    """A call that settles a document. It may be made twice."""
+
+    call: Call
+    #: What is called with the answer.
+    done: Callable[[Any], object] | None = None
+
+
+class Settling:
+    """A queue of writes.
+
+    *send* makes calls in one round trip. If it raises `IndexUnavailable`, they are tried again.
+    """
+
+    def __init__(self, send: Callable[[Sequence[Call]], Sequence[Any]], waiting: int = WAITING) -> None:
+        self._send = send
+        self._waiting = waiting
+        self._queue: deque[Write] = deque()
+        self._wake = threading.Condition()
+        #: Held while some are written, so that they keep their order.
+        self._writing = threading.Lock()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        #: Writes that were given up.
+        self.lost = 0
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def put(self, writes: Sequence[Write]) -> None:
+        """Have *writes* made soon, by another thread."""
+        with self._wake:
+            self._queue.extend(writes)
+            while len(self._queue) > self._waiting:
+                self._queue.popleft()
+                self.lost += 1
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="neardup-settling", daemon=True)
+                self._thread.start()
+            self._wake.notify_all()
+
+    def drain(self) -> None:
+        """Return once all that waits is written. Raises `IndexUnavailable`."""
+        while self._queue:  # what is being written is still there
+            with self._writing:
+                with self._wake:
+                    some = list(islice(self._queue, AT_ONCE))
+                answers = self._send([write.call for write in some]) if some else ()
+                for write, answer in zip(some, answers, strict=True):
+                    if write.done is not None:
+                        write.done(answer)
+                with self._wake:
+                    for write in some:
+                        if self._queue and self._queue[0] is write:  # else it was given up meanwhile
+                            self._queue.popleft()
+
+    def close(self) -> None:
+        """End the thread, and write what waits. Raises `IndexUnavailable` if that cannot be written."""
+        with self._wake:
+            self._closed = True
+            self._wake.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+        self.drain()
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                while not self._queue and not self._closed:
+                    self._wake.wait()
+                if self._closed:
+                    return
+            try:
+                self.drain()
+            except IndexUnavailable:  # it was logged where it was raised
+                with self._wake:
+                    if not self._closed:
+                        self._wake.wait(RETRY_SECONDS)

@@ -1,0 +1,60 @@
+"""The URL of an index on a server says which server, which database, which index; nothing secret is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_neardup.errors import ConfigurationError
+
+pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
+
+from scrapy_neardup.index.redis import Address
+
+
+@pytest.mark.parametrize(
+    ("url", "server", "prefix", "shown"),
+    [
+        ("redis://host", "redis://host", b"neardup:{default}:", "redis://host"),
+        (
+            "rediss://me:p%40ss@host:6380/2?name=news&ssl_cert_reqs=none",
+            "rediss://me:p%40ss@host:6380/2?ssl_cert_reqs=none",
+            b"neardup:{news}:",
+            "rediss://host:6380/2?name=news&ssl_cert_reqs=none",
+        ),
+        (
+            "redis://:secret@[::1]:1/0",
+            "redis://:secret@[::1]:1/0",
+            b"neardup:{default}:",
+            "redis://[::1]:1/0",
+        ),
+        (
+            "unix:///run/redis.sock?db=3&name=a.b",
+            "unix:///run/redis.sock?db=3",
+            b"neardup:{a.b}:",
+            "unix:///run/redis.sock?db=3&name=a.b",
+        ),
+    ],
+)
+def test_a_url_says_where_the_index_is(url: str, server: str, prefix: bytes, shown: str) -> None:
+    address = Address.parse(url)
+    assert (address.server, address.prefix, address.shown) == (server, prefix, shown)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://u:secret@host:port/0",
+        "redis://u:secret@host/news",
+        "redis://u:secret@host/0?name=a{b}",
+        "redis://u:secret@host/0?name=",
+        "redis://u:secret@host/0?nmae=news",
+        "redis://u:secret@host/0?ssl_cert_reqs=none",
+        "redis://u:secret@host/0#news",
+        "unix://u:secret@host?db=0",
+        "unix:///run/redis.sock?db=first",
+    ],
+)
+def test_what_cannot_be_meant_is_one_sentence_without_the_password(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="use ") as error:
+        Address.parse(url)
+    assert "secret" not in str(error.value)

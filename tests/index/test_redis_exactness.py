@@ -1,0 +1,135 @@
+"""All that is within the distance is found; long buckets are read once; old entries go."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.index import Documents, Header
+from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents
+from scrapy_neardup.index.conformance.leases import urls_near
+from scrapy_neardup.index.conformance.sample import FURTHER
+from scrapy_neardup.index.protocol import Filing, Lookup
+from scrapy_neardup.index.tables import LAYOUTS, Family
+from tests.index.redis_server import running
+
+pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
+
+from scrapy_neardup.index.redis import Address, RedisIndex
+from scrapy_neardup.index.redis.buckets import Bucket, BucketMemory
+from scrapy_neardup.index.redis.index import CAP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.index.redis_server import RedisServer
+
+pytestmark = pytest.mark.slow
+
+_names = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with running(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def address(server: RedisServer) -> Address:
+    return Address.parse(server.url(f"exact{next(_names)}"))
+
+
+@pytest.mark.parametrize(("tables", "distance"), [(4, 3), (4, 7), (10, 4), (20, 4)])
+def test_find_and_search_agree_with_comparing_all(address: Address, tables: int, distance: int) -> None:
+    dice = random.Random(tables)
+    centers = [dice.getrandbits(64) for _ in range(4)]
+    stored = [
+        dice.choice(centers) ^ sum(1 << bit for bit in dice.sample(range(64), dice.randrange(10)))
+        for _ in range(600)
+    ]
+    header = Header((Family(LAYOUTS[tables]),), (("fingerprint", "<u8"),))
+    keys = np.array([stored], np.uint64)
+    with closing(RedisIndex(address, header)) as index:
+        numbers = index.add(Documents(keys, keys[0].astype(header.dtype), [str(each) for each in range(600)]))
+        matches = index.search(0, np.array(centers, np.uint64), distance)
+        expected = sorted(
+            (query, numbers[row], (center ^ fingerprint).bit_count())
+            for query, center in enumerate(centers)
+            for row, fingerprint in enumerate(stored)
+            if (center ^ fingerprint).bit_count() <= distance
+        )
+        assert len(expected) > 20
+        assert sorted(zip(*(column.tolist() for column in matches), strict=True)) == expected
+        for query, center in enumerate(centers):
+            asked = np.array([[center]], np.uint64)
+            document = Documents(asked, asked[0].astype(header.dtype), [""])
+            found = index.find(document, [Lookup(0, distance)])
+            assert found.documents.tolist() == [number for row, number, _ in expected if row == query]
+
+
+def test_what_is_known_of_a_long_bucket_follows_what_others_do(address: Address) -> None:
+    with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
+        numbers = one.add(documents([1] * 300)).tolist()
+        assert len(urls_near(one, 1)) == len(urls_near(other, 1)) == 300
+        one.add(documents([1], 400))
+        assert len(urls_near(other, 1)) == 301
+        one.discard(numbers[10:20])
+        one.add(documents([1] * 10, 500))  # as long as before
+        assert sorted(urls_near(other, 1)) == sorted(urls_near(one, 1))
+        assert len(urls_near(other, 1)) == 301
+        one.discard(one.find(documents([1], 9), LOOKUPS).documents.tolist())
+        assert urls_near(other, 1) == []
+
+
+def test_memory_keeps_long_buckets_up_to_a_size_and_forgets_those_of_another_age() -> None:
+    memory = BucketMemory(kept_bytes=16 * 300)
+    long = Bucket.unknown(8).followed(0, bytes(8 * 200), 1)
+    memory.known([b"a"], [8], 0)
+    for name in (b"a", b"b"):
+        memory.keep([name], [long], 0)
+    a, b = memory.known([b"a", b"b"], [8, 8], 0)
+    assert (a.length, b.length) == (0, 1600)
+    (b,) = memory.known([b"b"], [8], 1)
+    assert b.length == 0
+
+
+def test_a_stock_phrase_is_no_longer_filed_once_it_has_long_been_passed_over(address: Address) -> None:
+    lookups = (Lookup(FURTHER, most=64),)
+    with closing(RedisIndex(address, HEADER)) as index:
+        alike = documents([0] * (CAP + 100))
+        alike.keys[0] = np.random.default_rng(1).integers(0, 2**64, CAP + 100, np.uint64)
+        alike.keys[2] = 77
+        index.add(alike)
+        (bucket,) = {place.bucket for place in index.layout.key_places(FURTHER, 77)}
+        length = index.server.call("STRLEN", bucket)
+        one = documents([5], 5000)
+        one.keys[2] = 77
+        reservation = index.reserve_if(one, lookups, lambda found: Filing(one))
+        assert reservation is not None
+        reservation.confirm()
+        assert index.server.call("STRLEN", bucket) == length
+        assert len(index.find(one, lookups).documents) == 0
+        index.discard(index.find(one, LOOKUPS).documents.tolist())
+        assert index.gauges()["documents"] == CAP + 100
+
+
+def test_old_documents_go_without_a_scan(address: Address) -> None:
+    window = 1.0
+    with closing(RedisIndex(address, HEADER, window=window)) as index:
+        index.add(documents([1] * 1100))  # more than one group
+        bucket = next(index.layout.key_places(0, 1)).bucket
+        before = index.server.call("STRLEN", bucket)
+        time.sleep(2 * window)
+        index.add(documents([1] * 1100, 2000))
+        time.sleep(2 * window)
+        index.add(documents([1], 9000))
+        assert index.server.call("STRLEN", bucket) < before
+        assert index.gauges()["documents"] < 1100
+        assert "u9000" in urls_near(index, 1)

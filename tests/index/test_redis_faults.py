@@ -1,0 +1,230 @@
+"""What a server may do to an index: end, lose its scripts or all of it, fill up, drop keys, stay away."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
+from scrapy_neardup.index import Header, open_index
+from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve
+from scrapy_neardup.index.conformance.leases import urls_near
+from scrapy_neardup.index.tables import Family, PermutedTables
+from tests.index.redis_server import DelayingProxy, RedisServer, running
+
+pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
+
+from scrapy_neardup.index.redis import Address, RedisIndex
+from scrapy_neardup.index.redis.server import FAILURES, Server
+from scrapy_neardup.index.redis.settling import Settling, Write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from scrapy_neardup.index.redis.server import Call
+
+pytestmark = pytest.mark.slow
+
+_names = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with running(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def url(server: RedisServer) -> str:
+    return server.url(f"faults{next(_names)}")
+
+
+def until_it_works(index: RedisIndex) -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        with suppress(IndexUnavailable):
+            index.gauges()
+            return
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_server_that_was_killed_comes_back_with_what_was_confirmed(tmp_path: Path) -> None:
+    with running(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
+        address = Address.parse(server.url())
+        with closing(RedisIndex(address, HEADER, server=Server(address, first_pause=0.05))) as index:
+            index.add(documents([1, 0xFF << 30]))
+            reserve(index, documents([0xFFFF << 40], 5)).confirm()
+            index.flush()
+            pending = reserve(index, documents([0xFFF << 50], 6))
+            server.kill()
+            with pytest.raises(IndexUnavailable, match="cannot be used"):
+                index.find(documents([1], 9), LOOKUPS)
+            pending.confirm()  # nobody waits for the server
+            server.start()
+            until_it_works(index)
+            index.flush()
+            assert urls_near(index, 0xFFFF << 40) == ["u5"]
+            assert urls_near(index, 0xFFF << 50) == ["u6"]
+            assert index.gauges()["documents"] == 4
+
+
+def test_scripts_that_a_server_has_forgotten_are_sent_again(server: RedisServer, url: str) -> None:
+    with closing(open_index(url, HEADER)) as index:
+        reservation = reserve(index, documents([1]))
+        server.send("SCRIPT FLUSH")
+        reservation.confirm()
+        index.flush()
+        server.send("SCRIPT FLUSH")
+        index.add(documents([2, 4], 1))
+        assert len(urls_near(index, 1)) == 3
+
+
+def test_an_index_that_a_server_has_lost_begins_anew_with_the_same_header(
+    server: RedisServer, url: str
+) -> None:
+    with closing(open_index(url, HEADER)) as index:
+        index.add(documents([1]))
+        pending = reserve(index, documents([0xFFFF << 40], 5))
+        server.send("FLUSHALL")
+        assert urls_near(index, 1) == []
+        pending.confirm()
+        assert urls_near(index, 0xFFFF << 40) == ["u5"]
+        with closing(open_index(url, None)) as again:
+            assert again.header == index.header
+
+
+def test_an_index_in_whose_place_is_another_one_is_not_used(url: str) -> None:
+    with closing(open_index(url, HEADER)) as index:
+        other = Header(HEADER.families, HEADER.record)
+        open_index(url, other, reset=True).close()
+        with pytest.raises(IndexUnavailable, match="Another index is in"):
+            index.find(documents([1], 9), LOOKUPS)
+
+
+def test_a_header_is_compared_and_kept(url: str) -> None:
+    made = Header(HEADER.families, HEADER.record, {"scheme": "a"}, seed=7)
+    open_index(url, made).close()
+    with closing(open_index(url, Header(HEADER.families, HEADER.record, {"scheme": "a"}, seed=8))) as index:
+        assert (index.header.seed, index.header.uuid) == (7, made.uuid)
+    with pytest.raises(IndexMismatch, match="scheme: index a, now b"):
+        open_index(url, Header(HEADER.families, HEADER.record, {"scheme": "b"}))
+    with closing(
+        open_index(url, Header(HEADER.families, HEADER.record, {"scheme": "b"}), reset=True)
+    ) as index:
+        assert index.header.parameters == {"scheme": "b"}
+    with pytest.raises(IndexUnavailable, match="no index in"):
+        open_index(url + "else", None)
+
+
+def test_a_layout_of_another_version_is_refused(server: RedisServer, url: str) -> None:
+    open_index(url, HEADER).close()
+    name = url.partition("name=")[2]
+    server.send(f"SET neardup:{{{name}}}:header [99,{{}}]")
+    with pytest.raises(IndexMismatch, match="has the layout 99"):
+        open_index(url, HEADER)
+    server.send(f"SET neardup:{{{name}}}:header nothing")
+    with pytest.raises(IndexUnavailable, match="cannot be read"):
+        open_index(url, HEADER)
+
+
+def test_tables_of_short_prefixes_are_refused(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="use 4, 10 or 20 tables"):
+        open_index(url, Header((Family(PermutedTables(8, 7)),)))
+
+
+def test_what_one_index_resets_leaves_the_others_alone(server: RedisServer) -> None:
+    with (
+        closing(open_index(server.url("a"), HEADER)) as one,
+        closing(open_index(server.url("ab"), HEADER)) as other,
+    ):
+        one.add(documents([1]))
+        other.add(documents([1]))
+        open_index(server.url("a"), HEADER, reset=True).close()
+        assert urls_near(other, 1) == ["u0"]
+
+
+def test_an_eviction_policy_that_drops_keys_is_refused(tmp_path: Path) -> None:
+    with running(tmp_path, "--maxmemory", "100mb") as server:
+        server.send("CONFIG SET maxmemory-policy allkeys-lru")
+        with pytest.raises(ConfigurationError, match="set maxmemory-policy noeviction"):
+            open_index(server.url(), HEADER)
+        server.send("CONFIG SET maxmemory-policy volatile-lru")
+        open_index(server.url(), HEADER).close()
+        with pytest.raises(ConfigurationError, match="set maxmemory-policy noeviction"):
+            open_index(server.url(), HEADER, window=60)
+
+
+def test_a_server_that_is_not_there_or_refuses_is_one_sentence(server: RedisServer, tmp_path: Path) -> None:
+    with pytest.raises(IndexUnavailable, match="see that the server runs"):
+        open_index("redis://127.0.0.1:1/0", HEADER)
+    with pytest.raises(IndexUnavailable, match="rights"):
+        open_index(f"redis://nobody:wrong@127.0.0.1:{server.port}/0", HEADER)
+    with running(tmp_path) as replica:
+        replica.send(f"REPLICAOF 127.0.0.1 {server.port}")
+        with pytest.raises(IndexUnavailable):
+            open_index(replica.url("replica"), HEADER)
+
+
+def test_a_full_server_files_nothing_and_settles(server: RedisServer, url: str) -> None:
+    with closing(open_index(url, HEADER)) as index:
+        held = reserve(index, documents([1]))
+        server.send("CONFIG SET maxmemory 1")
+        try:
+            with pytest.raises(IndexUnavailable, match="give it more maxmemory"):
+                reserve(index, documents([0xFFFF << 40], 5))
+            held.confirm()
+            index.flush()
+            assert urls_near(index, 1) == ["u0"]
+        finally:
+            server.send("CONFIG SET maxmemory 0")
+        assert urls_near(index, 0xFFFF << 40) == []
+        reserve(index, documents([0xFFFF << 40], 5)).confirm()
+        assert index.gauges()["documents"] == 2
+
+
+def test_the_circuit_opens_after_some_failures_and_closes_by_itself(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with DelayingProxy(server.port) as proxy:
+        address = Address.parse(f"redis://127.0.0.1:{proxy.port}/0?name=circuit")
+        with closing(RedisIndex(address, HEADER, server=Server(address, first_pause=0.5))) as index:
+            caplog.set_level(logging.WARNING)
+            proxy.cut()
+            for _ in range(20):
+                with pytest.raises(IndexUnavailable):
+                    index.find(documents([1], 9), LOOKUPS)
+            assert (index.server.failed, index.server.skipped) == (FAILURES, 20 - FAILURES)
+            proxy.mend()
+            until_it_works(index)
+    said = [record.getMessage() for record in caplog.records]
+    assert sum("cannot be used" in message for message in said) == 1
+    assert sum("in use again" in message for message in said) == 1
+
+
+def test_no_more_than_some_writes_wait_for_a_server() -> None:
+    sent: list[Any] = []
+    away = [True]
+
+    def send(calls: Sequence[Call]) -> list[Any]:
+        if away[0]:
+            raise IndexUnavailable("away")
+        sent.extend(call.arguments[0] for call in calls)
+        return [1] * len(calls)
+
+    from scrapy_neardup.index.redis.server import Call
+
+    settling = Settling(send, waiting=10)
+    for number in range(25):
+        settling.put([Write(Call("", (), (number,)))])
+    assert (len(settling), settling.lost) == (10, 15)
+    away[0] = False
+    settling.close()
+    assert sent == list(range(15, 25))
