@@ -63,8 +63,8 @@ def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]
     """Compare all pages and group the duplicates around their canonical pages.
 
     A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no
-    cluster of an excerpt's. Nothing but an equal text repeats a page of a template. A cluster of short texts on
-    many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
+    cluster of an excerpt's. Nothing but an equal text repeats a page of a template. A cluster of short texts
+    on many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
     """
     nothing = np.zeros(len(crawl), bool)
     judge = _Judge(
@@ -99,8 +99,8 @@ def _likeness(judgement: Judgement) -> NDArray[np.float64]:
 def _of_templates(ranks: Rows, compared: Compared) -> NDArray[np.bool_]:
     """Tell which pages a crawl would file as pages of a template, had it met them by their *ranks*; bool[n].
 
-    Those are the pages that differ from one of lower rank but for their numbers, title or short lines. Nothing
-    but an equal text repeats them: where other numbers agree, that is chance.
+    Those are the pages that differ from one of lower rank but for their numbers, title or short lines.
+    Nothing but an equal text repeats them: where other numbers agree, that is chance.
     """
     pairs = compared.judgement.template
     a, b = compared.a[pairs], compared.b[pairs]

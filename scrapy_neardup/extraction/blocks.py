@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _INVISIBLE = names(
-    "script style noscript template iframe svg math select textarea button object head canvas audio video map datalist"
-    " input title"
+    "script style noscript template iframe svg math select textarea button object head canvas audio video "
+    "map datalist input title"
 )
 _INLINE = names(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt ruby s samp"
-    " small span strike strong sub sup time tt u var wbr"
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt "
+    "ruby s samp small span strike strong sub sup time tt u var wbr"
 )
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # Headlines of a page beyond these are not looked for.

@@ -1,4 +1,4 @@
-"""What a worker process does with a page, once, before the crawl begins, to see that the packages installed fit."""
+"""Does what a worker does with a page, once before the crawl begins, to see that the packages fit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _DEEP = "<div>" * 300 + _PARAGRAPH
 def rehearse(extractor: Extractor, fingerprinter: Texter) -> None:
     """Decode, extract and fingerprint a page in this process.
 
-    An extractor of the user's is left out: what it loads or does is for the workers. Raises `DependencyUnavailable`.
+    An extractor of the user's is left out: what it loads or does is for the workers. Raises
+    `DependencyUnavailable`.
     """
     with dependencies_in_use():
         from .decoding import decode

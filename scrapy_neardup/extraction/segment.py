@@ -1,9 +1,9 @@
 """Main text by segmentation, the default: the run of a page's blocks that is most of all its article.
 
-Pasternack and Roth, "Extracting Article Text from the Web with Maximum Subsequence Segmentation" (WWW 2009): every
-block of the page has a score, paragraphs above zero, all else below, and the article is the run of neighbours with
-the greatest sum. So two pages with one text yield the same paragraphs, whatever stands around them.
-docs/quality.md compares it with Trafilatura.
+Pasternack and Roth, "Extracting Article Text from the Web with Maximum Subsequence Segmentation" (WWW 2009):
+every block of the page has a score, paragraphs above zero, all else below, and the article is the run of
+neighbours with the greatest sum. So two pages with one text yield the same paragraphs, whatever stands around
+them. docs/quality.md compares it with Trafilatura.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _MOST = 600
 _BEFORE_HEADLINE = 0.4
 _BEHIND_HEADLINE = 2.0
 _DECAY = 1500
-#: What other blocks cost: what stands around a text; links; headings of further articles; headings; rows and lists.
+#: What other blocks cost: what stands around a text; links; headings of further articles; headings; rows and
+#: lists.
 _COST_AROUND, _COST_LINK, _COST_MORE, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 300, 10, 15, 25
 #: A short sentence of so many letters costs nothing, it counts half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
@@ -103,7 +104,7 @@ def _free(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
-    """Return the number of the block that repeats the title of the page; of several, the most like a headline."""
+    """Return the number of the block that repeats the page's title; of several, the most like a headline."""
     known = {word for name in names for word in _WORD.findall(name.lower())}
     if not known:
         return next((number for number, block in enumerate(blocks) if block.tag == "h1"), None)
@@ -159,7 +160,7 @@ def _score(block: Block) -> float:
 
 
 def _leave_out_notices(blocks: Sequence[Block]) -> None:
-    """Give up regions that must hold the article, for nothing else does; and make one of notices of consent."""
+    """Give up regions that must hold the article, since nothing else does; add one of notices of consent."""
     inside: dict[int, int] = {}
     free = 0
     for block in blocks:
@@ -228,7 +229,7 @@ def _heads_others(text: str) -> bool:
 
 
 def _beginning(blocks: Sequence[Block], headline: int | None, run: _Run) -> int:
-    """Return the number of the first block of the main text: behind its headline, or behind what stands around it."""
+    """Return the number of the first block of the main text: behind its headline, or what is around it."""
     if headline is not None and headline < run.begin:
         return headline + 1
     begin = run.begin

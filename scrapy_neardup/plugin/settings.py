@@ -56,7 +56,8 @@ def _store(name: str, value: object) -> str:
     if isinstance(value, str) and value.partition(":")[0].lower() in BACKENDS:
         return value
     raise ConfigurationError(
-        f"{name} is not the URL of an index: set it to redis://host:6379/0?name=news, or set NEARDUP_DIR to a directory."
+        f"{name} is not the URL of an index: set it to redis://host:6379/0?name=news, "
+        "or set NEARDUP_DIR to a directory."
     )
 
 

@@ -70,7 +70,8 @@ BODIES = {
     "comments section before the article": f"<h1>{TITLE}</h1><div><h2>Comments</h2></div>{marked(OWN)}",
     "consent before": CONSENT + ARTICLE,
     "consent behind": ARTICLE + CONSENT,
-    "consent around": f"<div class=cookie-notice>{CONSENT}</div>{ARTICLE}<div id=onetrust-sdk>{CONSENT}</div>",
+    "consent around": f"<div class=cookie-notice>{CONSENT}</div>{ARTICLE}"
+    f"<div id=onetrust-sdk>{CONSENT}</div>",
     "consent in one line": f"<p>We use cookies to improve this site for you.</p>{ARTICLE}",
     "sidebar before": f"<div class=sidebar>{marked(OTHER)}</div>{ARTICLE}",
     "sidebar behind": f"{ARTICLE}<aside>{marked(OTHER)}</aside>",
@@ -94,11 +95,14 @@ BODIES = {
     "anchor around all": f"<a name=top>{marked(OWN)}</a>{FOOTER}",
     "site's name is a headline, too": f"<h1>The Site</h1><div>{ARTICLE}</div>{FOOTER}",
     "in comments, with the headline": f"<div class=comments>{ARTICLE}</div>{FOOTER}",
-    "manual with comments of its own": f"<h1>{TITLE}</h1>{marked(OWN[:4])}<h2>Statements</h2>{marked(OWN[4:])}"
-    f"<h2>Comments</h2>{marked(OTHER[:1])}",
+    "manual with comments of its own": f"<h1>{TITLE}</h1>{marked(OWN[:4])}"
+    f"<h2>Statements</h2>{marked(OWN[4:])}<h2>Comments</h2>{marked(OTHER[:1])}",
 } | {
     f"in {name}": f"<div class='{name}'><h2>{TITLE}</h2>{marked(OWN)}</div>{FOOTER}"
-    for name in ("popup-content", "author-bio", "widget", "sidebar", "modal", "social", "newsletter", "banner", "nav", "teaser")
+    for name in (
+        "popup-content", "author-bio", "widget", "sidebar", "modal", "social", "newsletter", "banner", "nav",
+        "teaser",
+    )
 }  # fmt: skip
 
 
@@ -113,7 +117,8 @@ def test_preformatted_text_is_one_paragraph() -> None:
 
 
 def test_a_section_of_the_article_that_is_called_comments_takes_no_other_along() -> None:
-    body = f"<h1>{TITLE}</h1>{marked(OWN[:2])}<h2>Comments</h2>{marked(OTHER[:1])}<h2>Statements</h2>{marked(OWN[2:])}"
+    comments = f"<h2>Comments</h2>{marked(OTHER[:1])}"
+    body = f"<h1>{TITLE}</h1>{marked(OWN[:2])}{comments}<h2>Statements</h2>{marked(OWN[2:])}"
     assert extracted(page(body)).text.split("\n") == OWN
 
 
@@ -215,8 +220,10 @@ WORDS = st.sampled_from(
     ["word", "Комментарии", "3 Comments", "Related", "cookie", "。", ".", ENGLISH, "的" * 80]
 )
 MARKUP = st.sampled_from(
-    [f"<{end}{name}>" for end in ("", "/") for name in ("p", "div", "h1", "a href=x", "title", "pre", "nav", "table", "td")]
-    + ["<div class=comments>", "<div class=sidebar>", "<footer>", "<br>", "&amp;", "<", ">", "<meta property=og:title content=x>"]
+    [f"<{end}{name}>" for end in ("", "/")
+     for name in ("p", "div", "h1", "a href=x", "title", "pre", "nav", "table", "td")]
+    + ["<div class=comments>", "<div class=sidebar>", "<footer>", "<br>", "&amp;", "<", ">",
+       "<meta property=og:title content=x>"]
 )  # fmt: skip
 
 
@@ -230,8 +237,10 @@ def test_any_page_has_a_text_of_visible_words(html: str) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    [f"<h2>Comments</h2><p>{ENGLISH}</p>", "<h2><a href=x>Related</a></h2>", "<p><a href=x>cookie</a></p>", "<p><a href=x>x</a></p>", f"<div class=modal><p>{ENGLISH}</div>",
-     "<h1>The harbour stays open</h1>", f"<h2>{'1' * 79}</h2><p>{ENGLISH}</p>", f"<aside>{'<p>' + ENGLISH}</aside>"],
+    [f"<h2>Comments</h2><p>{ENGLISH}</p>", "<h2><a href=x>Related</a></h2>", "<p><a href=x>cookie</a></p>",
+     "<p><a href=x>x</a></p>", f"<div class=modal><p>{ENGLISH}</div>",
+     "<h1>The harbour stays open</h1>", f"<h2>{'1' * 79}</h2><p>{ENGLISH}</p>",
+     f"<aside>{'<p>' + ENGLISH}</aside>"],
 )  # fmt: skip
 def test_it_takes_linear_time(unit: str) -> None:
     def seconds(size: int) -> float:

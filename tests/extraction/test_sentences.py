@@ -118,7 +118,7 @@ THAI = [a + b for a in "กขคงจชดตถทนบปผฟมยร�
 
 
 class Parts(NamedTuple):
-    """Of a page: what others have as well before the article, its own lines, and what others have after it."""
+    """Parts of a page: what all have before the article, its own lines, what all have after it."""
 
     before: list[str]
     own: list[str]
@@ -157,7 +157,7 @@ def grants(dice: random.Random) -> Parts:
 
 
 def short_items(dice: random.Random) -> Parts:
-    """Lines so short that the fingerprint leaves them out beside paragraphs, and hardly more than those in all."""
+    """Lines that the fingerprint leaves out if there are paragraphs, on a page with hardly anything else."""
     return Parts(sentences(CYRILLIC, 6), [words(dice, CYRILLIC, 3) for _ in range(110)], [])
 
 

@@ -32,7 +32,7 @@ class Clock:
 
 
 class Crawl:
-    """A crawl with some requests in flight, some workers, and a queue in front of them, by a clock of its own.
+    """A crawl by a clock of its own, with requests in flight, workers, and a queue in front of the workers.
 
     Downloads take no time. A page that waits or is extracted is in flight.
     """
@@ -122,7 +122,9 @@ def hangs(count: int) -> list[tuple[str, float]]:
 ORDERS: dict[str, Callable[[], list[tuple[str, float]]]] = {
     "first": lambda: hangs(20) + innocents(),
     "after the first": lambda: innocents(100) + hangs(20) + innocents(200),
-    "among": lambda: [page for index, good in enumerate(innocents()) for page in (*hangs(index % 15 == 0), good)],
+    "among": lambda: [
+        page for index, good in enumerate(innocents()) for page in (*hangs(index % 15 == 0), good)
+    ],
     "far more": lambda: hangs(2000) + innocents(),
     "alternating with good ones": lambda: [("hostile", QUICK), *hangs(1)] * 20 + innocents(),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Signatures: equal for equal texts, near for copies, apart for pages of one template, for any text at all."""
+"""Signatures: equal for equal texts, near for copies, apart for pages of a template, for any text at all."""
 
 from __future__ import annotations
 

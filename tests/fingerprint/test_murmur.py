@@ -1,4 +1,4 @@
-"""Hashing many slices at once gives what the library mmh3 gives for each, whatever their lengths and places."""
+"""Hashing many slices at once gives what mmh3 gives for each, whatever their lengths and places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule: how alike texts must be, what excuses less, which are pages of one template, and which bring nothing new."""
+"""The rules: how alike texts must be, what allows less, what is a template, and what brings nothing new."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_many_are_judged_as_one_by_one_and_none_is_both(
 def test_more_evidence_never_makes_a_copy_less_of_one(
     pair: tuple[float, float, int, float, int, str], more: float, contained: float, fewer: float, longer: int
 ) -> None:
-    """More in common, fewer numbers substituted, longer texts that are judged in the same way, and other sites."""
+    """That is: more in common, fewer numbers substituted, longer texts judged in the same way, two sites."""
     jaccard, containment, numbers, share, tokens, _ = pair
     if tokens < LENGTHS[0]:  # notes, of which every word is known
         longer = min(longer, LENGTHS[0] - 1)

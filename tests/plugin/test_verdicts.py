@@ -1,4 +1,4 @@
-"""Walls, fuller pages and pages of templates reach their callbacks and keep their items under every policy, and are counted."""
+"""Walls, fuller pages and pages of templates keep callbacks and items under every policy, and are counted."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ SIX = {"CONCURRENT_REQUESTS": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 6}
 
 @pytest.fixture
 def partly(pages):
-    """A spider that finds an item only on pages whose path begins with one of ``knows``, and follows all links."""
+    """A spider that follows all links. Only pages whose path begins with one of ``knows`` give an item."""
 
     class Partly(pages):
         knows = ()
