@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: Strings of more bytes are hashed one by one, by mmh3.
 LONGEST = 128
-#: So are strings of a block or more, if there are at most so many.
+#: So are strings of a block or more, if they are at most so many.
 FEW = 16
 _BLOCK_BITS = 4
 _BLOCK = 1 << _BLOCK_BITS
@@ -42,11 +42,12 @@ _THREE_WORDS = np.array([[0], [1], [2]])
 
 
 def hash_slices(
-    data: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp], seed: int = 0
+    data: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp], seed: int = 0, few: int = FEW
 ) -> NDArray[np.uint64]:
     """Return the first 64 bits of the hash of each slice of *data*; uint64[n].
 
-    *starts* and *ends* are intp[n]; no end is before its start. The seed has 32 bits.
+    *starts* and *ends* are intp[n]; no end is before its start. The seed has 32 bits. If at most *few* strings
+    are as long as a block, they are hashed one by one.
     """
     sizes = ends - starts
     words = np.frombuffer(data + bytes(5 * 8 - len(data) % 8), "<u8")
@@ -56,7 +57,7 @@ def hash_slices(
     if len(alone):
         blocks = sizes >> _BLOCK_BITS  # dividing takes several times as long
         left, tails = sizes & (_BLOCK - 1), starts + (blocks << _BLOCK_BITS)
-        if len(alone) > FEW:
+        if len(alone) > few:
             alone = np.flatnonzero(sizes > LONGEST)
             state = _bodies(words, starts, np.where(sizes > LONGEST, 0, blocks), seed)
     halves = _load(words, tails)
