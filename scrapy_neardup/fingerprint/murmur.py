@@ -46,8 +46,8 @@ def hash_slices(
 ) -> NDArray[np.uint64]:
     """Return the first 64 bits of the hash of each slice of *data*; uint64[n].
 
-    *starts* and *ends* are intp[n]; no end is before its start. The seed has 32 bits. If at most *few* strings
-    are as long as a block, they are hashed one by one.
+    *starts* and *ends* are intp[n]; no end is before its start. The seed has 32 bits. Strings of a block or
+    more are hashed one by one if there are at most *few*.
     """
     sizes = ends - starts
     words = np.frombuffer(data + bytes(5 * 8 - len(data) % 8), "<u8")
