@@ -31,8 +31,8 @@ _MOST = 600
 _BEFORE_HEADLINE = 0.4
 _BEHIND_HEADLINE = 2.0
 _DECAY = 1500
-#: What other blocks cost: what stands around a text; links; headings of further articles; headings; rows and
-#: lists.
+#: What other blocks cost: what stands in a region; links; headings over further articles; other headings;
+#: lines of tables, lists and paragraphs; other lines.
 _COST_AROUND, _COST_LINK, _COST_MORE, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 300, 10, 15, 25
 #: A short sentence of so many letters costs nothing, it counts half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
@@ -40,7 +40,8 @@ _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 _ARTICLE, _SMALL_SHARE = 300, 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
-#: Blocks between two that speak of consent, and behind the last, belong to the notice.
+#: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
+#: first, and so many blocks behind the last one are part of the notice.
 _CONSENT_GAP, _CONSENT_TAIL = 8, 2
 #: A notice of one block is no longer.
 _CONSENT_ALONE = 500
@@ -53,7 +54,7 @@ _WORD = regex.compile(r"\p{Han}|[\p{L}\p{N}--\p{Han}]+", regex.V1)
 
 
 class Segment:
-    """The article as the `most likely run of blocks`; where a page has none, what Trafilatura finds."""
+    """The article as the run of blocks with the greatest score; if there is none, what Trafilatura finds."""
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
@@ -160,7 +161,11 @@ def _score(block: Block) -> float:
 
 
 def _leave_out_notices(blocks: Sequence[Block]) -> None:
-    """Give up regions that must hold the article, since nothing else does; add one of notices of consent."""
+    """Take the article for one that only seems to stand around it; then make regions of notices of consent.
+
+    A region "around" with as much prose as all that stands in no region holds the article itself. Teasers of
+    other articles do so only on a page that has next to nothing else.
+    """
     inside: dict[int, int] = {}
     free = 0
     for block in blocks:
@@ -211,17 +216,26 @@ def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:
 
 
 def _leave_out_comments(blocks: Sequence[Block]) -> None:
-    """Make a region of what follows a heading over comments, up to the next heading of its level."""
-    before, level = 0, None
+    """Make a region of what follows a heading over comments, up to the next one of its level or a higher one.
+
+    Where the words stand in no heading element, the region goes to the end of the page.
+    """
+    letters_before = 0
+    begun, heading = False, ""
     for block in blocks:
-        if level and block.heading and "h" < block.tag <= level and not _heads_others(block.text):
-            level = None
-        if level is not None:
+        if begun and heading and block.heading and block.heading <= heading and not _heads_others(block.text):
+            begun = False
+        if begun:
             block.region = block.region or "comments"
         elif block.prose and not block.region:
-            before += block.letters
-        elif before >= _ARTICLE and not block.is_link and not block.prose and heads_comments(block.text):
-            level = block.tag if block.heading else ""
+            letters_before += block.letters
+        elif (
+            letters_before >= _ARTICLE
+            and not block.is_link
+            and not block.prose
+            and heads_comments(block.text)
+        ):
+            begun, heading = True, block.heading
 
 
 def _heads_others(text: str) -> bool:

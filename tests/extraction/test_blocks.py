@@ -95,7 +95,7 @@ def test_a_paragraph_ends_like_a_sentence_or_is_long(text: str, prose: bool) -> 
 def test_headings() -> None:
     blocks = blocks_of("<h1><span>one</span></h1><h2><div>two</div></h2><h3>three</h3>tail<p>four")
     assert [(block.text, block.heading) for block in blocks] == [
-        ("one", True), ("two", True), ("three", True), ("tail", False), ("four", False),
+        ("one", "h1"), ("two", "h2"), ("three", "h3"), ("tail", ""), ("four", ""),
     ]  # fmt: skip
 
 

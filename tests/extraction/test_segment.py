@@ -252,3 +252,17 @@ def test_it_takes_linear_time(unit: str) -> None:
     seconds(1000)
     # Quadratic time would be 64 times as much.
     assert seconds(160_000) < 25 * max(seconds(20_000), 0.02)
+
+
+def test_the_heading_over_comments_may_hold_other_elements() -> None:
+    text = " ".join(
+        f"Sentence {number} of the manual says what the parser does with a line." for number in range(20)
+    )
+    end = " ".join(
+        f"Sentence {number} of the last part is about errors and their codes." for number in range(20)
+    )
+    comments = "<h2><div>Comments</div></h2><p>Nice.</p>"
+    page = f"<h1>Manual</h1><p>{text}</p>{comments}<h2><div>Errors</div></h2><p>{end}</p>"
+    found = segment(f"<title>Manual</title><body>{page}</body>", None)
+    assert found is not None
+    assert end in found.text
