@@ -40,7 +40,7 @@ _plain = Plain()
 def main_text(extracted: str, html: str) -> MainText | None:
     """Return the main text of the page *html* of which an extractor found *extracted*.
 
-    Returns None if that is nothing.
+    Returns None if there is no text.
     """
     text, details = _divided(extracted, html)
     return MainText(text, " ".join(titles(html)), details) if text else None

@@ -202,9 +202,10 @@ def is_enabled(settings: BaseSettings) -> bool:
 
 
 def _index_folder(named: Path | None, settings: BaseSettings) -> Path | None:
-    """Return the folder of the index: *named*, as Scrapy finds the project's data.
+    """Return the folder of the index; None for a scratch index.
 
-    Or in the folder of the job.
+    A relative path *named* is below the folder of the project's data. If none is named, it is in the folder
+    of the job, if there is one.
     """
     if named is None:
         job = job_dir(settings)
