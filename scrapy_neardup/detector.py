@@ -240,6 +240,7 @@ class Detector:
         keep_fragment: bool = False,
         preference: Preference | None = None,
     ) -> Verdict:
+        """Judge a document. With *reserve*, one that is to be stored gets a pending place."""
         require_type("A URL", url, str, "text, a str")
         require_type("A scope", scope, str, "text, a str")
         unfit = self.matcher.unfit(signature.tokens, signature.wall)

@@ -1,6 +1,6 @@
 """The main text is the sentences of what was extracted, or all of it.
 
-Never only what other pages have as well.
+It is never only what other pages have, too.
 """
 
 from __future__ import annotations

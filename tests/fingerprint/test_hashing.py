@@ -1,6 +1,6 @@
 """Hashes of shingles depend on the order and number of their tokens and on nothing else.
 
-Sets and bags are right.
+The sets and bags that they make are right.
 """
 
 from __future__ import annotations

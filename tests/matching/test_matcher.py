@@ -1,6 +1,6 @@
 """Every scheme in a real index: what is found, how often, with which other index it fits.
 
-Live as pair by pair.
+An index finds the same pairs as a comparison pair by pair.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def html(text: str, links: tuple[str, ...] = (), title: str = "Title") -> bytes:
 class Site:
     """An HTTP server on a free port of 127.0.0.1.
 
-    A page is HTML, or (status, headers, body), or returns one.
+    A page is HTML, or (status, headers, body), or a function that returns one of these.
     """
 
     def __init__(self) -> None:
