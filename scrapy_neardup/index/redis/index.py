@@ -200,6 +200,16 @@ class RedisIndex:
         finally:
             self.server.close()
 
+    # For commands
+
+    def run(self, script: str, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> Any:
+        """Run a script of scripts.py on this index."""
+        return self._run(self._call(script, keys, arguments))
+
+    def states(self, numbers: Sequence[int]) -> list[Lease]:
+        """Return the lease of each of the documents *numbers*: those that are kept are confirmed."""
+        return self._ask(numbers)
+
     # Looking up
 
     def _probes(self, document: Documents, lookups: Sequence[Lookup]) -> list[Probe]:
