@@ -2,8 +2,8 @@
 
     python benchmarks/redis_store.py [--documents 100000] [--processes 2] [--texts texts.jsonl.gz]
 
-Starts a server of its own on this machine, and ends it. Fingerprints are random, or those of real texts
-(lines of JSON with a text) with some bits changed: real ones crowd in few buckets.
+Starts a server of its own, and ends it. Fingerprints are random, or those of real texts (lines
+of JSON with a text) with some bits changed: real ones crowd in few buckets.
 """
 
 from __future__ import annotations

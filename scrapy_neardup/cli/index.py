@@ -16,6 +16,8 @@ from .output import print_json, print_line, print_pairs, print_table, progress, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from typing_extensions import TypeIs
+
 SECONDS_PER_DAY = 86_400
 
 
@@ -23,31 +25,46 @@ SECONDS_PER_DAY = 86_400
 class Project:
     """Where the commands run, if that names an index: the object of the click context."""
 
-    #: Returns the directory of the index that the project's settings name.
-    index: Callable[[], Path | None]
+    #: Returns the directory of the index that the project's settings name, or its URL.
+    index: Callable[[], Path | str | None]
     #: Settings given as options of Scrapy: NAME=VALUE.
     assignments: tuple[str, ...] = ()
 
 
-def _path(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path:
+class Where(click.Path):
+    """The directory of an index, as a path; or the URL of one on a server, as text."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the URL as it is."""
+        return value if is_on_server(value) else super().convert(value, param, ctx)
+
+
+def is_on_server(where: object) -> TypeIs[str]:
+    """Tell whether an index is named by the URL of a server."""
+    return isinstance(where, str) and where.partition("://")[0] in ("redis", "rediss", "unix")
+
+
+def _path(context: click.Context, parameter: click.Parameter, value: Path | str | None) -> Path | str:
     project = context.find_object(Project)
     if value is None and project is not None:
         value = project.index()
     if value is None:
         raise click.MissingParameter("Name the directory of the index.", context, parameter)
-    return value.resolve()
+    return value if isinstance(value, str) else value.resolve()
 
 
 def _path_and_urls(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
     """Take the first for the path, unless it is a URL."""
-    named = bool(values) and "://" not in values[0]
-    path = _path(context, parameter, Path(values[0]) if named else None)
+    on_server = bool(values) and is_on_server(values[0])
+    named = on_server or (bool(values) and "://" not in values[0])
+    path = _path(context, parameter, None if not named else values[0] if on_server else Path(values[0]))
     return path, values[named:]
 
 
-path_argument = click.argument(
-    "path", required=False, metavar="PATH", type=click.Path(path_type=Path), callback=_path
-)
+path_argument = click.argument("path", required=False, metavar="PATH", type=Where(), callback=_path)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -55,7 +72,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def index() -> None:
     """Look at an index, verify it, remove from it, shrink it.
 
-    PATH is the directory of the index. In a Scrapy project, `scrapy neardup index …` takes it from the
+    PATH is the directory of the index, or the URL of one on a server. In a Scrapy project, `scrapy neardup index …` takes it from the
     settings (NEARDUP_DIR) if it is left out. All but compact may run while a crawl uses the index.
     """
 
@@ -63,8 +80,13 @@ def index() -> None:
 @index.command()
 @path_argument
 @json_option
-def info(path: Path, as_json: bool) -> None:
+def info(path: Path | str, as_json: bool) -> None:
     """Print what an index holds and how large it is."""
+    if is_on_server(path):
+        from .server import info as info_on_server
+
+        info_on_server(path, as_json=as_json)
+        return
     from scrapy_neardup.index.lmdb.inspect import describe
 
     with progress("Reading the times of the documents") as advance:
@@ -79,12 +101,16 @@ def info(path: Path, as_json: bool) -> None:
 @path_argument
 @json_option
 @click.pass_context
-def check(context: click.Context, path: Path, as_json: bool) -> None:
+def check(context: click.Context, path: Path | str, as_json: bool) -> None:
     """Verify an index from end to end.
 
     Reads its state, its log and its tables, and compares each with the other. The exit status is 0 if all is
     well and 1 if there are problems, which are printed.
     """
+    if is_on_server(path):
+        from .server import check as check_on_server
+
+        context.exit(check_on_server(path, as_json=as_json))
     from scrapy_neardup.errors import IndexCorrupted
     from scrapy_neardup.index.lmdb.check import Problem, find_problems
     from scrapy_neardup.index.lmdb.offline import opened
@@ -115,8 +141,13 @@ def check(context: click.Context, path: Path, as_json: bool) -> None:
     help="Days since a document was stored.",
 )
 @click.option("--dry-run", is_flag=True, help="Only print how many documents that would be.")
-def prune(path: Path, days: float, dry_run: bool) -> None:
+def prune(path: Path | str, days: float, dry_run: bool) -> None:
     """Forget old documents, then merge the tables."""
+    if is_on_server(path):
+        from .server import prune as prune_on_server
+
+        prune_on_server(path, days, dry_run=dry_run)
+        return
     from scrapy_neardup.index.lmdb.compaction import maintain, reading
     from scrapy_neardup.index.lmdb.offline import opened, require_sound
     from scrapy_neardup.matching.removal import forget_all, older_than, require_pages
@@ -149,7 +180,9 @@ def prune(path: Path, days: float, dry_run: bool) -> None:
     help="Read URLs, one a line; - is stdin.",
 )
 @click.option("--host", "hosts", multiple=True, help="Forget all documents of a host. May be repeated.")
-def forget(path_and_urls: tuple[Path, tuple[str, ...]], file: Path | None, hosts: tuple[str, ...]) -> None:
+def forget(
+    path_and_urls: tuple[Path | str, tuple[str, ...]], file: Path | None, hosts: tuple[str, ...]
+) -> None:
     """Forget the documents of URLs or hosts.
 
     Nothing is judged by them any more. They leave the disk with the next compact.
@@ -164,6 +197,11 @@ def forget(path_and_urls: tuple[Path, tuple[str, ...]], file: Path | None, hosts
             urls = (*urls, *(line.strip() for line in lines if not line.isspace()))
     if not urls and not hosts and file is None:
         raise click.UsageError("Name URLs, a file of URLs (--from) or a host (--host).")
+    if is_on_server(path):
+        from .server import forget as forget_on_server
+
+        forget_on_server(path, urls, {bare_host(host) for host in hosts})
+        return
     with opened(path) as (environment, header):
         require_pages(header)
         found = []
@@ -180,17 +218,39 @@ def forget(path_and_urls: tuple[Path, tuple[str, ...]], file: Path | None, hosts
 
 @index.command()
 @path_argument
-def compact(path: Path) -> None:
+def compact(path: Path | str) -> None:
     """Give unused space back to the disk.
 
     Merges the tables into one run and takes what was forgotten out of the file. Needs as much free space as
     the index has, and nobody else may use the index meanwhile.
     """
+    if is_on_server(path):
+        raise click.UsageError("An index on a server needs no compacting: what is forgotten is gone at once.")
     from scrapy_neardup.index.lmdb.shrink import compact as compact_index
 
     with progress("Compacting") as advance:
         before, after = compact_index(path, advance)
     print_line(f"The file had {size(before)} ({before:,} bytes), now {size(after)} ({after:,} bytes).")
+
+
+@index.command("export")
+@click.argument("url", metavar="URL")
+@click.argument("directory", type=click.Path(path_type=Path))
+def export(url: str, directory: Path) -> None:
+    """Copy an index on a server into a new one in DIRECTORY."""
+    from .server import export as export_from_server
+
+    print_line(f"Copied {export_from_server(url, directory):,} documents.")
+
+
+@index.command("import")
+@click.argument("url", metavar="URL")
+@click.argument("directory", type=click.Path(path_type=Path))
+def import_(url: str, directory: Path) -> None:
+    """Copy the index in DIRECTORY to a new one on a server."""
+    from .server import import_ as import_to_server
+
+    print_line(f"Copied {import_to_server(url, directory):,} documents.")
 
 
 def _print_description(facts: dict[str, Any]) -> None:

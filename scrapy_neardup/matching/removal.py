@@ -58,7 +58,7 @@ def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> No
             index.compact()
 
 
-def forget_urls(path: Path, urls: Sequence[str]) -> tuple[int, list[str]]:
+def forget_urls(path: Path | str, urls: Sequence[str]) -> tuple[int, list[str]]:
     """Remove the documents of *urls*; return how many they were, and which of *urls* had none."""
     with contextlib.closing(open_index(path, None)) as index:
         numbers, known = find_urls(index, urls)

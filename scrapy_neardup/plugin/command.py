@@ -64,9 +64,10 @@ class Command(ScrapyCommand):
         except SystemExit as end:  # raised by click, but Scrapy may have a profile to write first
             self.exitcode = int(end.code or 0)
 
-    def _index(self) -> Path | None:
-        """Return the folder of the project's index; None if its settings name none."""
+    def _index(self) -> Path | str | None:
+        """Return the folder of the project's index, or its URL; None if its settings name none."""
         from .settings import CrawlOptions
 
         assert self.settings is not None
-        return CrawlOptions.from_settings(self.settings).dir
+        options = CrawlOptions.from_settings(self.settings)
+        return options.store or options.dir

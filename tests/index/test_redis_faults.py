@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 import time
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,12 +27,13 @@ from scrapy_neardup.index.redis.settling import Settling, Write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
     from typing import Any
 
     from scrapy_neardup.index.redis.server import Call
 
 pytestmark = pytest.mark.slow
+
+DOCS = Path(__file__).parents[2] / "docs" / "redis.md"
 
 _names = itertools.count()
 
@@ -171,6 +174,20 @@ def test_a_server_that_is_not_there_or_refuses_is_one_sentence(server: RedisServ
         replica.send(f"REPLICAOF 127.0.0.1 {server.port}")
         with pytest.raises(IndexUnavailable):
             open_index(replica.url("replica"), HEADER)
+
+
+def test_the_rights_that_the_docs_list_are_enough_and_no_others_are_needed(server: RedisServer) -> None:
+    (rights,) = re.findall(r"^ACL SETUSER .*$", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
+    assert server.send(rights) == b"+OK\r\n"
+    url = f"redis://crawler:password@127.0.0.1:{server.port}/0"
+    with closing(open_index(f"{url}?name=news", HEADER, window=3600, reset=True)) as index:
+        (old,) = index.add(documents([1])).tolist()
+        reserve(index, documents([0xFFFF << 40], 5), [old]).confirm()
+        reserve(index, documents([0xFFF << 20], 6)).release()
+        assert urls_near(index, 0xFFFF << 40) == ["u5"]
+        assert index.gauges()["documents"] == 1
+    with pytest.raises(IndexUnavailable, match="rights"):
+        open_index(f"{url}?name=other", HEADER)
 
 
 def test_a_full_server_files_nothing_and_settles(server: RedisServer, url: str) -> None:

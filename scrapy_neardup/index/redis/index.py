@@ -108,14 +108,14 @@ class RedisIndex:
     # Finding
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
-        self._before_reading()
+        self._require_open()
         probes = self._probes(document, lookups)
         return self._found(document, lookups, self._compare(probes, self._look(probes), lookups))[0]
 
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
-        self._before_reading()
+        self._require_open()
         probes = self._probes(document, lookups)
         buckets = self._look(probes)
         for _ in range(ATTEMPTS):
@@ -173,8 +173,8 @@ class RedisIndex:
         self._before_reading()
         prefix = self.address.prefix
         stored = int(self.server.call("GET", prefix + b"count") or 0)
-        seconds, microseconds = self.server.call("TIME")
-        now = int(seconds) * 1000 + int(microseconds) // 1000
+        seconds, microseconds = map(int, self.server.call("TIME"))
+        now = seconds * 1000 + microseconds // 1000
         unsettled = int(self.server.call("ZCARD", prefix + b"p"))
         return {
             "documents": stored - unsettled,
@@ -200,14 +200,23 @@ class RedisIndex:
         finally:
             self.server.close()
 
+    # For commands
+
+    def run(self, script: str, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> Any:
+        """Run a script of scripts.py on this index."""
+        return self._run(self._call(script, keys, arguments))
+
+    def states(self, numbers: Sequence[int]) -> list[Lease]:
+        """Return the lease of each of the documents *numbers*: those that are kept are confirmed."""
+        return self._ask(numbers)
+
     # Looking up
 
     def _probes(self, document: Documents, lookups: Sequence[Lookup]) -> list[Probe]:
         """Return the probes of *document*, one row."""
         probes: dict[Probe, None] = {}
         for number, (family, distance, _) in enumerate(lookups):
-            keys = document.keys[self.header.rows[family], 0]
-            for key in keys[self.header.families[family].has(keys)].tolist():
+            for key in self.layout.keys(document, family):
                 for probe in self._key_probes(number, family, key, distance):
                     probes[probe] = None
         return list(probes)
@@ -234,12 +243,14 @@ class RedisIndex:
         """Read the buckets of *probes*; return them by their names."""
         sizes = {probe.name: probe.size for probe in probes}
         if not sizes:
+            self._settling.drain()
             return {}
         age = self.server.age
         names = list(sizes)
         buckets = dict(zip(names, self._memory.known(names, list(sizes.values()), age), strict=True))
         arguments = [each for bucket in buckets.values() for each in bucket.arguments()]
-        return self._follow(buckets, self._run(self._call(LOOK, names, arguments)), age)
+        # What this process has settled goes along, and is seen.
+        return self._follow(buckets, self._settling.drain(self._call(LOOK, names, arguments)), age)
 
     def _follow(self, buckets: dict[bytes, Bucket], parts: Sequence[Any], age: int) -> dict[bytes, Bucket]:
         """Return *buckets* with what the server says of them."""
@@ -433,23 +444,26 @@ class RedisIndex:
     ) -> list[Write]:
         """Return what makes of a pending document that was *filed* the one that is *kept*, None for none."""
 
-        def file_again(there: int) -> None:
-            if not there:  # its lease had run out
-                assert kept is not None
-                self._run(self._filing(kept, self.layout.places(kept)))
+        def file_again(there: int) -> bool:
+            if there:
+                return False
+            assert kept is not None  # its lease had run out
+            self._run(self._filing(kept, self.layout.places(kept)))
+            return True
 
         if kept is None:
             return [Write(self._removal(number, places))]
-        if not np.array_equal(kept.keys, filed.keys):
+        if kept is not filed and not np.array_equal(kept.keys, filed.keys):
             return [Write(self._removal(number, places), lambda _: file_again(0))]
         value = b"" if kept is filed else self.layout.value(kept)
         return [Write(self._call(CONFIRM, (), (number, value)), file_again)]
 
-    def _discard_fetched(self, numbers: Sequence[int], answers: Sequence[tuple[bytes | None, int]]) -> None:
+    def _discard_fetched(self, numbers: Sequence[int], answers: Sequence[tuple[bytes | None, int]]) -> bool:
         """Remove documents, given what FETCH says of them."""
         for number, (value, _) in zip(numbers, answers, strict=True):
             if value is not None:
                 self._run(self._removal(number, self.layout.places(self.layout.documents([value]))))
+        return True
 
     def _places_of(self, known: Known, number: int) -> list[Place]:
         row = known.numbers.index(number)
@@ -467,9 +481,12 @@ class RedisIndex:
 
     def _before_reading(self) -> None:
         """Have what this process has settled be seen."""
+        self._require_open()
+        self._settling.drain()
+
+    def _require_open(self) -> None:
         if self._closed:
             raise IndexUnavailable("The index is closed: open it again.")
-        self._settling.drain()
 
     def _call(self, script: str, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> Call:
         prefix = self.address.prefix

@@ -72,14 +72,19 @@ class Layout:
         *without* are keys under which it is not, each with its family.
         """
         places: dict[tuple[bytes, bytes], Place] = {}
-        for family, kind in enumerate(self.header.families):
-            keys = document.keys[self.header.rows[family], 0]
-            for key in keys[kind.has(keys)].tolist():
+        for family in range(len(self.header.families)):
+            for key in self.keys(document, family):
                 if (family, key) in without:
                     continue
                 for place in self.key_places(family, key):
                     places[place.bucket, place.entry] = place
         return list(places.values())
+
+    def keys(self, document: Documents, family: int) -> list[int]:
+        """Return the keys that *document*, one row, has of a *family*."""
+        keys: list[int] = document.keys[self.header.rows[family], 0].tolist()
+        kind = self.header.families[family]
+        return [key for key in keys if key != _ALL] if kind.equal and kind.keys > 1 else keys
 
     def key_places(self, family: int, key: int) -> Iterator[Place]:
         """Yield where one key of a *family* is filed: once in each of its tables."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import ConfigurationError, IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.header import Header
@@ -94,7 +94,7 @@ def erase(server: Server) -> None:
     pattern = (
         b"".join(b"\\" + bytes([each]) if each in rb"*?[]\\" else bytes([each]) for each in prefix) + b"*"
     )
-    cursor: Any = 0
+    cursor: bytes | int = 0
     while True:
         cursor, keys = server.call("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)
         if keys:
@@ -129,6 +129,6 @@ def _info(server: Server) -> dict[str, str]:
     """Return what the server says of itself."""
     facts: dict[str, str] = {}
     for section in ("server", "memory"):
-        answer = server.call("INFO", section)
-        facts |= {str(name): str(value) for name, value in answer.items()}
+        lines = server.call("INFO", section).decode("utf-8", "replace").splitlines()
+        facts.update(line.split(":", 1) for line in lines if ":" in line)
     return facts

@@ -25,16 +25,14 @@ end
 -- The part of a bucket that somebody does not know who knows so many bytes of it, the last of which are an
 -- entry. If he knows nothing, or what he knows has gone: the last 'most' bytes, marked by a third value.
 local function unknown(bucket, known, last, most)
-  local length = redis.call('STRLEN', bucket)
-  if known > 0 and known <= length then
-    if redis.call('GETRANGE', bucket, known - #last, known - 1) == last then
-      return {known, known < length and redis.call('GETRANGE', bucket, known, -1) or ''}
-    end
-  elseif known == 0 and length == 0 then
-    return {0, ''}
+  if known > 0 then
+    local rest = redis.call('GETRANGE', bucket, known - #last, -1)
+    if rest == last then return {known, ''} end
+    if string.sub(rest, 1, #last) == last then return {known, string.sub(rest, #last + 1)} end
   end
-  local start = math.max(0, length - most)
-  return {start, redis.call('GETRANGE', bucket, start, -1), 1}
+  local all = redis.call('GETRANGE', bucket, -most, -1)
+  if known == 0 and all == '' then return {0, ''} end
+  return {#all < most and 0 or redis.call('STRLEN', bucket) - #all, all, 1}
 end
 
 -- Look at 'count' buckets from KEYS[2] on, of each of which three arguments from 'at' on say what is known.
@@ -56,15 +54,15 @@ local function append(bucket, entry, number, window, floor)
   local size = #entry == 6 and 6 or 5
   entry = entry .. struct.pack('<I' .. size, number)
   local width = #entry
-  local length = redis.call('STRLEN', bucket)
+  local old = redis.call('GETRANGE', bucket, 0, 511)
   local first = 0
-  if floor > 0 and length > 0 then
+  if floor > 0 and old ~= '' then
     local function number_at(offset)
       local bytes = redis.call('GETRANGE', bucket, offset + width - size, offset + width - 1)
       return (struct.unpack('<I' .. size, bytes))
     end
     if number_at(0) < floor then
-      local low, high = 0, length / width
+      local low, high = 0, redis.call('STRLEN', bucket) / width
       while low < high do
         local middle = math.floor((low + high) / 2)
         if number_at(middle * width) < floor then low = middle + 1 else high = middle end
@@ -72,8 +70,10 @@ local function append(bucket, entry, number, window, floor)
       first = low * width
     end
   end
-  if first > 0 or length < 512 then
+  if first > 0 then
     redis.call('SET', bucket, redis.call('GETRANGE', bucket, first, -1) .. entry)
+  elseif #old < 512 then
+    redis.call('SET', bucket, old .. entry)
   else
     redis.call('APPEND', bucket, entry)
   end

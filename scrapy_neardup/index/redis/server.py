@@ -9,18 +9,20 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.errors import DependencyUnavailable, IndexUnavailable
 
 try:
+    import hiredis
     import redis
     from redis.backoff import NoBackoff
     from redis.retry import Retry
 except ImportError as error:
     raise DependencyUnavailable(
-        f"An index on a server needs redis-py ({error}): pip install 'scrapy-neardup[redis]'."
+        f"An index on a server needs redis-py and hiredis ({error}): pip install 'scrapy-neardup[redis]'."
     ) from error
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 #: Seconds until a connection is made, and until an answer comes.
 CONNECT_SECONDS, ANSWER_SECONDS = 3.0, 5.0
-#: Connections of one index: more calls at a time wait for each other.
+#: Calls of one index at a time: more wait for each other.
 CONNECTIONS = 32
 #: So many failures in a row open the circuit, for seconds that double up to the last.
 FAILURES, FIRST_PAUSE, LAST_PAUSE = 3, 1.0, 15.0
@@ -60,10 +62,9 @@ class Server:
     ) -> None:
         self.address = address
         self._first_pause = first_pause
-        pool = redis.BlockingConnectionPool.from_url(
+        #: Makes connections. It keeps none: those at rest are here, the one used last at the end.
+        self._pool = redis.ConnectionPool.from_url(
             address.server,
-            max_connections=CONNECTIONS,
-            timeout=answer_seconds,
             socket_timeout=answer_seconds,
             socket_connect_timeout=CONNECT_SECONDS,
             retry=Retry(NoBackoff(), 0),
@@ -71,7 +72,9 @@ class Server:
             client_name="scrapy-neardup",
             protocol=2,
         )
-        self._client = redis.Redis(connection_pool=pool)
+        self._resting: deque[Any] = deque()
+        #: Calls that may be under way at a time.
+        self._turns = threading.BoundedSemaphore(CONNECTIONS)
         self._lock = threading.Lock()
         self._failures = 0
         self._pause = first_pause
@@ -86,48 +89,63 @@ class Server:
 
     def call(self, *command: bytes | str | int) -> Any:
         """Send one *command*; return its answer. Raises `IndexUnavailable`."""
-        return self._guarded(lambda: self._client.execute_command(*command))  # type: ignore[no-untyped-call]
+        (answer,) = self._guarded([command], [None])
+        return answer
 
     def run(self, call: Call) -> Any:
         """Run a script. Raises `IndexUnavailable`, or `IndexGone`."""
-        return self._guarded(lambda: self._evaluate(call))
+        (answer,) = self.run_all([call])
+        return answer
 
     def run_all(self, calls: Sequence[Call]) -> list[Any]:
         """Run scripts in one round trip; return their answers. Raises as `run` does, if one of them fails."""
-        answers: list[Any] = self._guarded(lambda: self._evaluate_all(calls))
-        return answers
+        commands = [
+            ("EVALSHA", _digest(script), len(keys), *keys, *arguments) for script, keys, arguments in calls
+        ]
+        return self._guarded(commands, [call.script for call in calls])
 
     def close(self) -> None:
-        self._client.connection_pool.disconnect()
+        """Close the connections."""
+        while self._resting:
+            self._resting.pop().disconnect()
 
-    def _evaluate(self, call: Call) -> Any:
-        script, keys, arguments = call
-        try:
-            return self._client.evalsha(_digest(script), len(keys), *keys, *arguments)
-        except redis.exceptions.NoScriptError:  # the server is new, or has forgotten its scripts
-            return self._client.eval(script, len(keys), *keys, *arguments)
-
-    def _evaluate_all(self, calls: Sequence[Call]) -> list[Any]:
-        with self._client.pipeline(transaction=False) as pipeline:
-            for script, keys, arguments in calls:
-                pipeline.execute_command("EVALSHA", _digest(script), len(keys), *keys, *arguments)  # type: ignore[no-untyped-call]
-            answers = pipeline.execute(raise_on_error=False)
-        for row, answer in enumerate(answers):
-            if isinstance(answer, redis.exceptions.NoScriptError):
-                answers[row] = self._evaluate(calls[row])
-            elif isinstance(answer, Exception):
-                raise answer
-        return answers
-
-    def _guarded(self, send: Any) -> Any:
+    def _guarded(
+        self, commands: Sequence[Sequence[bytes | str | int]], scripts: Sequence[str | None]
+    ) -> list[Any]:
+        """Send *commands* in one round trip, each with the script that it calls; return their answers."""
         self._require_asked()
         try:
-            answer = send()
+            with self._turns:
+                answers = self._send(commands)
+                for row, script in enumerate(scripts):
+                    # The server is new, or has forgotten its scripts.
+                    if script is not None and isinstance(answers[row], redis.exceptions.NoScriptError):
+                        (answers[row],) = self._send([("EVAL", script, *commands[row][2:])])
+            for answer in answers:
+                if isinstance(answer, Exception):
+                    raise answer
         except (redis.exceptions.RedisError, OSError) as error:
             raise self._note(error) from error
         if self._failures or self._said:
             self._note_answer()
-        return answer
+        return answers
+
+    def _send(self, commands: Sequence[Sequence[bytes | str | int]]) -> list[Any]:
+        """Send *commands* over one connection; return their answers, some of which may be errors."""
+        try:
+            connection = self._resting.pop()
+        except IndexError:
+            connection = self._pool.make_connection()
+        try:
+            connection.connect()  # nothing, if it is
+            packed = [hiredis.pack_command(tuple(each)) for each in commands]  # type: ignore[arg-type]
+            connection.send_packed_command(packed)
+            answers = [_read(connection) for _ in commands]
+        except BaseException:
+            connection.disconnect()
+            raise
+        self._resting.append(connection)
+        return answers
 
     def _require_asked(self) -> None:
         """Raise `IndexUnavailable` while the circuit is open; let one call pass after each pause."""
@@ -164,6 +182,14 @@ class Server:
             said, self._said = self._said, False
         if said:
             logger.warning("The index %s is in use again.", self.address.shown)
+
+
+def _read(connection: Any) -> Any:
+    """Return the next answer, or the error that the server has answered with."""
+    try:
+        return connection.read_response()
+    except redis.exceptions.ResponseError as error:
+        return error
 
 
 def _remedy(error: Exception) -> str:

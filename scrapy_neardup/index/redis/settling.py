@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 WAITING = 10_000
 #: Writes in one round trip.
 AT_ONCE = 256
+#: Seconds that a write waits for others.
+GROUP_SECONDS = 0.02
 #: Seconds until a failed write is tried again.
 RETRY_SECONDS = 1.0
 
@@ -29,8 +31,8 @@ class Write(NamedTuple):
     """A call that settles a document. It may be made twice."""
 
     call: Call
-    #: What is called with the answer.
-    done: Callable[[Any], object] | None = None
+    #: What is called with the answer; tells whether it has made other calls.
+    done: Callable[[Any], bool] | None = None
 
 
 class Settling:
@@ -64,22 +66,39 @@ class Settling:
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="neardup-settling", daemon=True)
                 self._thread.start()
-            self._wake.notify_all()
+            if len(self._queue) == len(writes):
+                self._wake.notify_all()
 
-    def drain(self) -> None:
-        """Return once all that waits is written. Raises `IndexUnavailable`."""
+    def drain(self, last: Call | None = None) -> Any:
+        """Return once all that waits is written, with the answer to the call *last*.
+
+        It is made after the others in the same round trip. Raises `IndexUnavailable`.
+        """
         while self._queue:  # what is being written is still there
             with self._writing:
                 with self._wake:
                     some = list(islice(self._queue, AT_ONCE))
-                answers = self._send([write.call for write in some]) if some else ()
-                for write, answer in zip(some, answers, strict=True):
-                    if write.done is not None:
-                        write.done(answer)
-                with self._wake:
-                    for write in some:
-                        if self._queue and self._queue[0] is write:  # else it was given up meanwhile
-                            self._queue.popleft()
+                    complete = len(some) == len(self._queue)
+                calls = [write.call for write in some]
+                if last is not None and complete:
+                    *answers, answer = self._send([*calls, last])
+                    # What was read may have changed since.
+                    return self._send([last])[0] if self._done(some, answers) else answer
+                if some:
+                    self._done(some, self._send(calls))
+        return None if last is None else self._send([last])[0]
+
+    def _done(self, some: Sequence[Write], answers: Sequence[Any]) -> bool:
+        """Take writes out of the queue, given their answers; tell whether that has made other calls."""
+        more = False
+        for write, answer in zip(some, answers, strict=True):
+            if write.done is not None:
+                more |= write.done(answer)
+        with self._wake:
+            for write in some:
+                if self._queue and self._queue[0] is write:  # else it was given up meanwhile
+                    self._queue.popleft()
+        return more
 
     def close(self) -> None:
         """End the thread, and write what waits. Raises `IndexUnavailable` if that cannot be written."""
@@ -95,6 +114,8 @@ class Settling:
             with self._wake:
                 while not self._queue and not self._closed:
                     self._wake.wait()
+                if not self._closed:
+                    self._wake.wait(GROUP_SECONDS)  # most writes go along with what is read meanwhile
                 if self._closed:
                     return
             try:

@@ -1,0 +1,113 @@
+"""What ``scrapy-neardup index …`` does with an index on a server."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup import clock
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.index import open_index
+from scrapy_neardup.index.redis.admin import all_documents, describe, find_problems, opened
+from scrapy_neardup.index.tables import NO_KEY
+from scrapy_neardup.matching.records import DIGEST, OWN, TEMPLATE, flags
+from scrapy_neardup.matching.removal import forget_urls, require_pages
+from scrapy_neardup.matching.sites import host_of
+
+from .output import print_json, print_line, print_pairs, print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+SECONDS_PER_DAY = 86_400
+#: Documents written at a time.
+AT_ONCE = 10_000
+
+
+def info(url: str, *, as_json: bool) -> None:
+    """Print what an index holds."""
+    with opened(url) as index:
+        facts = describe(index)
+    if as_json:
+        print_json(facts)
+    else:
+        print_pairs(f"Index {facts.pop('url')}", [(name, str(value)) for name, value in facts.items()])
+
+
+def check(url: str, *, as_json: bool) -> int:
+    """Print problems; return the exit status."""
+    with opened(url) as index:
+        problems, shown = list(find_problems(index)), index.address.shown
+    if as_json:
+        print_json({"url": shown, "problems": problems})
+    elif problems:
+        print_table(f"Problems of the index {shown}", ("what",), [(problem,) for problem in problems])
+    else:
+        print_line(f"The index {shown} is sound.")
+    return 1 if problems else 0
+
+
+def prune(url: str, days: float, *, dry_run: bool) -> None:
+    """Forget documents that were stored more than so many *days* ago."""
+    oldest = clock.now() - days * SECONDS_PER_DAY
+    with opened(url) as index:
+        require_pages(index.header, "time")
+        found: list[int] = []
+        for numbers, documents in all_documents(index):
+            found += numbers[documents.records["time"] < oldest].tolist()
+        if not dry_run:
+            index.discard(found)
+    if dry_run:
+        print_line(f"{len(found):,} documents are older than {days:g} days.")
+    else:
+        print_line(f"Forgot {len(found):,} documents older than {days:g} days.")
+
+
+def forget(url: str, urls: Sequence[str], hosts: set[str]) -> None:
+    """Forget the documents of *urls* and *hosts*."""
+    found: list[int] = []
+    with opened(url) as index:
+        require_pages(index.header)
+        for numbers, documents in all_documents(index) if hosts else ():
+            rows = zip(numbers.tolist(), documents.urls, strict=True)
+            found += [number for number, each in rows if host_of(each) in hosts]
+        index.discard(found)
+    forgotten, unknown = forget_urls(url, urls) if urls else (0, [])
+    print_line(f"Forgot {len(found) + forgotten:,} documents.")
+    for each in unknown:
+        print_line(f"Not stored: {each}")
+
+
+def export(url: str, directory: Path) -> int:
+    """Copy an index into a new one in *directory*; return how many documents that were."""
+    copied = 0
+    with opened(url) as index, closing(open_index(directory, index.header)) as target:
+        if target.header.uuid != index.header.uuid or target.gauges()["documents"]:
+            raise ConfigurationError(f"There is an index in {directory}: name a new directory.")
+        for numbers, documents in all_documents(index):
+            target.add(documents)
+            copied += len(numbers)
+    return copied
+
+
+def import_(url: str, directory: Path) -> int:
+    """Copy the index in *directory* to a new one; return how many documents that were."""
+    from scrapy_neardup.audit.sources.index import all_documents as documents_of
+    from scrapy_neardup.audit.sources.index import reading_index
+
+    with reading_index(directory) as (header, reader):
+        numbers, documents = documents_of(header, reader)
+    # Pages of a template but the first are found by their digest alone, see `records.as_template`.
+    templates = flags(documents.records) & TEMPLATE != 0
+    if header.keys > OWN + 1 and not header.families[OWN].equal:
+        templates &= (documents.keys[OWN + 1 :] == NO_KEY).all(axis=0)
+        documents.keys[OWN, templates] = documents.keys[DIGEST, templates]
+    with closing(open_index(url, header)) as target:
+        if target.header.uuid != header.uuid or target.gauges()["documents"]:
+            raise ConfigurationError(f"There is an index in {target.address.shown}: use another name.")  # type: ignore[attr-defined]
+        for start in range(0, len(numbers), AT_ONCE):
+            target.add(documents.take(np.arange(start, min(start + AT_ONCE, len(numbers)))))
+    return len(numbers)
