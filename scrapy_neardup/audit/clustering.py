@@ -61,25 +61,32 @@ class _Judge(Judge):
     def judge(self, a: Rows, b: Rows) -> Judgement:
         judgement = super().judge(a, b)
         near = judgement.near & (judgement.similarity >= np.float32(self.least))
-        siblings = near & ~judgement.exact & (self.template[b] | self._differ(a, b, near))
+        other, again = self._compare_names(a, b, near & ~judgement.exact)
+        siblings = near & ~judgement.exact & (other | (self.template[b] & ~again))
         return judgement._replace(near=near & ~siblings, template=judgement.template | siblings)
 
-    def _differ(self, a: Rows, b: Rows, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which of the *wanted* pairs are of one site and have different names; bool[m]."""
-        found = np.zeros(len(a), bool)
+    def _compare_names(
+        self, a: Rows, b: Rows, wanted: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Tell which of the *wanted* pairs of one site differ by name, and which are one page in two releases.
+
+        Returns bool[m] each.
+        """
+        other, again = np.zeros(len(a), bool), np.zeros(len(a), bool)
         sites = self.documents.records["site"]
         if self.names is not None:
-            for pair in np.flatnonzero(wanted & (sites[a] == sites[b]) & (a != b)).tolist():
-                found[pair] = self.names.differ(int(a[pair]), int(b[pair]))
-        return found
+            for pair in np.flatnonzero(wanted & (sites[a] == sites[b])).tolist():
+                rows = int(a[pair]), int(b[pair])
+                other[pair], again[pair] = self.names.differ(*rows), self.names.are_releases(*rows)
+        return other, again
 
 
 def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]) -> Clustered:
     """Compare all pages and group the duplicates around their canonical pages.
 
     A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no
-    cluster of an excerpt's. Nothing but an equal text repeats a page of a template, or, on one site, one of
-    another name. A cluster of short texts on
+    cluster of an excerpt's. Nothing but an equal text repeats a page of a template, unless that page is the
+    same one in another release; or, on one site, a page of another name. A cluster of short texts on
     many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
     """
     nothing = np.zeros(len(crawl), bool)

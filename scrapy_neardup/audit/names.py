@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from scrapy_neardup.matching.boilerplate import TITLES
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+(?:[.:]+\w+)*")
 
 Words = frozenset[str]
+_Group = TypeVar("_Group", bound=Hashable)
 _NONE: Words = frozenset()
 
 
@@ -27,11 +29,17 @@ class Names(NamedTuple):
     own: list[Words]
     #: Words of the title in its head.
     head: list[Words]
+    #: The URL without the release that it names, the same for a page in all releases; "" if it names none.
+    page: list[str]
 
     def differ(self, a: int, b: int) -> bool:
         """Tell whether each of two pages has a word in its name that the other lacks."""
         one, other = self.own[a], self.own[b]
         return bool(one - other) and bool(other - one)
+
+    def are_releases(self, a: int, b: int) -> bool:
+        """Tell whether two pages are the same page of two releases, by URL and name."""
+        return bool(self.page[a]) and self.page[a] == self.page[b] and self.own[a] == self.own[b]
 
     def are_equal(self, a: int, b: int) -> bool:
         """Tell whether two pages have the same words in both titles."""
@@ -50,15 +58,17 @@ def name_pages(
     such as its name over the menu, is replaced by the title in the head.
     """
     folders = [release_of(url).folder for url in urls]
+    places = list(zip(sites, folders, strict=True))
     common = _common(sites, heads)
-    of_folders = _common(list(zip(sites, folders, strict=True)), heads)
+    of_folders = _common(places, heads)
     releases: dict[int, list[Words]] = defaultdict(list)
-    for (site, folder), words in of_folders.items():
-        if folder:
-            releases[site].append(words)
+    for site, folder in dict.fromkeys(places):
+        if folder and (site, folder) in of_folders:
+            releases[site].append(of_folders[site, folder])
     # The words that all releases of a site have are no release's.
     everywhere = {site: frozenset.intersection(*each) for site, each in releases.items()}
-    own, head, instead = [], [], {}
+    own, head = [], []
+    instead: dict[int, str] = {}
     for row, (site, folder, in_head, title) in enumerate(zip(sites, folders, heads, titles, strict=True)):
         of_site = common.get(site, _NONE)
         of_release = of_folders.get((site, folder), _NONE) - everywhere.get(site, _NONE) if folder else _NONE
@@ -71,12 +81,19 @@ def name_pages(
         rest = of_site | of_release
         own.append(_words(chosen) - rest)
         head.append(_words(in_head) - rest)
-    return Names(own, head), instead
+    pages = [_without_release(url, folder) for url, folder in zip(urls, folders, strict=True)]
+    return Names(own, head, pages), instead
 
 
-def _common(groups: Sequence[object], titles: Iterable[str]) -> dict[object, Words]:
+def _without_release(url: str, folder: str) -> str:
+    """Return *url* without the last part of *folder*, which its path begins with; "" without a folder."""
+    start, _, end = url.lower().partition(folder + "/")
+    return f"{start}{folder.rpartition('/')[0]}/{end}" if folder and end else ""
+
+
+def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Words]:
     """Return the words that stand in more than half of the different titles of each group."""
-    different: dict[object, set[str]] = defaultdict(set)
+    different: dict[_Group, set[str]] = defaultdict(set)
     for group, title in zip(groups, titles, strict=True):
         if title:
             different[group].add(title)

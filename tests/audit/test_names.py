@@ -70,3 +70,23 @@ def test_a_headline_that_is_the_name_of_the_site_names_no_page() -> None:
     names, instead = name_pages([1] * 20, urls, ["Great Site"] * 20, ["Great Site"] * 20)
     assert not instead
     assert not names.differ(0, 1)
+
+
+def test_a_page_of_a_template_repeats_itself_in_another_release(tmp_path: Path) -> None:
+    def classes(version: str) -> list[dict[str, Any]]:
+        return [
+            {
+                "url": f"https://docs.example/{version}/class{n}.html",
+                "title": f"Class{n}{text(n, 1)} (lib {version})",
+                "text": text("shared") + f" class{n} {text(n, 1)} " + ("" if n % 2 else version),
+            }
+            for n in range(20)
+        ]
+
+    with audit(feed(tmp_path / "a.jl", [*classes("1.0"), *classes("2.0")]), seed=0) as found:
+        pages = found.pages
+        joined = pages[pages["canonical"] != range(len(pages))]
+        assert len(joined) == 20
+        for page in joined:
+            kept = pages["url"][page["canonical"]]
+            assert page["url"].replace("2.0", "1.0") == kept.replace("2.0", "1.0")
