@@ -37,7 +37,10 @@ ELSEWHERE_NUMBERS = 0.5
 VALUED, VALUES = (20, 60), (1.5, 2.7)
 #: Tokens from which on the headings of a text change with it: for every thousand beyond another one is forgiven.
 VALUES_LONG = 2000
-#: Of notes of less than that: containment and J, where no number and at most so many other words were substituted.
+#: On one site, so many shingles may stand in the place of others, and for each token this many more: some words that
+#: were edited here and there. A note of a few sentences under an introduction that all pages have is more.
+REPLACED = (20, 0.02)
+#: Of notes of less than `LENGTHS[0]` tokens: containment and J, where no number and at most so many other words were substituted.
 BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
 #: On different sites, under a title of the same words, of which there are so many at least: containment and J.
 TITLED, SAME_TITLE = 4, (0.6, 0.3)
@@ -85,6 +88,8 @@ class Evidence(NamedTuple):
     #: How many values of the short lines, numbers and words, of how many.
     values: NDArray[np.floating] = _NONE
     valued: NDArray[np.floating] = _NONE
+    #: How many shingles of each text stand in the place of others.
+    replaced: NDArray[np.floating] = _NONE
 
 
 class Findings(NamedTuple):
@@ -140,7 +145,10 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     )
     beyond = np.maximum(pairs.tokens, VALUES_LONG) - VALUES_LONG  # unsigned
     values_forgiven = np.interp(pairs.valued, VALUED, VALUES) + beyond / TOKENS_A_NUMBER_OF_ONE_SITE
-    other_page = pairs.one_site & ((pairs.title > 0) | (pairs.values > values_forgiven))
+    replaced_forgiven = REPLACED[0] + REPLACED[1] * pairs.tokens
+    other_page = pairs.one_site & (
+        (pairs.title > 0) | (pairs.values > values_forgiven) | (pairs.replaced > replaced_forgiven)
+    )
     template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)
     known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
     least = np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
@@ -151,6 +159,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
             jaccard_asked=asked,
             substituted_forgiven=ROUNDING + forgiven,
             values_forgiven=values_forgiven,
+            replaced_forgiven=replaced_forgiven,
             known_asked=np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN),
             length_asked=least,
             alike=alike,
