@@ -95,7 +95,10 @@ class _Walk:
         articles = [
             element
             for element in body.iter("article")
-            if element not in self._over_headline and _is_short(element, _TEASER)
+            # Those that hold others are passed over: each part of a page is read once.
+            if element not in self._over_headline
+            and element.find(".//article") is None
+            and _is_short(element, _TEASER)
         ]
         #: Teasers of other articles.
         self._other_articles = set(articles) if len(articles) >= _ARTICLES else set()

@@ -187,4 +187,5 @@ def _evidence(
         titled=titled,
         values=figures / WEIGHT + words,
         valued=figured / WEIGHT + worded,
+        replaced=(1 - containment) * np.minimum(length, other),
     )

@@ -43,6 +43,9 @@ ELSEWHERE_NUMBERS = 0.5
 VALUED, VALUES = (20, 60), (1.5, 2.7)
 #: Longer texts have more short lines. For each thousand tokens above this one more value may be substituted.
 VALUES_LONG = 2000
+#: On one site so many shingles may stand in the place of others, and this many more for each token: some words
+#: that were edited here and there. A note of a few sentences under an introduction that all pages have is more.
+REPLACED = (20, 0.02)
 #: A note that is shorter than the lengths above: containment and J, where no number was substituted, and at
 #: most so many values of short lines.
 BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
@@ -96,6 +99,8 @@ class Evidence(NamedTuple):
     #: How many values of the short lines, numbers and words, were substituted, and how many there could be.
     values: NDArray[np.floating] = _NONE
     valued: NDArray[np.floating] = _NONE
+    #: How many shingles of each text stand in the place of others.
+    replaced: NDArray[np.floating] = _NONE
 
 
 class Findings(NamedTuple):
@@ -156,7 +161,10 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     )
     beyond = np.maximum(pairs.tokens, VALUES_LONG) - VALUES_LONG  # not below 0: tokens are unsigned
     values_forgiven = np.interp(pairs.valued, VALUED, VALUES) + beyond / TOKENS_A_NUMBER_OF_ONE_SITE
-    other_page = pairs.one_site & ((pairs.title > 0) | (pairs.values > values_forgiven))
+    replaced_forgiven = REPLACED[0] + REPLACED[1] * pairs.tokens
+    other_page = pairs.one_site & (
+        (pairs.title > 0) | (pairs.values > values_forgiven) | (pairs.replaced > replaced_forgiven)
+    )
     template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)
     known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
     least = np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
@@ -167,6 +175,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
             jaccard_asked=asked,
             substituted_forgiven=ROUNDING + forgiven,
             values_forgiven=values_forgiven,
+            replaced_forgiven=replaced_forgiven,
             known_asked=np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN),
             length_asked=least,
             alike=alike,

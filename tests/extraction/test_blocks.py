@@ -130,6 +130,14 @@ def test_any_page_has_blocks_of_its_own_characters(html: str) -> None:
         assert 0 <= block.linked <= block.letters
 
 
+def seconds(unit: str, size: int) -> float:
+    """Processor time for a page of *size* characters."""
+    html = unit * (size // len(unit))
+    started = time.process_time()
+    blocks_of(html)
+    return time.process_time() - started
+
+
 @pytest.mark.parametrize(
     "unit",
     ["<a href=x>", "<br>", "<p>x", "<button>", "<button><i>x</i></button>", "<h1>x</h1>",
@@ -138,12 +146,12 @@ def test_any_page_has_blocks_of_its_own_characters(html: str) -> None:
      "<div>" * 200 + "<h1>x</h1>" + "</div>" * 200],
 )  # fmt: skip
 def test_it_takes_linear_time(unit: str) -> None:
-    def seconds(size: int) -> float:
-        html = unit * (size // len(unit))
-        started = time.process_time()
-        blocks_of(html)
-        return time.process_time() - started
-
-    seconds(1000)
+    seconds(unit, 1000)
     # Quadratic time would be 64 times as much.
-    assert seconds(200_000) < 25 * max(seconds(25_000), 0.01)
+    assert seconds(unit, 200_000) < 25 * max(seconds(unit, 25_000), 0.01)
+
+
+def test_articles_in_articles_are_not_read_again_and_again() -> None:
+    nested, flat = ("<article>" * count + "x" + "</article>" * count for count in (240, 1))
+    seconds(nested, 10_000)
+    assert seconds(nested, 200_000) < 6 * max(seconds(flat, 200_000), 0.02)

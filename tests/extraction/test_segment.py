@@ -266,3 +266,17 @@ def test_the_heading_over_comments_may_hold_other_elements() -> None:
     found = segment(f"<title>Manual</title><body>{page}</body>", None)
     assert found is not None
     assert end in found.text
+
+
+@pytest.mark.parametrize("intro_words", [200, 400])
+@pytest.mark.parametrize("form", ["{intro}{note}", "{note}{intro}", "{intro}<table><tr><td>{note}</table>"])
+def test_short_notes_under_one_title_and_introduction_are_all_kept(form: str, intro_words: int) -> None:
+    """Nothing else tells the pages apart: no headline, no numbers, no short lines."""
+    intro = f"<p>{sentence(random.Random(1), intro_words)}</p>"
+    with Detector.open() as detector:
+        for number in range(6):
+            note = f"<p>{sentence(random.Random(number + 2), 70)}</p>"
+            text = extracted(page("<h1>The Site</h1>" + form.format(intro=intro, note=note), "The Site"))
+            verdict = detector.add(text, f"https://a.example/{number}")
+            assert not verdict.is_duplicate, verdict
+        assert detector.check(text, "https://a.example/again").is_duplicate

@@ -222,6 +222,13 @@ def test_another_title_on_one_site_is_another_page() -> None:
     assert one(0.2, 0.3, sites="one", **other) == "other"
 
 
+def test_a_passage_in_the_place_of_another_makes_another_page_of_one_site() -> None:
+    for tokens, forgiven in ((300, 26), (1000, 40)):
+        assert one(0.9, 0.95, sites="one", tokens=tokens, replaced=forgiven - 1) == "near"
+        assert one(0.9, 0.95, sites="one", tokens=tokens, replaced=forgiven + 1) == "template"
+        assert one(0.9, 0.95, sites="two", tokens=tokens, replaced=forgiven + 1) == "near"
+
+
 @pytest.mark.parametrize(("valued", "forgiven"), [(0, 1.5), (20, 1.5), (40, 2.1), (60, 2.7), (500, 2.7)])
 def test_so_many_values_of_short_lines_may_be_substituted_on_one_site(valued: float, forgiven: float) -> None:
     for values, kind in ((forgiven - 0.01, "near"), (forgiven + 0.01, "template")):
