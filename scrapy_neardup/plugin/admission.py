@@ -70,7 +70,7 @@ class PageAdmission:
         if signature is None and not self.extension.config.item_fields:
             return None
         url = self.extension.url_of(response, request)
-        policy, named = self.extension.policy_for(url, request)
+        policy, named = self.extension.policy_for(response.url, request)
         page = PageState(
             url, policy, self.extension.scope_for(response.url, request), spares_carried=not named
         )
@@ -135,7 +135,7 @@ class PageAdmission:
         reporter = self.extension.reporter
         document = replace(document, has_items=True)
         pending = self.extension.pending
-        verdict = await pending.resolve(document, await pending.ask(document))
+        verdict = await pending.settle(document)
         if verdict is None:
             return
         self.pages.take_reservation(page, response, verdict)
@@ -172,23 +172,34 @@ class PageAdmission:
         self, response: Response, request: Request, page: PageState, document: Document
     ) -> NearDuplicatePage | None:
         """Do what `admit` does, and then `_before_callback`, where the index is on another machine."""
-        verdict = await self.extension.pending.ask(document)
+        deadline = self.extension.pending.deadline()
+        verdict = await self.extension.pending.ask(document, deadline)
         if verdict is None:
             return None
         if not self.extension.pending.depends(document, verdict):
             with self.extension.reporter.fails_open("input", response.url):
                 self.judge(response, page, verdict)
-        return await self._before_callback(response, request, page, document, verdict)
+        return await self._before_callback(response, request, page, document, verdict, deadline)
 
     async def _before_callback(
-        self, response: Response, request: Request, page: PageState, document: Document, verdict: Verdict
+        self,
+        response: Response,
+        request: Request,
+        page: PageState,
+        document: Document,
+        verdict: Verdict,
+        deadline: float | None = None,
     ) -> NearDuplicatePage | None:
-        """Wait for what there is to wait for; return the exception for the errback if the page is dropped."""
+        """Wait for what there is to wait for; return the exception for the errback if the page is dropped.
+
+        Other documents are waited for until the *deadline*; None: for the time-out, from now on.
+        """
         reporter = self.extension.reporter
         with reporter.fails_open("pending", response.url):
             if self.extension.pending.depends(document, verdict):
                 reporter.count("waited")
-                final = await self.extension.pending.resolve(document, verdict)
+                until = self.extension.pending.deadline() if deadline is None else deadline
+                final = await self.extension.pending.resolve(document, verdict, until)
                 if final is not None:
                     self.judge(response, page, final)
         for handler in page.signal_handlers:

@@ -25,9 +25,10 @@ _NEW = ("unique", "fuller", "preferred", "template")
 class NoNewPages:
     """Counts the pages of each site that came in a row without a new one; after so many the site has ended.
 
-    Pages that are too short to judge, and walls, count neither way. Pages that links of another site have led
-    to, directly or not, do not count either: else a site could end the crawl of another one by linking to its
-    old stories. Once a site has ended, no more of its pages are requested.
+    Pages that are too short to judge, walls and pages with the text of their site count neither way. Pages
+    that links of another site have led to, directly or not, do not count either: else a site could end the
+    crawl of another one by linking to its old stories. Once a site has ended, no more of its pages are
+    requested.
     """
 
     def __init__(self, pages: int, most_sites: int = MOST_SITES) -> None:

@@ -79,14 +79,23 @@ class PendingResolver:
             self._hold(document, verdict)
         return verdict
 
-    async def ask(self, document: Document) -> Verdict | None:
-        """Do what `reserve` does, but ask an index on another machine in a thread: it may take long."""
+    def deadline(self) -> float:
+        """Return until when a document that is asked about now waits, by the monotonic clock."""
+        return time.monotonic() + self.timeout_seconds
+
+    async def settle(self, document: Document) -> Verdict | None:
+        """Return the final verdict; None if the index failed, or if there is none within the time-out."""
+        deadline = self.deadline()
+        return await self.resolve(document, await self.ask(document, deadline), deadline)
+
+    async def ask(self, document: Document, deadline: float) -> Verdict | None:
+        """Do what `reserve` does, but ask an index on another machine in a thread, until the *deadline*."""
         if self._threads is None:
             return self.reserve(document)
         verdict = None
         with self.reporter.fails_open("reserve", document.url):
             future = self._threads.submit(self._judged, document)
-            if not await wait_done(future.add_done_callback, self.timeout_seconds):
+            if not await wait_done(future.add_done_callback, deadline - time.monotonic()):
                 if not future.cancel():
                     future.add_done_callback(_release)
                 self.reporter.failed("reserve", f"no answer of the index for {document.url}", trace=False)
@@ -111,12 +120,11 @@ class PendingResolver:
         )
         return may_be_dropped and verdict.pending is not None
 
-    async def resolve(self, document: Document, verdict: Verdict | None) -> Verdict | None:
+    async def resolve(self, document: Document, verdict: Verdict | None, deadline: float) -> Verdict | None:
         """Return the final verdict, given the verdict of now.
 
-        Returns None if the index failed, or if other documents were not settled within the time-out.
+        Returns None if the index failed, or if other documents were not settled by the *deadline*.
         """
-        deadline = time.monotonic() + self.timeout_seconds
         while verdict is not None and self.depends(document, verdict):
             pending = verdict.pending
             assert pending is not None
@@ -128,7 +136,7 @@ class PendingResolver:
                     trace=False,
                 )
                 return None
-            verdict = await self.ask(document)
+            verdict = await self.ask(document, deadline)
         return verdict
 
     def _judged(self, document: Document) -> Verdict:

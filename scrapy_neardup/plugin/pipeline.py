@@ -107,7 +107,7 @@ class NearDupPipeline:
         own = adapter.get("url") and not self.extension.config.keep_fragments
         document = Document(signature, filed_url(url) if own else url, f"item:{scope}", is_item=True)
         pending = self.extension.pending
-        return url, await pending.resolve(document, await pending.ask(document))
+        return url, await pending.settle(document)
 
     def _tag(self, item: Any, verdict: Verdict) -> None:
         try:
