@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Scheme
     from scrapy_neardup.index.protocol import Documents, Found, Pending
 
-#: A text that so many pages of a site have under other titles is the site's.
+#: A text that so many pages of a site have under other titles is the site's. A page whose short lines are theirs, too,
+#: says nothing that could be repeated, whatever other pages have its title.
 BOILERPLATE = 2
+#: The first so many pages of such a text keep their keys: some of them may have other short lines.
+KEYED = 2 * BOILERPLATE
 #: What a document that can be judged is to those that are stored, see `Verdict`.
 Kind = Literal["unique", "exact", "near", "revisit", "template", "boilerplate", "fuller", "preferred"]
 
@@ -272,6 +275,12 @@ class Matcher:
         outdone = judgement.near & weak & ~own & has_items
         near = judgement.near & ~outdone
         kind, row = _strongest(candidates, near)
+        with_its_text = judgement.text_only & ~own
+        others = int(with_its_text.sum())
+        # Of a text that is the site's, short lines of its own still make a page that can be repeated.
+        telling = with_its_text & _same_lines(candidates) if kind == "near" else with_its_text
+        if telling.sum() >= BOILERPLATE and kind != "revisit":
+            kind, row = "boilerplate", candidates.best(with_its_text)
         if row is not None and kind == "near":
             if preference is not None and (better := _outdone(candidates, near, preference)) is not None:
                 among, replaced = better
@@ -283,9 +292,6 @@ class Matcher:
                     known_weak=bool((among & ~weak).any()),
                 )
             return Decision("exact" if judgement.exact[row] else "near", row)
-        with_its_text = int((judgement.text_only & ~own).sum())
-        if with_its_text >= BOILERPLATE and kind != "revisit":
-            kind, row = "boilerplate", candidates.best(judgement.text_only & ~own)
         same = own & judgement.exact & (candidates.time > renewed)
         return Decision(
             kind,
@@ -293,8 +299,8 @@ class Matcher:
             # One that has stored no item may now.
             filed=not (same & ~weak).any(),
             replaces=candidates.documents[own | outdone].tolist(),
-            of_template=bool((judgement.template & ~own).any()) or with_its_text > 0,
-            keyed=0 < with_its_text < BOILERPLATE,
+            of_template=bool((judgement.template & ~own).any()) or others > 0,
+            keyed=0 < others < KEYED and not near.any(),
             known_weak=bool(same.any()),
             unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),
         )
@@ -315,6 +321,13 @@ def _strongest(candidates: Candidates, near: NDArray[np.bool_]) -> tuple[Kind, i
         if row is not None:
             return kind, row
     return "unique", None
+
+
+def _same_lines(candidates: Candidates) -> NDArray[np.bool_]:
+    """Tell which candidates have the figures and words of the new one in their short lines: bool[n]."""
+    fields = ("figures", "words")
+    same = [(candidates.stored[field] == candidates.record[field]).all(axis=-1) for field in fields]
+    return np.asarray(same[0] & same[1])
 
 
 def _outdone(
