@@ -10,6 +10,7 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import MainText
+from scrapy_neardup.matching.decision import KEYED
 from scrapy_neardup.matching.records import entries
 from tests.short_lines import KINDS, SCRIPTS, Maker
 
@@ -86,6 +87,25 @@ def text(seed: int, words: int = 250) -> str:
     )
 
 
+def test_listings_of_one_title_whose_text_is_the_sites_pass(detector: Detector) -> None:
+    # The menu of a site is taken for the main text of its listings, and says nothing of them.
+    menu, line = text(5), "Terms of use (10 Mar 2031)"
+    detector.add(MainText(menu, "home", "Welcome to the archive"), url="https://a.example/")
+    for name in ("log in", "films", "music", "jobs"):
+        detector.add(MainText(menu, name, line), url=f"https://a.example/{name}")
+    first = detector.add(MainText(menu, "view posts", line), url="https://a.example/posts?by=1")
+    other = MainText(menu, "view posts", line)
+    # Be they like the first page of the text, like the second, like one filed by its digest alone.
+    for title in ("log in", "films", "jobs", "view posts"):
+        other = MainText(menu, title, line)
+        assert detector.add(other, url=f"https://a.example/{title}?2").kind == "boilerplate", title
+    assert first.kind == "boilerplate"
+    # Nearly the same text, too; but not with short lines of its own, and not elsewhere.
+    longer = MainText(f"{menu} ba1x be2x", "home", line)
+    assert detector.check(longer, url="https://a.example/3").kind == "boilerplate"
+    assert detector.check(other, url="https://b.example/3").is_duplicate
+
+
 def test_a_text_that_pages_of_other_titles_have_is_the_sites(detector: Detector) -> None:
     pages = [MainText(text(1), f"title{n} about{n}", f"line {n}") for n in range(50)]
     found = [detector.add(page, url=f"https://a.example/{n}") for n, page in enumerate(pages)]
@@ -97,21 +117,21 @@ def test_a_text_that_pages_of_other_titles_have_is_the_sites(detector: Detector)
         assert (again.kind, again.url) == ("exact", f"https://a.example/{number}")
         own = detector.check(pages[number], url=f"https://a.example/{number}")
         assert own.kind == "revisit"
-    # However many there are, a lookup meets the first two.
+    # However many there are, a lookup meets the first few.
     new = MainText(text(1), "another title")
     entry = entries([detector.signature(new)], ["https://a.example/new"], detector.index.header)
-    assert len(detector.index.find(entry, detector.matcher.lookups).documents) == 2
+    assert len(detector.index.find(entry, detector.matcher.lookups).documents) == KEYED
     # Nothing is held against another site, nor against pages of that text without a title.
     assert detector.check(MainText(text(2), "title1 about1"), url="https://a.example/x").kind == "unique"
     assert detector.check(new, url="https://b.example/").kind == "near"
 
 
 def test_a_page_that_repeats_another_is_a_copy_also_where_its_text_is_the_sites(detector: Detector) -> None:
-    for number in range(4):
-        detector.add(MainText(text(1), f"name{number}"), url=f"https://a.example/{number}")
-    for number in range(4):
+    pages = [MainText(text(1), f"name{number}", f"Written by author{number}") for number in range(4)]
+    for number, page in enumerate(pages):
+        detector.add(page, url=f"https://a.example/{number}")
+    for number, page in enumerate(pages):
         for copy in range(3):
-            page = MainText(text(1), f"name{number}")
             assert detector.add(page, url=f"https://a.example/{number}/{copy}").kind == "exact"
 
 

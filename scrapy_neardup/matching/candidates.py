@@ -77,3 +77,9 @@ class Candidates(NamedTuple):
                 self.urls[row],
             ),
         )
+
+    @property
+    def same_lines(self) -> NDArray[np.bool_]:
+        """Which of them have in their short lines the figures and words that the new one has: bool[n]."""
+        same = [(self.stored[field] == self.record[field]).all(axis=-1) for field in ("figures", "words")]
+        return np.asarray(same[0] & same[1])

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
     from .candidates import Candidates
 
-#: A text that so many stored pages of a site have under other titles is not what these pages are about.
+#: A text that so many stored pages of a site have under other titles is not what these pages are about. A page
+#: whose short lines are theirs, too, says nothing that could be repeated, even if another page has its title.
 BOILERPLATE = 2
+#: The first so many pages of such a text are found by their keys: some of them may have other short lines.
+KEYED = 2 * BOILERPLATE
 #: What a document that can be judged is to those that are stored. `Verdict` says what each word means.
 Kind = Literal["unique", "exact", "near", "revisit", "template", "boilerplate", "fuller", "preferred"]
 
@@ -81,6 +84,12 @@ def decide(
     outdone = judgement.near & weak & ~own & has_items
     near = judgement.near & ~outdone
     kind, row = _strongest(candidates, near)
+    with_its_text = judgement.text_only & ~own
+    pages = int(with_its_text.sum())
+    # Of a text that is the site's, short lines of its own still make a page that can be repeated.
+    telling = with_its_text & candidates.same_lines if kind == "near" else with_its_text
+    if telling.sum() >= BOILERPLATE and kind != "revisit":
+        kind, row = "boilerplate", candidates.best(with_its_text)
     if row is not None and kind == "near":
         better = None if preference is None else _better_than(candidates, near, preference)
         if better is None:
@@ -92,10 +101,6 @@ def decide(
             replaces=candidates.documents[own | outdone | better.replaced].tolist(),
             known_weak=bool((better.than & ~weak).any()),
         )
-    with_its_text = judgement.text_only & ~own
-    pages = int(with_its_text.sum())
-    if pages >= BOILERPLATE and kind != "revisit":
-        kind, row = "boilerplate", candidates.best(with_its_text)
     same = own & judgement.exact & (candidates.time > renewed)
     return Decision(
         kind,
@@ -104,7 +109,7 @@ def decide(
         filed=not (same & ~weak).any(),
         replaces=candidates.documents[own | outdone].tolist(),
         of_template=bool((judgement.template & ~own).any()) or pages > 0,
-        keyed=0 < pages < BOILERPLATE,
+        keyed=0 < pages < KEYED and not near.any(),
         known_weak=bool(same.any()),
         unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),
     )

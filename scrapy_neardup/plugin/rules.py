@@ -17,8 +17,9 @@ from .policies import POLICIES, Policy, Scope, scope_named
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Seconds that the search of one URL for all patterns may take: patterns are the user's, but URLs are
-#: anybody's.
+#: Seconds of this thread's processor time after which the search of a URL for all patterns is given up, at
+#: the next occasion. A pattern is the user's, but a URL is anybody's. Time spent waiting for a processor does
+#: not count: on a machine that is busy any search would take long.
 SEARCH_SECONDS = 0.02
 _REMEDY = (
     "set it to a list of rules such as "
@@ -45,9 +46,9 @@ class UrlRules:
         """Return the rule for *url*. Raises TimeoutError if that takes longer than `SEARCH_SECONDS`."""
         if not self.rules:
             return None
-        ends = time.perf_counter() + SEARCH_SECONDS
+        ends = time.thread_time() + SEARCH_SECONDS
         for rule in self.rules:
-            left = ends - time.perf_counter()
+            left = ends - time.thread_time()
             if left <= 0:
                 raise TimeoutError
             if rule.pattern.search(url, timeout=left):

@@ -13,6 +13,8 @@ from scrapy.settings import Settings
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 
 from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.plugin.rules import SEARCH_SECONDS, UrlRules
+from scrapy_neardup.plugin.rules import Rule as UrlRule
 from scrapy_neardup.plugin.settings import CrawlOptions
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
@@ -76,6 +78,17 @@ def test_a_url_cannot_make_a_pattern_take_long(pattern):
     with pytest.raises(TimeoutError):
         found.find(f"https://x.example/{'a' * 2000}!")
     assert time.perf_counter() - started < 1  # 0.05 s
+
+
+def test_a_search_that_has_to_wait_for_a_processor_is_not_given_up():
+    class Waiting:
+        """A pattern during whose search another process has the processor."""
+
+        def search(self, url, timeout):
+            time.sleep(3 * SEARCH_SECONDS)
+
+    found = UrlRules([UrlRule(Waiting(), "tag", None), *rules([{"url": "/news/", "policy": False}]).rules])
+    assert found.find("https://x.example/news/1").policy is False
 
 
 async def test_rules_in_a_crawl(site, crawl, pages):
