@@ -49,9 +49,9 @@ def leave_out_boilerplate(
 ) -> tuple[Crawl, list[Boilerplate]]:
     """Return the crawl with signatures of what the pages say besides the boilerplate of their sites.
 
-    Their titles are without the names of releases, see `names`, and the crawl knows their names. Also returned
-    is what was left out of texts, the site with the most pages first. Pages whose texts are not stored stay
-    as they are.
+    Their titles are without the names of releases, see `names`, and the crawl knows their names. Also
+    returned is what was left out of texts, the site with the most pages first. Pages whose texts are not
+    stored stay as they are.
     """
     sites = crawl.documents.records["site"].astype(np.int64)
     rows, keys, named = _read(crawl, store)

@@ -1,4 +1,4 @@
-"""Two audits of one site compared by URL: which repeats were fixed since the earlier one, and which are new."""
+"""Two audits of one site compared by URL: which repeats were fixed since the first, and which are new."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 #: Verdicts of pages that repeat others.
 _REPEATS = frozenset(("exact", "near", "part"))
-#: What a change is called, the good ones first. ``gone``: the page is in the crawl no more. ``handled``: it now
-#: names its canonical page, or asks not to be indexed. ``rewritten``: it repeats no page now. ``new_page``: it
-#: repeats one, and was not in the earlier crawl. ``now_repeats``: it was, and repeated none, or was handled.
-#: ``stays``: it repeats a page as before.
+#: What a change is called, the good ones first. ``gone``: the page is in the crawl no more. ``handled``: it
+#: now names its canonical page, or asks not to be indexed. ``rewritten``: it repeats no page now.
+#: ``new_page``: it repeats one, and was not in the earlier crawl. ``now_repeats``: it was, and repeated none,
+#: or was handled. ``stays``: it repeats a page as before.
 CHANGES = ("gone", "handled", "rewritten", "new_page", "now_repeats", "stays")
 
 
@@ -47,8 +47,8 @@ class _Page(NamedTuple):
 def changes(earlier: str | os.PathLike[str], later: str | os.PathLike[str]) -> Iterator[Change]:
     """Yield what changed between the audits in two directories, by URL.
 
-    A URL that several pages have is to fix if one of them is. Raises `ConfigurationError` if a directory has no
-    audit.
+    A URL that several pages have is to fix if one of them is. Raises `ConfigurationError` if a directory has
+    no audit.
     """
     old, new = _read(Path(earlier)), _read(Path(later))
     for name in sorted(old.keys() | new.keys()):

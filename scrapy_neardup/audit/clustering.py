@@ -50,8 +50,8 @@ class Clustered(NamedTuple):
 class _Judge(Judge):
     """Asks for more than the rules, see `cluster`.
 
-    That is *least* similarity, equality to pages of a *template* (bool[n]), and no other one of the *names* on
-    one site; None if these are not known.
+    That is *least* similarity, equality to pages of a *template* (bool[n]), and no other one of the *names*
+    on one site; None if these are not known.
     """
 
     template: NDArray[np.bool_]
@@ -68,7 +68,7 @@ class _Judge(Judge):
     def _compare_names(
         self, a: Rows, b: Rows, wanted: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Tell which of the *wanted* pairs of one site differ by name, and which are one page in two releases.
+        """Tell which *wanted* pairs of one site differ by name, and which are one page in two releases.
 
         Returns bool[m] each.
         """

@@ -1,4 +1,4 @@
-"""What tells pages of one site apart: the words of their titles, but for those that the site or a release adds."""
+"""What tells pages of one site apart: the words of their titles, without those that site or release add."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Names(NamedTuple):
 def name_pages(
     sites: Sequence[int], urls: Sequence[str], heads: Sequence[str], titles: Sequence[str]
 ) -> tuple[Names, dict[int, str]]:
-    """Return the names of n pages, and by number of page the titles that should be compared in place of its own.
+    """Return the names of n pages, and by number of page the titles to be compared in place of its own.
 
     *heads* are the titles in the heads of pages, *titles* those that extractors took, such as headlines; ""
     where not known. A word that stands in most titles of a site is the site's; one that stands in most

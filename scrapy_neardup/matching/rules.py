@@ -43,8 +43,9 @@ ELSEWHERE_NUMBERS = 0.5
 VALUED, VALUES = (20, 60), (1.5, 2.7)
 #: Longer texts have more short lines. For each thousand tokens above this one more value may be substituted.
 VALUES_LONG = 2000
-#: On one site so many shingles may stand in the place of others, and this many more for each token: some words
-#: that were edited here and there. A note of a few sentences under an introduction that all pages have is more.
+#: On one site so many shingles may stand in the place of others, and this many more for each token: some
+#: words that were edited here and there. A note of a few sentences under an introduction that all pages have
+#: is more.
 REPLACED = (20, 0.02)
 #: A note that is shorter than the lengths above: containment and J, where no number was substituted, and at
 #: most so many values of short lines.

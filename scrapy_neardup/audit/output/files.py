@@ -183,8 +183,8 @@ def problems_of(audit: Audit) -> Iterator[dict[str, Any]]:
 def dropped(audit: Audit) -> list[str]:
     """Return the names that can be dropped, sorted: every page of that name repeats a page that is kept.
 
-    A page that does so by less than the *drop_similarity* of the settings stays, or under another title on the
-    same site, and one whose canonical page asks search engines not to index it.
+    A page that does so by less than the *drop_similarity* of the settings stays, or under another title on
+    the same site, and one whose canonical page asks search engines not to index it.
     """
     pages = audit.pages
     names = [filed_url(url) if _URL.match(url) else url for url in pages["url"].tolist()]

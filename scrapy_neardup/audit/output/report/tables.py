@@ -1,4 +1,4 @@
-"""What a report shows where scripts do not run: the figures, and the first rows of its tables, as plain HTML."""
+"""What a report shows without scripts: the figures, and the first rows of its tables, as plain HTML."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS, LONGEST = 50, 300
 
 
 def plain_tables(data: ReportData, patterns: Sequence[Pattern], thin: Sequence[Pattern]) -> str:
-    """Return the HTML of the tables: hosts, causes, short pages and clusters, each with what it leaves out."""
+    """Return the HTML of the tables: hosts, causes, short pages, clusters, each with what it leaves out."""
     pages, clusters = data.pages, data.clusters
     found = ", ".join(
         f"{int((pages['verdict'] == name).sum()):,} {name.replace('_', ' ')}" for name in VERDICTS

@@ -1,4 +1,4 @@
-"""On a phone, a tablet and a desk: nothing is wider than the window; tables can be saved; scripts may be off."""
+"""On phone, tablet and desk nothing is wider than the window; tables can be saved; scripts may be off."""
 
 from __future__ import annotations
 
