@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .candidates import Candidates
 
-#: A text that so many stored pages of a site have under other titles is not what these pages are about. A page
+#: A text that so many stored pages of a site have under other titles is not what they are about. A page
 #: whose short lines are theirs, too, says nothing that could be repeated, even if another page has its title.
 BOILERPLATE = 2
 #: The first so many pages of such a text are found by their keys: some of them may have other short lines.
