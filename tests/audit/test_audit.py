@@ -536,3 +536,19 @@ def test_pages_of_a_template_are_judged_as_in_a_crawl(tmp_path: Path) -> None:
         said = found.pages["verdict"].tolist()
     assert met == ["unique", "template", "template", "exact", "near"]
     assert said[2:] == met[2:]
+
+
+def test_an_audit_read_again_has_the_same_pages_with_their_headlines(tmp_path: Path) -> None:
+    def row(name: str, body: str) -> dict[str, Any]:
+        return {
+            "url": f"https://a.example/{name}",
+            "html": f"<title>{name} | Site</title><body>{body}</body>",
+        }
+
+    story = f"<h1>Head</h1><p>{text('again', 200)}.</p>"
+    rows = [row("Head", story), row("Head-2", story), row("empty", "")]
+    with audit(feed(tmp_path / "a.jl", rows), tmp_path / "one", seed=0) as found:
+        before = found.pages[["url", "verdict", "canonical", "tokens"]].tolist()
+    with audit(tmp_path / "one", tmp_path / "two", seed=0) as found:
+        assert found.pages[["url", "verdict", "canonical", "tokens"]].tolist() == before
+        assert found.problems == ()

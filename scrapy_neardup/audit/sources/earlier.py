@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 AUDIT = "signatures.sqlite"
 _QUERY = (
     "SELECT id, url, fetched, noindex, declared, alternates, body_digest, refers_digest, refers_url, text, "
-    "title FROM pages WHERE reason IS NULL OR reason = 'no_text' ORDER BY id"
+    "title, reason FROM pages WHERE reason IS NULL OR reason = 'no_text' ORDER BY id"
 )
 
 
@@ -32,12 +32,13 @@ def read_audit(path: Path, label: str, options: Options) -> Iterator[Record]:
         for row in database.execute(_QUERY):
             origin = Origin(label, f"page {row[0]}")
             revisit = None if row[7] is None and row[8] is None else Revisit(row[7], row[8])
-            if row[9] is None and revisit is None:
+            empty = row[11] == "no_text"
+            if row[9] is None and revisit is None and not empty:
                 yield BrokenRecord(origin, "its text was not kept")
                 continue
             text = None if row[9] is None else unpacked(row[9])
             yield CrawledPage(
-                row[1], text and text.text, None, None, row[2], origin, row[6], _indexing(row), title=row[10],
+                row[1], text.text if text else "" if empty else None, None, None, row[2], origin, row[6], _indexing(row), title=row[10],
                 extracted=text, revisit_of=revisit,
             )  # fmt: skip
 
