@@ -14,7 +14,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import gzip
+import itertools
+import json
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +30,10 @@ from scrapy_neardup.audit.evaluate.corpus import Text, read_texts
 from scrapy_neardup.audit.evaluate.curves import find_all, judge_with
 from scrapy_neardup.audit.evaluate.labelled import LabelledPairs, judge_orders, rows_of
 from scrapy_neardup.cli.settings import read_options
+from scrapy_neardup.extraction import EXTRACTORS, load_extractor
+from scrapy_neardup.extraction.hidden import without_hidden
+from scrapy_neardup.fingerprint import Fingerprinter
+from scrapy_neardup.fingerprint.main_text import main_text
 from scrapy_neardup.fingerprint.schemes import ANCHORS
 from scrapy_neardup.index.tables import NO_KEY
 from scrapy_neardup.matching import rules
@@ -108,11 +116,15 @@ COLUMNS = (
     Column("super-shingles", ("SCHEME=supershingles",)),
     Column("MinHash ≥ .8, not verified", ("SCHEME=minhash", "THRESHOLD=0.8", "VERIFY=False")),
 )
+#: Columns of the default settings, and of them without one of their parts; the others are another table.
+OWN = ("default", "shorter first", *(column.title for column in COLUMNS[1:6]))
 LABELS = {"3": "3 same", "2": "2 near", "1": "1 part", "0": "0 other", "": "–"}
 
 
 class Loaded(NamedTuple):
     pairs: LabelledPairs
+    #: Of each pair; empty where there is one language only.
+    languages: list[str]
     texts: dict[str, list[Text]]
 
 
@@ -140,7 +152,8 @@ def load(each: Set, folder: Path) -> Loaded:
             cache=Path.home() / ".cache" / "scrapy-neardup" / "texts.sqlite",
         )
         texts[extractor] = [found[key] for key in sorted(found)]
-    return Loaded(pairs, texts)
+    languages = [row.get("lang", "") for row in rows]
+    return Loaded(pairs, languages if len(set(languages)) > 1 else [""] * len(rows), texts)
 
 
 def changed(judge: Judge, column: Column) -> Judge:
@@ -192,21 +205,51 @@ def table(each: Set, loaded: Loaded, seeds: int) -> Iterator[str]:
     for column in COLUMNS:
         columns |= shares(loaded, column, seeds)
     groups: dict[tuple[str, str], list[int]] = {}
+    kinds = {
+        label: {k for la, k in zip(pairs.label, pairs.kind, strict=True) if la == label} for label in LABELS
+    }
     for row, (label, kind) in enumerate(zip(pairs.label, pairs.kind, strict=True)):
         groups.setdefault((label, kind), []).append(row)
-        if (
-            label in ("3", "2")
-            and len({k for la, k in zip(pairs.label, pairs.kind, strict=True) if la == label}) > 1
-        ):
+        if label in ("3", "2") and len(kinds[label]) > 1:
             groups.setdefault((label, "**all**"), []).append(row)
-    yield f"### {each.name}\n"
-    yield f"| label | kind | pairs | {' | '.join(columns)} |"
-    yield "|---|---|---|" + "---|" * len(columns)
+        if label in ("3", "2", "0") and loaded.languages[row]:
+            groups.setdefault((label, f"*{loaded.languages[row]}*"), []).append(row)
     order = sorted(groups, key=lambda key: (list(LABELS).index(key[0]), key[1]))
-    for label, kind in order:
-        rows = np.array(groups[label, kind])
-        cells = " | ".join(cell(found, rows) for found in columns.values())
-        yield f"| {LABELS[label]} | {kind} | {len(rows)} | {cells} |"
+    yield f"### {each.name}\n"
+    own = [title for title in columns if title in OWN]
+    for titles in (own, [title for title in columns if title not in own]):
+        yield f"| label | kind | pairs | {' | '.join(titles)} |"
+        yield "|---|---|---|" + "---|" * len(titles)
+        for label, kind in order:
+            rows = np.array(groups[label, kind])
+            cells = " | ".join(cell(columns[title], rows) for title in titles)
+            yield f"| {LABELS[label]} | {kind} | {len(rows)} | {cells} |"
+        yield ""
+
+
+def costs(folder: Path, pages: int = 200) -> Iterator[str]:
+    """Yield what the main text of a page and its signature cost, one by one, in one process."""
+    with gzip.open(folder / "pages.jsonl.gz", "rt", encoding="utf-8") as file:
+        html = [without_hidden(json.loads(line)["html"]) for line in itertools.islice(file, pages)]
+    yield f"Milliseconds of CPU for one of {len(html)} pages of {folder.name}:\n"
+    yield "| step | ms |"
+    yield "|---|---|"
+    texts = []
+    for name in EXTRACTORS:
+        extract = load_extractor(name)
+        extract(html[0], None)
+        started = time.process_time()
+        found = [extract(page, None) for page in html]
+        yield f"| main text, {name} | {(time.process_time() - started) / len(html) * 1000:.2f} |"
+        if name == DEFAULT:
+            texts = [text for text in found if text]
+    fingerprinter = Fingerprinter()
+    paragraphs = [main_text(text).text for text in texts]
+    for what, documents in (("with title and short lines", texts), ("of the paragraphs alone", paragraphs)):
+        started = time.process_time()
+        for document in documents:
+            fingerprinter.signature(document)
+        yield f"| signature {what} | {(time.process_time() - started) / len(texts) * 1000:.2f} |"
     yield ""
 
 
@@ -242,6 +285,9 @@ def main() -> None:
             new += every_pair(loaded)
         print("\n".join(new), flush=True)
         lines += new
+    cost = [*costs(options.data / "derived_syndication")]
+    print("\n".join(cost))
+    lines += cost
     if options.write:
         text = options.write.read_text(encoding="utf-8")
         before, rest = text.split(BEGIN)

@@ -1,11 +1,14 @@
-"""The heart: one document in, a verdict out. Exact hash, then candidates from the tables, then verification."""
+"""The detector: one document in, a verdict out.
+
+It makes the signature of a text, has the index look for stored documents that may be like it, has the matcher
+decide, and files the document if it is to be remembered.
+"""
 
 from __future__ import annotations
 
 import math
 import secrets
 import time
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,21 +17,10 @@ from .arguments import require_number, require_path, require_type, require_whole
 from .dependencies import dependencies_in_use
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, MainText, Signature, load_scheme
-from .index import Header, open_index
-from .index.protocol import Filing
-from .matching.matcher import Candidates, Decision, Matcher
-from .matching.records import (
-    WEAK,
-    as_template,
-    entries,
-    families,
-    filed_url,
-    find_urls,
-    fingerprinter_of,
-    record,
-    scheme_of,
-    with_flags,
-)
+from .index import open_index
+from .matching.inquiry import Answer, Inquiry
+from .matching.matcher import Matcher
+from .matching.records import entries, filed_url, find_urls, fingerprinter_of, header_for, scheme_of
 from .matching.site_counter import SiteCounter
 from .matching.sites import load_suffixes
 from .options import DetectionOptions
@@ -41,21 +33,21 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from .index import Documents, Index
-    from .index.protocol import Found
+    from .index import Index
+    from .index.protocol import Filing, Found
     from .index.reservation import Reservation
     from .matching.matcher import Preference
 
 SECONDS_PER_DAY = 86_400
-#: Of each kind of token.
+#: Has a token of each kind: a word, a number, a character of a script without spaces, a syllable.
 _SAMPLE = "Straße 17 東京 ข่าว"
 
 
 class Detector:
     """Says of each document whether it is new, and remembers it.
 
-    Thread-safe. Detectors of one process that open the same path share the index, and see each other's pending
-    documents.
+    Thread-safe. Detectors of one process that open the same path share the index, and see each other's
+    pending documents.
 
     >>> with Detector.open() as detector:
     ...     text = " ".join(f"word{n}" for n in range(100))
@@ -84,8 +76,9 @@ class Detector:
         self.window = window
         self.fingerprinter = fingerprinter_of(index.header, self.matcher.scheme)
         with dependencies_in_use():
-            load_suffixes()  # not on an event loop
-            # The first takes 0.1 s more; and what lacks a part should not come to light with the first page.
+            load_suffixes()  # takes too long for an event loop
+            # The first signature takes 0.1 s more than others. If a package is missing, this shows here and
+            # not with the first page.
             entries([self.signature(_SAMPLE)], ["https://example.com/"], index.header, scope="any")
         self._clock = clock
         self._site_counter = SiteCounter()
@@ -110,10 +103,12 @@ class Detector:
     ) -> Self:
         """Open the index in directory *path*, or with None one that vanishes with the process.
 
-        *scheme*, *distance* (in bits), *tables* and *threshold* say what is a candidate, see `load_scheme`; unless
-        *verified* is off, candidates have to be much alike, too. *window* is in days: older documents no longer
-        count. *features* and *extractor* (name and version of what made the texts) are compared with those that the
-        index was made with, unless left out. *reset* empties the index first. Raises `ConfigurationError`,
+        *scheme*, *distance* (in bits), *tables* and *threshold* say which stored documents are candidates,
+        see `load_scheme`. Candidates have to be much alike, too, unless *verified* is off. Documents that are
+        older than *window* (days) no longer count.
+
+        If *features* and *extractor* (name and version of what made the texts) are given, the index must have
+        been made with the same ones. *reset* empties the index first. Raises `ConfigurationError`,
         `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
         """
         if path is not None:
@@ -125,19 +120,9 @@ class Detector:
             raise ConfigurationError(f"reset is {reset!r}: use True or False.")
         _require_limits(min_tokens, window)
         options = load_scheme(scheme, tables=tables, distance=distance, threshold=threshold)
-        # Features that cannot be used must not leave an index behind that is made for them.
+        # Made first, so that features that cannot work leave no index behind.
         fingerprinter = Fingerprinter(features or Features(), secrets.randbits(32), options)
-        wanted = Header(
-            families=families(options),
-            record=record(options),
-            parameters={
-                **options.parameters,
-                "features": asdict(fingerprinter.features),
-                "segmenter": fingerprinter.segmenter,
-                "extractor": extractor,
-            },
-            seed=fingerprinter.seed,
-        )
+        wanted = header_for(fingerprinter, extractor)
         index = open_index(
             path,
             wanted,
@@ -163,7 +148,7 @@ class Detector:
         return self.fingerprinter.signature(text)
 
     def check(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
-        """Judge a document, store nothing."""
+        """Judge a document without storing it."""
         return self._judge(self._signed(document), url, scope, reserve=False)
 
     def reserve(
@@ -178,10 +163,12 @@ class Detector:
     ) -> Verdict:
         """Judge a document; one that is to be stored gets a pending place, see `Verdict.reservation`.
 
-        That is a unique one, and a revisit whose text has changed. Others match it at once; if they do, their
-        `Verdict.pending` is its reservation. A document that *has_items* repeats none whose page has stored no item,
-        see `Verdict.weak`: once confirmed, it takes the place of such ones. With *keep_fragment* the fragment is part
-        of the URL. *preference* says which near-duplicates are ``preferred``.
+        Such documents are unique ones, for example, and revisits whose text has changed. A pending document
+        is found by others at once; the `Verdict.pending` of those that match it is its handle.
+
+        With *has_items* the document's page yields items. Then it repeats no page that has stored none, see
+        `Verdict.weak`, but takes the place of such pages once it is confirmed. With *keep_fragment* the
+        fragment is part of the URL. *preference* says which near-duplicates are ``preferred``.
         """
         return self._judge(
             self._signed(document),
@@ -201,14 +188,17 @@ class Detector:
         return verdict
 
     def forget(self, url: str) -> int:
-        """Remove what is stored under *url*; returns how many documents that were."""
+        """Remove what is stored under *url*; return how many documents that were."""
         require_type("A URL", url, str, "text, a str")
         documents, _ = find_urls(self.index, [url])
         self.index.discard(documents)
         return len(documents)
 
     def flush(self) -> None:
-        """Return once all that was confirmed is on disk. Raises `IndexUnavailable` if it cannot be written."""
+        """Wait until all that was confirmed is on disk.
+
+        Raises `IndexUnavailable` if it cannot be written.
+        """
         self.index.flush()
 
     def gauges(self) -> dict[str, int]:
@@ -216,7 +206,7 @@ class Detector:
         return self.index.gauges()
 
     def close(self) -> None:
-        """Release what is pending, write what is confirmed, leave the index. Raises as `flush` does."""
+        """Release what is pending, write what is confirmed, and leave the index. Raises as `flush` does."""
         for reservation in list(self._reservations):
             reservation.release()
         if not self._closed:  # the index counts its users
@@ -250,63 +240,50 @@ class Detector:
         keep_fragment: bool = False,
         preference: Preference | None = None,
     ) -> Verdict:
+        """Judge a document. With *reserve*, one that is to be stored gets a pending place."""
         require_type("A URL", url, str, "text, a str")
         require_type("A scope", scope, str, "text, a str")
         unfit = self.matcher.unfit(signature.tokens, signature.wall)
         if unfit is not None:
             return Verdict(unfit, explain=partial(_unfit, signature.tokens, self.min_tokens))
         now = clock.now(self._clock)
-        window = (self.window or 0) * SECONDS_PER_DAY
-        document = entries(
+        documents = entries(
             [signature], [url], self.index.header, scope=scope, time=now, keep_fragments=keep_fragment
         )
-        decision = Decision("unique", filed=True)
-        candidates: Candidates | None = None
-
-        def judge(found: Found) -> None:
-            nonlocal decision, candidates
-            decision, candidates = Decision("unique", filed=True), None
-            if len(found.documents):  # not for most pages
-                candidates = self.matcher.candidates(document, found, now - window if window else 0)
-                decision = self.matcher.decide(
-                    candidates,
-                    now - window / 8 if window else -math.inf,
-                    has_items=has_items,
-                    preference=preference,
-                )
+        window = (self.window or 0) * SECONDS_PER_DAY
+        inquiry = Inquiry(
+            self.matcher,
+            documents,
+            oldest=now - window if window else 0,
+            renewed=now - window / 8 if window else -math.inf,
+            has_items=has_items,
+            preference=preference,
+        )
+        answer = Answer()
 
         def decide(found: Found) -> Filing | None:
-            judge(found)
-            return self._filing(document, decision) if decision.filed else None
+            nonlocal answer
+            answer = inquiry.answer(found)
+            return inquiry.filing(answer.decision)
 
         reservation = None
         if reserve:
-            reservation = self.index.reserve_if(document, self.matcher.lookups, decide)
+            reservation = self.index.reserve_if(documents, self.matcher.lookups, decide)
         else:
-            judge(self.index.find(document, self.matcher.lookups))
+            answer = inquiry.answer(self.index.find(documents, self.matcher.lookups))
         if reservation is not None:
             self._reservations.add(reservation)
             reservation.add_done_callback(self._reservations.discard)
-        return self._verdict(decision, candidates, url, signature.tokens, reservation, count=reserve)
-
-    def _filing(self, document: Documents, decision: Decision) -> Filing:
-        if decision.of_template:
-            document = as_template(document, self.matcher.scheme, keyed=decision.keyed)
-        # What is stored of a page without items stays if it has none again.
-        weak = None if decision.known_weak else with_flags(document, WEAK)
-        return Filing(document, decision.replaces, weak)
+        return self._verdict(answer, url, signature.tokens, reservation, count=reserve)
 
     def _verdict(
-        self,
-        decision: Decision,
-        candidates: Candidates | None,
-        url: str,
-        tokens: int,
-        reservation: Reservation | None,
-        *,
-        count: bool,
+        self, answer: Answer, url: str, tokens: int, reservation: Reservation | None, *, count: bool
     ) -> Verdict:
-        """Say what was decided; with *count*, the site of a copy is taken note of."""
+        """Return the verdict on the document at *url*, of so many *tokens*.
+
+        With *count*, the site of a copy counts for the question whether the text is a wall.
+        """
+        decision, candidates = answer
         row = decision.row
         if candidates is None or row is None:
             return Verdict("unique", reservation=reservation)

@@ -100,8 +100,8 @@ def _tables(name: str, value: object) -> int:
 def _extractor(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise ConfigurationError(
-            f"{name} is {value!r}: set it to 'trafilatura', 'resiliparse', 'plain' or the import path of an"
-            " extractor, as text."
+            f"{name} is {value!r}: set it to 'segment', 'trafilatura', 'resiliparse', 'plain' or the import"
+            " path of an extractor, as text."
         )
     return value
 
@@ -142,7 +142,7 @@ class Parser(NamedTuple):
 
 
 def parsed(read: Callable[..., Any], *arguments: Any, setting: str = "") -> dict[str, Parser]:
-    """Return the metadata of a dataclass field that is a setting, too: *read* turns a value into its own."""
+    """Return the metadata of a dataclass field that is a setting, too. Its value is made by *read*."""
     return {"parser": Parser(read, arguments, setting)}
 
 
@@ -163,7 +163,7 @@ class DetectionOptions:
     features: Features = field(default=_FEATURES, metadata=parsed(_features))
     #: Tokens of the shortest text that is judged.
     min_tokens: int = field(default=40, metadata=parsed(whole_number, 0, 1_000_000))
-    #: What finds the main text of a page: its name, or an import path.
+    #: The name or import path of the extractor, which finds the main text of a page.
     extractor: str = field(default="segment", metadata=parsed(_extractor))
     #: Worker processes; 0: one for each usable processor.
     workers: int = field(default=0, metadata=parsed(whole_number, 1, 1024))
@@ -205,7 +205,7 @@ class DetectionOptions:
 
 
 def similar_name(name: str, names: Iterable[str]) -> str | None:
-    """Return that of the *names* of settings which *name* may be a misspelling of, or None."""
+    """Return which of the *names* of settings *name* may be a misspelling of, or None."""
     bare = [each.removeprefix(PREFIX) for each in names]
     near = difflib.get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.7)
     return PREFIX + near[0] if near else None

@@ -93,6 +93,7 @@ def test_a_package_of_the_workers(tmp_path: Path) -> None:
     assert "has no attribute 'best'" in line
 
 
+@pytest.mark.parametrize("extractor", ["segment", "trafilatura"])
 @pytest.mark.parametrize(
     ("module", "named"),
     [
@@ -101,9 +102,9 @@ def test_a_package_of_the_workers(tmp_path: Path) -> None:
         ("__version__ = '0.9'", "has no attribute 'extract'"),
     ],
 )
-def test_an_extractor_that_does_not_fit(tmp_path: Path, module: str, named: str) -> None:
+def test_an_extractor_that_does_not_fit(tmp_path: Path, module: str, named: str, extractor: str) -> None:
     (tmp_path / "trafilatura.py").write_text(module)
-    line = last_line(run(tmp_path, f"EXTRACTOR = 'trafilatura'\n{CRAWL}"))
+    line = last_line(run(tmp_path, f"EXTRACTOR = {extractor!r}\n{CRAWL}"))
     assert "trafilatura" in line
     assert named in line
     assert "pip install --upgrade trafilatura" in line

@@ -1,7 +1,7 @@
-"""Leaves the boilerplate of sites out of the texts of a crawl, before its pages are compared.
+"""Leaves the boilerplate of sites out of the texts and titles of a crawl, before its pages are compared.
 
-The texts are read twice: once to find the paragraphs that stand on many pages of a site, and again, those of
-the pages that have some, to sign what is left of them.
+The texts are read twice: once to find what stands on many pages of a site, and again, those of the pages that
+have some, to sign what is left of them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from scrapy_neardup.matching.boilerplate import TITLES, paragraph_keys, widespread, without_paragraphs
 from scrapy_neardup.matching.records import entries
 
+from .names import name_pages
 from .signing import sign
 
 if TYPE_CHECKING:
@@ -48,13 +49,14 @@ def leave_out_boilerplate(
 ) -> tuple[Crawl, list[Boilerplate]]:
     """Return the crawl with signatures of what the pages say besides the boilerplate of their sites.
 
-    Also returned is what was left out, the site with the most pages first. Pages whose texts are not stored
-    stay as they are.
+    Their titles are without the names of releases, see `names`, and the crawl knows their names. Also returned
+    is what was left out of texts, the site with the most pages first. Pages whose texts are not stored stay
+    as they are.
     """
-    rows, keys = _paragraphs(crawl, store)
-    if not len(rows):
-        return crawl, []
     sites = crawl.documents.records["site"].astype(np.int64)
+    rows, keys, named = _read(crawl, store)
+    names, titled = name_pages(sites.tolist(), crawl.urls, crawl.titles, named)
+    crawl = replace(crawl, names=names)
     _, titles = np.unique(np.array(crawl.titles, "O").astype(str), return_inverse=True)
     shared = widespread(sites[rows], keys, titles[rows])
     rows, keys = rows[shared], keys[shared]
@@ -63,23 +65,30 @@ def leave_out_boilerplate(
         left_out[row].add(key)
     found = [_described(crawl, store, rows[own], keys[own]) for own in _by_site(sites[rows])]
     found.sort(key=lambda each: (-len(each.pages), each.pages[0]))
-    return _signed_anew(crawl, store, settings, left_out), found
+    return _signed_anew(crawl, store, settings, left_out, titled), found
 
 
-def _paragraphs(crawl: Crawl, store: Store) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the long paragraphs of sites with enough titles: rows of their pages and keys, of m each."""
+def _read(crawl: Crawl, store: Store) -> tuple[NDArray[np.int64], NDArray[np.uint64], list[str]]:
+    """Read the texts of sites with enough titles.
+
+    Returns their long paragraphs, the rows of their pages and their keys, of m each, and the title of each
+    page's text; "" where there is none.
+    """
     sites = crawl.documents.records["site"].tolist()
     titles: dict[int, set[str]] = defaultdict(set)
     for site, title in zip(sites, crawl.titles, strict=True):
         if len(titles[site]) < TITLES:
             titles[site].add(title)
-    rows, keys = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
+    rows, keys, named = [np.empty(0, np.int64)], [np.empty(0, np.uint64)], [""] * len(crawl)
     for row, site in enumerate(sites):
         text = store.main_text(int(crawl.ids[row])) if len(titles[site]) >= TITLES else None
-        if text is not None and (own := {*paragraph_keys(text.text)}):
+        if text is None:
+            continue
+        named[row] = text.title
+        if own := {*paragraph_keys(text.text)}:
             rows.append(np.full(len(own), row))
             keys.append(np.array(sorted(own), np.uint64))
-    return np.concatenate(rows), np.concatenate(keys)
+    return np.concatenate(rows), np.concatenate(keys), named
 
 
 def _by_site(sites: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -98,20 +107,30 @@ def _described(crawl: Crawl, store: Store, rows: NDArray[np.int64], keys: NDArra
     return Boilerplate(np.unique(rows), len(paragraphs), next(lines)[:_SHOWN])
 
 
-def _signed_anew(crawl: Crawl, store: Store, settings: AuditOptions, left_out: dict[int, set[int]]) -> Crawl:
-    """Return the crawl with signatures of texts without what is *left_out*: keys of paragraphs by row."""
-    rows = sorted(left_out)
+def _signed_anew(
+    crawl: Crawl,
+    store: Store,
+    settings: AuditOptions,
+    left_out: dict[int, set[int]],
+    titled: dict[int, str],
+) -> Crawl:
+    """Return the crawl with signatures of texts without what is *left_out*: keys of paragraphs by row.
+
+    Those of the rows in *titled* have that title.
+    """
+    rows = sorted({*left_out, *titled})
+    if not rows:
+        return crawl
 
     def texts() -> Iterator[MainText]:
         for row in rows:
             text = store.main_text(int(crawl.ids[row]))
-            assert text is not None  # it has paragraphs
-            yield text._replace(text=without_paragraphs(text.text, left_out[row]))
+            assert text is not None  # it has paragraphs or a title
+            kept = without_paragraphs(text.text, left_out[row]) if row in left_out else text.text
+            yield text._replace(text=kept, title=titled.get(row, text.title))
 
     with closing(sign(texts(), settings.fingerprinter, processes=settings.processes)) as signed:
         signatures = list(signed)
-    if not rows:
-        return crawl
     documents = entries(signatures, [crawl.urls[row] for row in rows], settings.header)
     # The site may be known from the page, where its URL is that of a file.
     documents.records["site"] = crawl.documents.records["site"][rows]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.matching.matcher import Judgement
 
     from .crawl import Crawl
+    from .names import Names
     from .pairs.compare import Compared
     from .settings import AuditOptions
 
@@ -47,28 +48,55 @@ class Clustered(NamedTuple):
 
 @dataclass(frozen=True)
 class _Judge(Judge):
-    """Asks for *least* similarity beside the rules, and for equality to pages of a *template* (bool[n])."""
+    """Asks for more than the rules, see `cluster`.
+
+    That is *least* similarity, equality to pages of a *template* (bool[n]), and no other one of the *names* on
+    one site; None if these are not known.
+    """
 
     template: NDArray[np.bool_]
     least: float
+    names: Names | None
 
     def judge(self, a: Rows, b: Rows) -> Judgement:
         judgement = super().judge(a, b)
         near = judgement.near & (judgement.similarity >= np.float32(self.least))
-        siblings = near & ~judgement.exact & self.template[b]
+        other, again = self._compare_names(a, b, near & ~judgement.exact)
+        siblings = near & ~judgement.exact & (other | (self.template[b] & ~again))
         return judgement._replace(near=near & ~siblings, template=judgement.template | siblings)
+
+    def _compare_names(
+        self, a: Rows, b: Rows, wanted: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Tell which of the *wanted* pairs of one site differ by name, and which are one page in two releases.
+
+        Returns bool[m] each.
+        """
+        other, again = np.zeros(len(a), bool), np.zeros(len(a), bool)
+        sites = self.documents.records["site"]
+        if self.names is not None:
+            for pair in np.flatnonzero(wanted & (sites[a] == sites[b])).tolist():
+                rows = int(a[pair]), int(b[pair])
+                other[pair], again[pair] = self.names.differ(*rows), self.names.are_releases(*rows)
+        return other, again
 
 
 def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]) -> Clustered:
     """Compare all pages and group the duplicates around their canonical pages.
 
     A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no
-    cluster of an excerpt's. Nothing but an equal text repeats a page of a template. A cluster of short texts on
+    cluster of an excerpt's. Nothing but an equal text repeats a page of a template, unless that page is the
+    same one in another release; or, on one site, a page of another name. A cluster of short texts on
     many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
     """
     nothing = np.zeros(len(crawl), bool)
     judge = _Judge(
-        crawl.documents, crawl.long & ~crawl.wall, settings.matcher, nothing, settings.min_similarity
+        crawl.documents,
+        crawl.long & ~crawl.wall,
+        settings.matcher,
+        nothing,
+        settings.min_similarity,
+        crawl.names,
     )
     compared = compare_all(judge, Groups.of(judge), least=settings.least_similarity - MARGIN, advance=advance)
     near = compared.judgement.near
@@ -99,8 +127,8 @@ def _likeness(judgement: Judgement) -> NDArray[np.float64]:
 def _of_templates(ranks: Rows, compared: Compared) -> NDArray[np.bool_]:
     """Tell which pages a crawl would file as pages of a template, had it met them by their *ranks*; bool[n].
 
-    Those are the pages that differ from one of lower rank but for their numbers, title or short lines. Nothing
-    but an equal text repeats them: where other numbers agree, that is chance.
+    Those are the pages that differ from one of lower rank but for their numbers, title or short lines.
+    Nothing but an equal text repeats them: where other numbers agree, that is chance.
     """
     pairs = compared.judgement.template
     a, b = compared.a[pairs], compared.b[pairs]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index import Header
 
+    from .names import Names
     from .settings import AuditOptions
     from .store import Store
     from .stored import StoredColumns
@@ -53,6 +54,8 @@ class Crawl:
     elsewhere: int = 0
     #: How many pages were left out, because search engines are not to index them.
     not_indexable: int = 0
+    #: What tells the pages of a site apart; None as long as that was not looked for.
+    names: Names | None = None
 
     @property
     def tokens(self) -> NDArray[np.uint32]:

@@ -55,6 +55,7 @@ PAGES = np.dtype(
         ("noindex", "?"),
         ("alternates", "O"),
         ("handled", "U9"),
+        ("renamed", "?"),
     ]
 )
 #: The columns of `Audit.clusters`.
@@ -95,7 +96,8 @@ class Audit:
     #: ``tokens``, ``fetched`` (seconds since 1970; NaN: not known), ``declared`` (the URL that it names as
     #: canonical, or ""), ``noindex`` (whether it asks search engines not to index it), ``alternates`` (its
     #: versions for other languages: a JSON object of ``hreflang`` to URL, or ""), ``handled`` (one of
-    #: `HANDLED`, "" for none: search engines know already that it repeats its canonical page).
+    #: `HANDLED`, "" for none: search engines know already that it repeats its canonical page), ``renamed``
+    #: (whether its titles have other words than those of its canonical page on the same site).
     pages: NDArray[Any]
     #: k clusters, the largest first, as `CLUSTERS`: ``canonical`` (row of the page), ``size`` (pages), and
     #: how many of these are ``exact``, ``near``, ``part`` and ``revisit``.

@@ -12,6 +12,8 @@ import numpy as np
 
 from scrapy_neardup.matching.sites import UNKNOWN, site_key
 
+from .releases import release_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -19,11 +21,6 @@ if TYPE_CHECKING:
 
     #: Columns of n pages of which the least is preferred, the most significant first.
     SortKeys = Sequence[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]]
-
-#: Parts of a path that name a release: numbers, perhaps after a v; and words that stand for the newest one,
-#: or for one that is not out yet.
-_RELEASE = re.compile(r"v?(\d{1,9}(?:[._]\d{1,9}){0,5})(?:[._]x)?")
-_STANDING = {"stable": 2, "latest": 2, "current": 2, "dev": -1, "main": -1, "master": -1, "nightly": -1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,31 +127,11 @@ def _declared(pages: Pages, _: Sequence[str]) -> SortKeys:
 
 def _latest(pages: Pages, _: Sequence[str]) -> SortKeys:
     """By the release that the path names, the newest first; without one, and of one, by time."""
-    releases = [_release(url) for url in pages.urls]
+    releases = [release_of(url).order for url in pages.urls]
     places = {release: place for place, release in enumerate(sorted(set(releases), reverse=True))}
     newest = np.fromiter((places[release] for release in releases), np.int64, len(releases))
     times = np.asarray(pages.times, np.float64)
     return [newest, np.where(times > 0, -times, np.inf)]
-
-
-def _release(url: str) -> tuple[int, ...]:
-    """Return the release that the path of *url* names as numbers that compare; () if it names none."""
-    for part in _split_path(url):
-        if part in _STANDING:
-            return (_STANDING[part],)
-        if found := _RELEASE.fullmatch(part):
-            numbers = found[1]
-            if numbers.startswith("0") and "." not in numbers and len(numbers) > 1:  # 0110 is 0.11.0
-                numbers = f"0.{numbers[1:]}"
-            return (0, *map(int, re.split(r"[._]", numbers)))
-    return ()
-
-
-def _split_path(url: str) -> list[str]:
-    try:
-        return urlsplit(url).path.lower().split("/")
-    except ValueError:  # such as an unclosed bracket
-        return []
 
 
 def longest(pages: Pages, _: Sequence[str]) -> SortKeys:

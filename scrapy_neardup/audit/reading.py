@@ -177,7 +177,7 @@ class _Reader:
         elif record.body is not None:
             self._extract(page, record)
         else:
-            text = main_text(record.text or "")._replace(title=record.title)
+            text = record.extracted or main_text(record.text or "")._replace(title=record.title)
             page.title, page.text = record.title or first_words(text.text), text
             page.indexing = record.indexing
             return page, text

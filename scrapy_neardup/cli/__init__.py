@@ -10,6 +10,7 @@ import click
 from scrapy_neardup import __version__
 
 from .audit import audit, rethreshold
+from .changes import changes
 from .compare import compare
 from .errors import Commands
 from .evaluate import evaluate
@@ -28,6 +29,7 @@ def main() -> None:
 
 main.add_command(audit)
 main.add_command(rethreshold)
+main.add_command(changes)
 main.add_command(compare)
 main.add_command(query)
 main.add_command(index)

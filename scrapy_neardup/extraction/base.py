@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.fingerprint.signature import Signature
 
-#: ``no_text``: the page has no main text. ``not_text``: an image, a PDF, an archive. ``timeout``: over the time
-#: limit. ``crash``: the worker process died, or was closed. ``memory``: over the memory limit. ``failed``: the
-#: extractor raised an exception.
+#: ``no_text``: the page has no main text. ``not_text``: an image, a PDF, an archive. ``timeout``: over the
+#: time limit. ``crash``: the worker process died, or was closed. ``memory``: over the memory limit.
+#: ``failed``: the extractor raised an exception.
 Reason = Literal["no_text", "not_text", "timeout", "crash", "memory", "failed"]
 
 

@@ -16,19 +16,20 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _INVISIBLE = names(
-    "script style noscript template iframe svg math select textarea button object head canvas audio video map datalist"
-    " input"
+    "script style noscript template iframe svg math select textarea button object head canvas audio video "
+    "map datalist input title"
 )
 _INLINE = names(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt ruby s samp"
-    " small span strike strong sub sup time tt u var wbr"
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt "
+    "ruby s samp small span strike strong sub sup time tt u var wbr"
 )
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # Headlines of a page beyond these are not looked for.
 _HEADLINES = 20
-# So many articles without headline are teasers, if they have no more characters.
+# Elements "article" that hold no headline are teasers if there are so many of them, of so few characters
+# each.
 _ARTICLES, _TEASER = 4, 1200
-#: What they are within.
+#: The number of the element that teasers are said to be within, see `Block.within`.
 OTHER_ARTICLES = -1
 
 #: Letters from which on a block is a paragraph if it ends like a sentence; and if it does not. See `length`.
@@ -43,16 +44,16 @@ class Block:
 
     __slots__ = ("ends", "heading", "letters", "linked", "place", "prose", "region", "tag", "text", "within")
 
-    def __init__(self, text: str, linked: int, tag: str, heading: bool, region: Region, within: int) -> None:
+    def __init__(self, text: str, linked: int, tag: str, heading: str, region: Region, within: int) -> None:
         self.text = text
         #: How long it is, and how much of that are links, see `length`.
         self.letters = length(text)
         self.linked = min(linked, self.letters)
         #: Name of the element that it stands in.
         self.tag = tag
-        #: Whether that is a heading, or stands in one.
+        #: The heading that it is or stands in, such as "h2"; empty if there is none.
         self.heading = heading
-        #: What holds it; and the number of the outermost element that makes it so, 0 for none.
+        #: The region that it stands in; and the number of the element that is the region, 0 if there is none.
         self.region = region
         self.within = within
         #: Whether it ends like a sentence.
@@ -94,9 +95,12 @@ class _Walk:
         articles = [
             element
             for element in body.iter("article")
-            if element not in self._over_headline and _is_short(element, _TEASER)
+            # Those that hold others are passed over: each part of a page is read once.
+            if element not in self._over_headline
+            and element.find(".//article") is None
+            and _is_short(element, _TEASER)
         ]
-        #: Articles of which there are many, none of them under the headline, are not the one of the page.
+        #: Teasers of other articles.
         self._other_articles = set(articles) if len(articles) >= _ARTICLES else set()
         for event, element in etree.iterwalk(body, events=("start", "end", "comment", "pi")):
             if event == "start":
@@ -114,7 +118,7 @@ class _Walk:
             self._invisible += 1
             return
         if tag == "a":
-            self._links += 1
+            self._links += "href" in element.attrib
         elif tag == "br":
             if not self._preformatted:
                 self._finish()
@@ -130,7 +134,7 @@ class _Walk:
         if self._invisible:
             self._invisible -= 1
         elif tag == "a":
-            self._links -= 1
+            self._links -= "href" in element.attrib
         elif tag == "pre":
             self._preformatted -= 1
             self._close()
@@ -165,7 +169,7 @@ class _Walk:
         text = " ".join("".join(self._text).split()) if self._text else ""
         if text:
             tag, region, number = self._path[-1] if self._path else ("", "", 0)
-            heading = any(name in HEADINGS for name, _, _ in self._path[-2:])
+            heading = next((name for name, _, _ in self._path[-2:] if name in HEADINGS), "")
             self.blocks.append(Block(text, self._linked, tag, heading, region, number))
         self._text.clear()
         self._linked = 0

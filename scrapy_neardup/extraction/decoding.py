@@ -21,8 +21,8 @@ _SAMPLE = 1 << 16  # bytes
 def decode(body: bytes, content_type: str | None) -> str:
     """Return the text of *body*, never raising; NUL characters are dropped, as browsers do.
 
-    In turn: byte order mark, UTF-16 by the position of its zero bytes, the charset declared in the HTTP header
-    or the page, UTF-8 if it is valid, the likeliest legacy charset.
+    In turn: byte order mark, UTF-16 by the position of its zero bytes, the charset declared in the HTTP
+    header or the page, UTF-8 if it is valid, the likeliest legacy charset.
     """
     encoding = None if read_bom(body)[0] else _utf16(body)
     if encoding is not None:
@@ -53,7 +53,7 @@ def detect(body: bytes) -> str:
 
 
 def _utf16(body: bytes) -> str | None:
-    """Recognise UTF-16 without a mark: in the markup that every page begins with, every other byte is zero."""
+    """Recognise UTF-16 without a mark: in the markup that a page begins with, every other byte is zero."""
     head = body[:128]
     even, odd = head[0::2].count(0), head[1::2].count(0)
     few, many = len(head) * 0.02, len(head) * 0.15

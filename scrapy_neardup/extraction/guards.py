@@ -18,8 +18,10 @@ MAX_NESTING = 250
 _IMPLIED = 2
 
 _MAGIC = (
-    b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"Rar!",
-    b"\xfd7zXZ\x00", b"7z\xbc\xaf\x27\x1c", b"\x28\xb5\x2f\xfd", b"RIFF", b"OggS", b"ID3", b"\x7fELF", b"MZ\x90",
+    b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh",
+    b"Rar!",
+    b"\xfd7zXZ\x00", b"7z\xbc\xaf\x27\x1c", b"\x28\xb5\x2f\xfd", b"RIFF", b"OggS", b"ID3", b"\x7fELF",
+    b"MZ\x90",
     b"wOFF", b"wOF2", b"\x00\x00\x01\x00", b"\xd0\xcf\x11\xe0", b"II*\x00", b"MM\x00*", b"{\\rtf", b"%!PS",
 )  # fmt: skip
 #: Control characters that no text has; escape is part of ISO-2022-JP.
@@ -36,9 +38,9 @@ _LETTER = 0x1F  # and those that tell letters apart
 
 
 def _void_names() -> NDArray[np.bool_]:
-    """Tell which names are of elements without content, by the `_LETTER` bits of their first three letters; bool[32, 32, 32].
+    """Tell which names are of elements without content, by the `_LETTER` bits of their first three letters.
 
-    Or of two, of which nothing else begins so.
+    Returns bool[32, 32, 32]. A name of two letters has all third letters, for no other name begins with it.
     """
     void = np.zeros((32, 32, 32), np.bool_)
     for start in b"are bas br col emb hr img inp lin met par sou tra wbr".split():
@@ -63,9 +65,9 @@ def is_noise(text: str) -> bool:
 def is_too_deep(html: str) -> bool:
     """Whether elements of the page nest deeper than ``MAX_NESTING``.
 
-    Each of three looks may find too much, and is then checked by the next, which takes some five times as long:
-    open minus closed tags is too high for ``<br>`` and others that have no end; without those, where end tags are
-    left out, as of ``<p>`` and ``<li>``; the parser knows.
+    Each of three looks may find too much, and is then checked by the next, which takes some five times as
+    long: open minus closed tags is too high for ``<br>`` and others that have no end; without those, where
+    end tags are left out, as of ``<p>`` and ``<li>``; the parser knows.
     """
     most = MAX_NESTING - _IMPLIED
     return _open_tags(html) > most and _open_elements(html) > most and _parsed_depth(html) > MAX_NESTING

@@ -1,7 +1,7 @@
-"""What a page does not show is not its text: elements that their own markup hides are taken out before extraction.
+"""What a page does not show is not its text: elements that their markup hides are taken out of it.
 
-Without a parse tree, and in linear time whatever a page nests: an element is followed to its end only once it is known
-to be hidden. What the markup does not tell, such as the rules of a style sheet, is not known here.
+Without a parse tree, and in linear time whatever a page nests: an element is followed to its end only once it
+is known to be hidden. What the markup does not tell, such as the rules of a style sheet, is not known here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _NOT_MARKUP = frozenset((b"script", b"style", b"textarea"))
 _KEPT = frozenset(
     b"area base br col embed hr img input link meta param source track wbr html head body main".split()
 )
-#: After so many hidden elements that have no end no more are looked for: each takes a look at the rest of the page.
+#: After so many hidden elements that have no end no more are looked for: each takes a look at the rest of the
+#: page.
 _UNCLOSED = 4
 #: How such tags and comments begin, and their first two characters, bool[65536].
 _OPENING = (b"<!--", *(b"<" + name for name in (*_NEVER_SHOWN, *_NOT_MARKUP)))

@@ -42,7 +42,7 @@ def is_built_in(extractor: Extractor) -> bool:
 
 
 def load_extractor(name: str) -> Extractor:
-    """Return the extractor called *name*: one of ``EXTRACTORS``, ``package.module.name`` or ``package.module:name``.
+    """Return the extractor *name*: one of ``EXTRACTORS``, ``package.module.name`` or ``package.module:name``.
 
     An imported callable's identity is its attribute ``identity``, or else its import path.
     Raises ExtractorUnavailable.
@@ -53,13 +53,15 @@ def load_extractor(name: str) -> Extractor:
             built_in: Extractor = getattr(importlib.import_module(f".{module}", __package__), attribute)()
         except (ImportError, AttributeError) as error:
             raise ExtractorUnavailable(
-                f"The extractor {name!r} cannot be imported ({error}): run pip install --upgrade {requirement}"
+                f"The extractor {name!r} cannot be imported ({error}): run pip install --upgrade "
+                f"{requirement}"
             ) from error
         return built_in
     module, _, attribute = name.rpartition(":" if ":" in name else ".")
     if not module or not attribute:
         raise ExtractorUnavailable(
-            f"There is no extractor {name!r}: use one of {', '.join(EXTRACTORS)}, or the import path of a callable"
+            f"There is no extractor {name!r}: use one of {', '.join(EXTRACTORS)}, or the import path of a "
+            "callable"
         )
     if module == "__main__":
         raise ExtractorUnavailable(
@@ -69,7 +71,8 @@ def load_extractor(name: str) -> Extractor:
         function = getattr(importlib.import_module(module), attribute)
     except Exception as error:  # it is the user's code
         raise ExtractorUnavailable(
-            f"The extractor {name!r} cannot be imported ({error!r}): check the path, and that its package is installed"
+            f"The extractor {name!r} cannot be imported ({error!r}): check the path, and that its package is "
+            "installed"
         ) from error
     if not callable(function):
         raise ExtractorUnavailable(

@@ -16,8 +16,8 @@ _BLOCK = (
     "figcaption|figure|footer|form|h[1-6]|head|header|hr|html|legend|li|main|menu|nav|ol|option|p|pre|section|"
     "summary|table|tbody|td|tfoot|th|thead|tr|ul|video"
 )
-# Atomic throughout, and what an unclosed construct has swallowed is never scanned again: linear time. All begin with
-# the same character, which the search can so skip to.
+# Atomic throughout, and what an unclosed construct has swallowed is never scanned again: linear time. All
+# begin with the same character, which the search can so skip to.
 _ATTRIBUTES = r"""(?>[^<>=]++|=\s*+(?:"[^"]*+"|'[^']*+')|=)*+>?"""
 _MARKUP = regex.compile(
     rf"""<(?:

@@ -1,4 +1,4 @@
-"""Parts of a page that are not its main text, told by what their markup calls them and by the headings above them."""
+"""Parts of a page that are not its main text, by what their markup calls them and the headings above them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import regex
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-#: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation, teasers,
-#: advertising; or none of these. An article may stand in what is called "around" by mistake, never in a "foot".
+#: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation,
+#: teasers, advertising; or none of these. An article may stand in what is called "around" by mistake, never
+#: in a "foot".
 Region = Literal["", "comments", "foot", "around"]
 
 
@@ -27,26 +28,28 @@ _MAIN = frozenset(("body", "html", "main", "article", "h1", "p"))
 # Names in class, id and role are looked at part by part: "post-comments" is "post" and "comments".
 _PART = regex.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])", regex.V1)
 _COMMENTS = regex.compile(
-    r"comment(?!ar(?:y|ies)|ator)|disqus|kommentar|komentar|comentario|respond$|reply$|replies$|guestbook$|opinie$|otzyvy?$"
-    r"|reactie"
+    r"comment(?!ar(?:y|ies)|ator|ing|ed)|disqus|kommentar|komentar|comentario|respond$|reply$|replies$|guestbook$"
+    r"|opinie$|otzyvy?$|reactie"
 )
 _FOOT = names("foot footer copyright cookie cookies cookiebanner consent gdpr onetrust")
 _NOTICES = names(
     "sidebar sidebar1 sidebar2 related relatedposts recommend"
-    " recommended recommendation recommendations popular trending mostread newsletter subscribe subscription share"
+    " recommended recommendation recommendations popular trending mostread newsletter subscribe subscription"
+    " share"
     " shares sharing sharedaddy social breadcrumb breadcrumbs nav navbar navigation menu promo advert"
     " advertisement ad ads sponsor sponsors sponsored login popup modal overlay teaser teasers calendar"
-    " disclaimer pagination pager rail outbrain taboola banner dialog rightcol leftcol bottom paywall author bio"
+    " disclaimer pagination pager rail outbrain taboola banner dialog rightcol leftcol bottom paywall author"
+    " bio"
     " byline"
 )
 #: Names that begin so say how a page is laid out ("no-sidebar") or filed ("tag-cookies").
 _QUALIFIERS = names(
-    "no has with without is tag category type status js wp theme single margin padding hide show open closed post"
+    "no has with without is tag category type status js wp theme single margin padding hide show open closed"
     " page"
 )
 #: A name with such a part is that of a frame, which may hold anything.
 _FRAME = regex.compile(
-    r"wrap|container|layout|column|grid|row|template|content|article|post|entry|story|main|body$"
+    r"wrap|container|layout|column|grid|row|template|content|(?:article|post)(?!s)|entry|story|main|body$"
     r"|^(?:layout|page|mb|mt)$"
 )
 _FRAME_OF_COMMENTS = names("wrap wrapper container content body text list area section")
@@ -60,9 +63,11 @@ _READERS = regex.compile(
         |комментари\p{L}*+|komentarz\p{L}*+|reacties|commenti|评论|yorum)\b.{0,80}
     | (?:comments|responses\ to|replies|thoughts\ on|reader\ comments|leave\ a\ (?:reply|comment|response)
         |post\ a\ (?:comment|reply)|(?:add|write)\ a\ comment|join\ the\ (?:discussion|conversation)
-        |(?:leser)?kommentare|kommentar\ (?:schreiben|verfassen)|(?:schreibe|hinterlasse)\w*+\ einen?\ kommentar
+        |(?:leser)?kommentare|kommentar\ (?:schreiben|verfassen)
+        |(?:schreibe|hinterlasse)\w*+\ einen?\ kommentar
         |commentaires|laisser\ un\ commentaire|réactions|comentarios|deja\ (?:un|tu)\ comentario|komentarze
-        |dodaj\ komentarz|opinie|комментарии|отзывы|обсуждение|оставить\ комментарий|评论|网友评论|发表评论|留言
+        |dodaj\ komentarz|opinie|комментарии|отзывы|обсуждение|оставить\ комментарий
+        |评论|网友评论|发表评论|留言
         |コメント|commenti|reacties|yorumlar|التعليقات|comentários)\b.{0,40}
     )$""",
     regex.IGNORECASE | regex.VERBOSE | regex.V1,
@@ -70,18 +75,23 @@ _READERS = regex.compile(
 _MORE = regex.compile(
     r"""\W*+(?:related\b|more\ (?:from|on|in|news|stories|about)\b
     |you\ (?:may|might|could)\ (?:also\ )?(?:like|enjoy|be\ interested)|read\ (?:more|next|also)\b|recommended
-    |latest\b|trending|popular|most\ (?:read|popular)|also\ (?:on|in|read)\b|see\ also|don.t\ miss|next\ article
+    |latest\b|trending|popular|most\ (?:read|popular)|also\ (?:on|in|read)\b|see\ also|don.t\ miss
+    |next\ article
     |about\ the\ author|share\ (?:this|your)
-    |mehr\ (?:zum|von|aus)|lesen\ sie\ (?:auch|mehr)|das\ könnte|auch\ interessant|weitere\b|ähnliche|verwandte
+    |mehr\ (?:zum|von|aus)|lesen\ sie\ (?:auch|mehr)|das\ könnte|auch\ interessant
+    |weitere\b|ähnliche|verwandte
     |meistgelesen
-    |(?:à\ )?lire\ aussi|voir\ aussi|sur\ le\ même|articles?\ (?:liés|similaires|récents)|les\ plus\ lus|vous\ aimerez
-    |te\ (?:puede|podría)\ interesar|también\ te|lee\ también|más\ (?:noticias|sobre|leíd)|noticias\ relacionadas
+    |(?:à\ )?lire\ aussi|voir\ aussi|sur\ le\ même|articles?\ (?:liés|similaires|récents)|les\ plus\ lus
+    |vous\ aimerez
+    |te\ (?:puede|podría)\ interesar|también\ te|lee\ también|más\ (?:noticias|sobre|leíd)
+    |noticias\ relacionadas
     |artículos\ relacionados
     |leia\ (?:também|mais)|você\ pode\ gostar|veja\ também|mais\ lidas
     |leggi\ anche|potrebbe\ interessarti|articoli\ correlati
     |zobacz\ (?:także|też|również)|czytaj\ (?:także|też|również|więcej)|przeczytaj|polecamy|powiązane
     |читайте\ также|по\ теме|ещё|другие|похожие|смотрите\ также|последние|новости\ по|материалы\ по
-    |相关|推荐|更多|热门|延伸阅读|関連|おすすめ|人気|اقرأ\ أيضا|lees\ ook|meer\ over|läs\ (?:också|mer)|ilgili)""",
+    |相关|推荐|更多|热门|延伸阅读|関連|おすすめ|人気|اقرأ\ أيضا|lees\ ook|meer\ over
+    |läs\ (?:också|mer)|ilgili)""",
     regex.IGNORECASE | regex.VERBOSE | regex.V1,
 )
 _CONSENT = regex.compile(
@@ -92,7 +102,10 @@ _HEADING = 80
 
 
 def region_of(element: _Element, has_headline: bool) -> Region:
-    """Return what *element* holds by its name, class, id and role; what holds the headline stands around nothing."""
+    """Return what *element* holds by its name, class, id and role.
+
+    What holds the headline stands around nothing.
+    """
     tag = element.tag
     if tag in _MAIN or (has_headline and tag != "nav"):
         return ""
@@ -114,7 +127,8 @@ def region_of(element: _Element, has_headline: bool) -> Region:
                 continue
             if not _FOOT.isdisjoint(parts):
                 found = "foot"
-            # Page builders call every part of a page some sort of widget; those of a sidebar are just widgets.
+            # Page builders call every part of a page some sort of widget; those of a sidebar are just
+            # widgets.
             elif not found and (parts[0] == "widget" or not _NOTICES.isdisjoint(parts)):
                 found = "around"
     return found

@@ -1,4 +1,4 @@
-"""What a worker process does with a page, once, before the crawl begins, to see that the packages installed fit."""
+"""Does what a worker does with a page, once before the crawl begins, to see that the packages fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 _PARAGRAPH = (
     "<p>Der Stadtrat einigte sich am Dienstag über die Brücke: Sie bleibt für Fußgänger geöffnet.</p>"
 )
+#: A page with an article, and one without.
 _PAGE = f"<html><body><article>{_PARAGRAPH * 5}</article></body></html>"
+_NOTE = f"<html><body>{_PARAGRAPH}</body></html>"
 #: One that the parser has to look at.
 _DEEP = "<div>" * 300 + _PARAGRAPH
 
@@ -22,7 +24,8 @@ _DEEP = "<div>" * 300 + _PARAGRAPH
 def rehearse(extractor: Extractor, fingerprinter: Texter) -> None:
     """Decode, extract and fingerprint a page in this process.
 
-    An extractor of the user's is left out: what it loads or does is for the workers. Raises `DependencyUnavailable`.
+    An extractor of the user's is left out: what it loads or does is for the workers. Raises
+    `DependencyUnavailable`.
     """
     with dependencies_in_use():
         from .decoding import decode
@@ -34,4 +37,5 @@ def rehearse(extractor: Extractor, fingerprinter: Texter) -> None:
             is_too_deep(page)
             fingerprinter.signature(Plain()(page, None))
         if is_built_in(extractor):
-            fingerprinter.signature(extractor(html, None) or "")
+            for page in (html, _NOTE):
+                fingerprinter.signature(extractor(page, None) or "")

@@ -1,9 +1,9 @@
 """Main text by segmentation, the default: the run of a page's blocks that is most of all its article.
 
-Pasternack and Roth, "Extracting Article Text from the Web with Maximum Subsequence Segmentation" (WWW 2009): every
-block of the page has a score, paragraphs above zero, all else below, and the article is the run of neighbours with
-the greatest sum. So two pages with one text yield the same paragraphs, whatever stands around them.
-docs/quality.md compares it with Trafilatura.
+Pasternack and Roth, "Extracting Article Text from the Web with Maximum Subsequence Segmentation" (WWW 2009):
+every block of the page has a score, paragraphs above zero, all else below, and the article is the run of
+neighbours with the greatest sum. So two pages with one text yield the same paragraphs, whatever stands around
+them. docs/quality.md compares it with Trafilatura.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _MOST = 600
 _BEFORE_HEADLINE = 0.4
 _BEHIND_HEADLINE = 2.0
 _DECAY = 1500
-#: What other blocks cost: what stands around a text; links; headings of further articles; headings; rows and lists.
+#: What other blocks cost: what stands in a region; links; headings over further articles; other headings;
+#: lines of tables, lists and paragraphs; other lines.
 _COST_AROUND, _COST_LINK, _COST_MORE, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 300, 10, 15, 25
 #: A short sentence of so many letters costs nothing, it counts half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
@@ -39,7 +40,8 @@ _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 _ARTICLE, _SMALL_SHARE = 300, 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
-#: Blocks between two that speak of consent, and behind the last, belong to the notice.
+#: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
+#: first, and so many blocks behind the last one are part of the notice.
 _CONSENT_GAP, _CONSENT_TAIL = 8, 2
 #: A notice of one block is no longer.
 _CONSENT_ALONE = 500
@@ -52,7 +54,7 @@ _WORD = regex.compile(r"\p{Han}|[\p{L}\p{N}--\p{Han}]+", regex.V1)
 
 
 class Segment:
-    """The article as the `most likely run of blocks`; where a page has none, what Trafilatura finds."""
+    """The article as the run of blocks with the greatest score; if there is none, what Trafilatura finds."""
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
@@ -103,7 +105,7 @@ def _free(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
-    """Return the number of the block that repeats the title of the page; of several, the most like a headline."""
+    """Return the number of the block that repeats the page's title; of several, the most like a headline."""
     known = {word for name in names for word in _WORD.findall(name.lower())}
     if not known:
         return next((number for number, block in enumerate(blocks) if block.tag == "h1"), None)
@@ -159,11 +161,15 @@ def _score(block: Block) -> float:
 
 
 def _leave_out_notices(blocks: Sequence[Block]) -> None:
-    """Give up regions that must hold the article, for nothing else does; and make one of notices of consent."""
+    """Take the article for one that only seems to stand around it; then make regions of notices of consent.
+
+    A region "around" with as much prose as all that stands in no region holds the article itself. Teasers of
+    other articles do so only on a page that has next to nothing else.
+    """
     inside: dict[int, int] = {}
     free = 0
     for block in blocks:
-        if not block.region and not block.is_link:
+        if block.prose and not block.region:
             free += block.letters
         elif block.prose and block.region == "around":
             inside[block.within] = inside.get(block.within, 0) + block.letters
@@ -193,24 +199,43 @@ def _notices(blocks: Sequence[Block]) -> list[_Run]:
         else:
             runs.append([number])
     return [
-        _Run(numbers[0], numbers[-1] + 1 + (_CONSENT_TAIL if len(numbers) > 1 else 0))
+        _Run(numbers[0], _end_of_notice(blocks, numbers))
         for numbers in runs
         if len(numbers) > 1 or blocks[numbers[0]].letters < _CONSENT_ALONE
     ]
 
 
+def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:
+    """Return where the notice ends of which the blocks *numbers* speak of consent: at a heading, or soon."""
+    end = numbers[-1] + 1
+    if len(numbers) > 1:
+        for _ in range(_CONSENT_TAIL):
+            if end < len(blocks) and not blocks[end].heading:
+                end += 1
+    return end
+
+
 def _leave_out_comments(blocks: Sequence[Block]) -> None:
-    """Make a region of what follows a heading over comments, up to the next heading of its level."""
-    before, level = 0, None
+    """Make a region of what follows a heading over comments, up to the next one of its level or a higher one.
+
+    Where the words stand in no heading element, the region goes to the end of the page.
+    """
+    letters_before = 0
+    begun, heading = False, ""
     for block in blocks:
-        if level and block.heading and "h" < block.tag <= level and not _heads_others(block.text):
-            level = None
-        if level is not None:
+        if begun and heading and block.heading and block.heading <= heading and not _heads_others(block.text):
+            begun = False
+        if begun:
             block.region = block.region or "comments"
         elif block.prose and not block.region:
-            before += block.letters
-        elif before >= _ARTICLE and not block.is_link and not block.prose and heads_comments(block.text):
-            level = block.tag if block.heading else ""
+            letters_before += block.letters
+        elif (
+            letters_before >= _ARTICLE
+            and not block.is_link
+            and not block.prose
+            and heads_comments(block.text)
+        ):
+            begun, heading = True, block.heading
 
 
 def _heads_others(text: str) -> bool:
@@ -218,7 +243,7 @@ def _heads_others(text: str) -> bool:
 
 
 def _beginning(blocks: Sequence[Block], headline: int | None, run: _Run) -> int:
-    """Return the number of the first block of the main text: behind its headline, or behind what stands around it."""
+    """Return the number of the first block of the main text: behind its headline, or what is around it."""
     if headline is not None and headline < run.begin:
         return headline + 1
     begin = run.begin

@@ -1,9 +1,9 @@
 """The main text of a page: the sentences of what an extractor found, or all of it.
 
-Two copies of an article differ most in what an extractor leaves in or out around it: captions, teasers, menus, the
-odd block that it took for the article. Paragraphs that end like a sentence are what both have. Lists, lyrics and
-scripts without full stops have few such paragraphs, though they are what their pages are about: where sentences
-are not most of what was found, nothing of it is left out.
+Two copies of an article differ most in what an extractor leaves in or out around it: captions, teasers,
+menus, the odd block that it took for the article. Paragraphs that end like a sentence are what both have.
+Lists, lyrics and scripts without full stops have few such paragraphs, though they are what their pages are
+about: where sentences are not most of what was found, nothing of it is left out.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .titles import titles
 #: Name and version.
 IDENTITY = "sentences 3"
 
-# All in letters, see `length`. A paragraph of an article is at least so long; of all visible text, which has all of
-# the page's boilerplate, only longer ones count.
+# All in letters, see `length`. A paragraph of an article is at least so long; of all visible text, which has
+# all of the page's boilerplate, only longer ones count.
 _PARAGRAPH = 60
 _VISIBLE_PARAGRAPH = 100
 # What is so long is a paragraph however it ends.
@@ -38,7 +38,10 @@ _plain = Plain()
 
 
 def main_text(extracted: str, html: str) -> MainText | None:
-    """Return the main text of the page *html* of which an extractor found *extracted*; None if that is nothing."""
+    """Return the main text of the page *html* of which an extractor found *extracted*.
+
+    Returns None if there is no text.
+    """
     text, details = _divided(extracted, html)
     return MainText(text, " ".join(titles(html)), details) if text else None
 
@@ -50,8 +53,8 @@ def _divided(extracted: str, html: str) -> tuple[str, str]:
         visible, size = _sentences(_plain.text(html), _VISIBLE_PARAGRAPH)
         if size < _LEAST:
             return extracted, ""
-        # Sentences that all pages of a site have never stand in for what was found on this one. That is joined,
-        # because the fingerprint leaves out short lines beside longer ones.
+        # Sentences that all pages of a site have never stand in for what was found on this one. That is
+        # joined, because the fingerprint leaves out short lines beside longer ones.
         own = " ".join(line for line in extracted.split("\n") if line not in visible)
         return "\n".join([own, *visible] if own else visible), ""
     kept, size = _sentences(extracted, _PARAGRAPH)
@@ -62,7 +65,7 @@ def _divided(extracted: str, html: str) -> tuple[str, str]:
 
 
 def _sentences(text: str, minimum: int) -> tuple[list[str], int]:
-    """Return the lines of at least *minimum* letters that end like a sentence or are long, and their letters."""
+    """Return the lines of at least *minimum* letters that are sentences or long, and their letters."""
     kept, total = [], 0
     for line in text.split("\n"):
         size = length(line.strip())

@@ -10,7 +10,9 @@ import regex
 _HEAD, _LONGEST = 1 << 18, 1000
 _TITLE = regex.compile(r"<title\b[^<>]*+>([^<]*+)", regex.IGNORECASE | regex.V1)
 _META = regex.compile(r"<meta\b[^<>]*+>", regex.IGNORECASE | regex.V1)
-_SHARED = regex.compile(r"""\b(?:property|name)\s*+=\s*+["']?+og:title\b""", regex.IGNORECASE | regex.V1)
+_SHARED = regex.compile(
+    r"""\b(?:property|name)\s*+=\s*+["']?+og:title(?![\w:\-])""", regex.IGNORECASE | regex.V1
+)
 _CONTENT = regex.compile(r"""\bcontent\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""", regex.IGNORECASE | regex.V1)
 
 

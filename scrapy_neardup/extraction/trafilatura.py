@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Trafilatura:
     """The article, without the comments, as Trafilatura's own rules find it, and of that the `sentences`.
 
-    Its fallbacks to other extractors (``fast=False``) take 10 ms more a page and let two copies of a text differ
-    more often. Never with ``deduplicate``: its answers would depend on the pages that went before.
+    Its fallbacks to other extractors (``fast=False``) take 10 ms more a page and let two copies of a text
+    differ more often. Never with ``deduplicate``: its answers would depend on the pages that went before.
     """
 
     identity = f"trafilatura {trafilatura.__version__} fast, {sentences.IDENTITY}"

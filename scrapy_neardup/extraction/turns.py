@@ -1,6 +1,7 @@
-"""Whose page is extracted next: sites take turns by the time their pages take, and none holds up the others for long.
+"""Whose page is extracted next: sites take turns by the time their pages take, and none holds up the others.
 
-The order is that of start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996) with seconds in place of bytes.
+The order is that of start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996) with seconds in place of
+bytes.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 #: Sites that are remembered, those that asked last; some 1,000 bytes each.
 MAX_SITES = 10_000
-#: Pages over the time limit for which a site is suspended. Each page within it makes up for a tenth of one: of those
-#: before, and of the next.
+#: Pages over the time limit for which a site is suspended. Each page within it makes up for a tenth of one:
+#: of those before, and of the next.
 STRIKES = 3
 _FORGIVEN = 0.1
 _CREDIT = 1.0
@@ -63,12 +64,14 @@ class _Site:
 class Turns:
     """Have at most *places* pages extracted at a time, each of which takes *limit* seconds at most.
 
-    The next page is of the site that has used the least time. Beyond that a site is kept from holding up others:
+    The next page is of the site that has used the least time. Beyond that a site is kept from holding up
+    others:
 
     - it has one place until its first page is done, and while pages over the limit are held against it;
     - it has half of them while its pages are slow, and other sites are around, that is, have asked lately;
-    - while its pages are slow, and others are around or more than one page is held against it, no more of them wait
-      than take *limit* seconds: the rest is refused, for what waits takes the place of what the crawl could download;
+    - while its pages are slow, and others are around or more than one page is held against it, no more of
+      them wait than take *limit* seconds: the rest is refused, for what waits takes the place of what the
+      crawl could download;
     - after `STRIKES` pages over the limit all its pages are refused for a while, a longer one each time.
 
     Not thread-safe. *clock* gives seconds.
@@ -98,9 +101,10 @@ class Turns:
         return len(self._sites)
 
     def ask(self, name: Hashable, decide: Callable[[bool], None]) -> Turn:
-        """Queue a page of the site *name*; *decide* is called, now or later, with whether it is to be extracted.
+        """Queue a page of the site *name*.
 
-        `end` must follow, whatever was decided, and if nothing was.
+        *decide* is called, now or later, with whether it is to be extracted. `end` must follow, whatever was
+        decided, and if nothing was.
         """
         self._numbers += 1
         site = self._remembered(name)
@@ -114,7 +118,9 @@ class Turns:
         return turn
 
     def end(self, turn: Turn, seconds: float = 0.0, *, late: bool = False) -> None:
-        """Take a page out that has kept a worker busy for *seconds*: 0 if its answer was known, or nobody waits for it.
+        """Take out a page that has kept a worker busy for *seconds*.
+
+        They are 0 if its answer was known, or nobody waits for it.
 
         *late*: it was over the time limit.
         """

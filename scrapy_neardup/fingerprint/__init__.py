@@ -1,4 +1,8 @@
-"""Text to signature: normalise, keep the long paragraphs, tokenise, hash; then vote (SimHash), file and sketch."""
+"""Text to signature.
+
+A text is normalised, its long paragraphs are split into tokens, and these are hashed. From the hashes come
+the fingerprint (SimHash), the keys that the text is filed under, and the sketch.
+"""
 
 from __future__ import annotations
 

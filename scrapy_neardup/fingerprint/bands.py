@@ -1,8 +1,8 @@
 """LSH banding: pieces of a MinHash signature as keys, so that similar texts share some of them.
 
-Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets" (3rd edition), section 3.4. Super-shingles are bands
-of which more than one must agree: Broder, "Identifying and Filtering Near-Duplicate Documents" (CPM 2000);
-Fetterly, Manasse and Najork, "On the Evolution of Clusters of Near-Duplicate Web Pages" (LA-WEB 2003).
+Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets" (3rd edition), section 3.4. Super-shingles are
+bands of which more than one must agree: Broder, "Identifying and Filtering Near-Duplicate Documents" (CPM
+2000); Fetterly, Manasse and Najork, "On the Evolution of Clusters of Near-Duplicate Web Pages" (LA-WEB 2003).
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Cut a signature into *bands* of *rows* components; texts of which *agree* bands are equal are candidates.
+    """Cut a signature into *bands* of *rows* components each.
 
-    Raises `ConfigurationError` unless ``bands >= agree >= 1`` and ``rows >= 1``.
+    Texts are candidates if at least *agree* of their bands are equal. Raises `ConfigurationError` unless
+    ``bands >= agree >= 1`` and ``rows >= 1``.
     """
 
     bands: int
@@ -39,7 +40,7 @@ class Bands:
     def keys(self, signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Hash each band of *signatures* (uint64[n, ≥ bands * rows]) with its number; uint64[bands, n].
 
-        A text without shingles has the keys of all such texts: do not file it.
+        All texts without shingles get the same keys: do not file them.
         """
         used = signatures[:, : self.bands * self.rows].reshape(len(signatures), self.bands, self.rows)
         numbers = np.arange(self.bands, dtype=np.uint64)[:, np.newaxis]
@@ -49,14 +50,18 @@ class Bands:
         return keys
 
     def candidates(self, keys: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Tell whether one text (uint64[bands]) and n others (uint64[bands, n]) share enough keys; bool[n]."""
+        """Tell whether one text (uint64[bands]) and n others (uint64[bands, n]) share enough keys.
+
+        Bool[n].
+        """
         enough: NDArray[np.bool_] = np.count_nonzero(others == keys[:, np.newaxis], axis=0) >= self.agree
         return enough
 
     def probability(self, jaccard: float | NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how likely texts of similarity s become candidates: 1 - (1 - sʳ)ᵇ where one band is enough.
+        """Return how likely texts of Jaccard similarity s become candidates.
 
-        Where a must agree, it is the tail of a binomial distribution: Σ C(b, i) pⁱ (1 - p)ᵇ⁻ⁱ over i ≥ a, p = sʳ.
+        Where one band is enough this is 1 - (1 - sʳ)ᵇ. Where a bands must agree it is the tail of a binomial
+        distribution: Σ C(b, i) pⁱ (1 - p)ᵇ⁻ⁱ over i ≥ a, with p = sʳ.
         """
         equal = np.asarray(jaccard, np.float64) ** self.rows
         fewer = [comb(self.bands, i) * equal**i * (1 - equal) ** (self.bands - i) for i in range(self.agree)]
@@ -66,32 +71,36 @@ class Bands:
     def miss_rate(self, threshold: float) -> float:
         """Return the share of pairs at least as similar as *threshold* that are missed.
 
-        Every such similarity counts the same; what is in a crawl is unlike that, mostly near 0 or near 1.
+        All similarities count as equally frequent. In a crawl most are near 0 or near 1.
         """
         return 1 - self._mean(threshold, 1)
 
     def false_rate(self, threshold: float) -> float:
-        """Return the share of pairs less similar than *threshold* that are candidates, counted in the same way."""
+        """Return the share of pairs less similar than *threshold* that are candidates.
+
+        All similarities count as equally frequent.
+        """
         return self._mean(0, threshold)
 
     def _mean(self, low: float, high: float) -> float:
-        """Mean probability between two similarities.
+        """Return the mean probability between two similarities.
 
-        The probability is a polynomial of degree bands * rows: so many Gauss-Legendre nodes integrate it exactly.
+        The probability is a polynomial of degree bands * rows, which so many Gauss-Legendre nodes integrate
+        exactly.
         """
         nodes, weights = np.polynomial.legendre.leggauss(self.bands * self.rows // 2 + 1)
         return float(weights @ self.probability(low + (nodes + 1) / 2 * (high - low)) / 2)
 
 
-#: Six of 14 components each, two of which must agree: a detector of about .93 similarity.
+#: Six bands of 14 components, two of which must agree. They find texts of a similarity from about .93 on.
 SUPER_SHINGLES = Bands(bands=6, rows=14, agree=2)
 
 
 def choose_bands(threshold: float, components: int = 128, miss_weight: float = 0.5) -> Bands:
-    """Choose the bands and rows, out of a signature of *components*, that separate best at *threshold*.
+    """Choose how to cut a signature of *components*, so that it separates best at *threshold*.
 
-    These make ``miss_weight * ∫ₜ¹ 1 - P(s) ds + (1 - miss_weight) * ∫₀ᵗ P(s) ds`` least, P being
-    `Bands.probability`: the criterion of datasketch's ``MinHashLSH``, with the same results. Raises
+    The choice makes ``miss_weight * ∫ₜ¹ 1 - P(s) ds + (1 - miss_weight) * ∫₀ᵗ P(s) ds`` least, where P is
+    `Bands.probability`. This is the criterion of datasketch's ``MinHashLSH``, with the same results. Raises
     `ConfigurationError` for a threshold or weight that is not between 0 and 1.
     """
     if not 0 < threshold < 1 or not 0 <= miss_weight <= 1:

@@ -1,8 +1,8 @@
 """Bottom-k: the k least shingle hashes of a text, a fair sample of its shingles made with one hash function.
 
 Broder, "On the resemblance and containment of documents" (1997); Cohen and Kaplan, "Summarizing data using
-bottom-k sketches" (PODC 2007). The shingles' own hashes serve as the hash function, so they must be uniform, as
-those of `hashing` are. A sketch of fewer than k shingles is the whole set: what two such say is exact.
+bottom-k sketches" (PODC 2007). The hashes of the shingles serve as the hash function, so they must be
+uniform, as those of hashing.py are. A sketch of fewer than k shingles is the whole set, and so is exact.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def bottom_k(hashes: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
 def size(sketch: NDArray[np.uint64]) -> float:
     """Estimate how many shingles the text has, from its sketch (uint64[k]).
 
-    The k-th of n uniform values in [0, 1] lies near k / n; (k - 1) / value is unbiased, with a relative standard
-    error of 1/√(k - 2) (Beyer et al., "On Synopses for Distinct-Value Estimation Under Multiset Operations",
-    SIGMOD 2007).
+    The k-th least of n uniform values in [0, 1] lies near k / n, and (k - 1) / value is an unbiased estimate
+    of n. Its relative standard error is 1/√(k - 2) (Beyer et al., "On Synopses for Distinct-Value Estimation
+    Under Multiset Operations", SIGMOD 2007).
     """
     if sketch[-1] == EMPTY:
         return float(np.count_nonzero(sketch != EMPTY))
@@ -37,10 +37,11 @@ def size(sketch: NDArray[np.uint64]) -> float:
 
 
 def jaccard(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Estimate Jaccard of one text (uint64[k]) with m others (uint64[m, k]); float64[m], 0 for empty texts.
+    """Estimate the Jaccard similarity of one text (uint64[k]) with m others (uint64[m, k]); float64[m].
 
-    Or of m texts (uint64[m, k]) with one of the others each. The k least of both sketches together are the sketch of the union: a fair sample of it, of which the share in
-    both counts. Standard error √(J(1 - J) / k) at most.
+    Given uint64[m, k] twice, it compares pair by pair. Texts without shingles have similarity 0. The k least
+    values of both sketches together are a fair sample of the union, and the share of them that is in both
+    counts. The standard error is √(J(1 - J) / k) at most.
     """
     _, new, again = _merged(sketch, sketches)
     rank = np.cumsum(new, axis=1)
@@ -54,9 +55,9 @@ def jaccard(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -> NDArray
 def containment(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Estimate what share of one text (uint64[k]) is in each of m others (uint64[m, k]); float64[m].
 
-    Both sketches know everything up to the lesser of their largest values; what of the text lies there is a fair
-    sample of it: of about k shingles if the other is no longer, of k |text| / |other| if it is. Where that sample
-    is empty the answer is 0.
+    Up to the lesser of their largest values, both sketches have every shingle of their texts. What the text
+    has there is a fair sample of it: of about k shingles if the other is no longer, of k |text| / |other| if
+    it is. Where the sample is empty the answer is 0.
     """
     bound = np.minimum(sketches[:, -1:], sketch[-1])
     own = np.count_nonzero((sketch <= bound) & (sketch != EMPTY), axis=1)
@@ -68,7 +69,7 @@ def containment(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -> NDA
 def _merged(
     sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the values of both in ascending order, which are new, which occur again; of shape [m, 2k] each."""
+    """Return the values of both sketches, ascending, which are new, and which repeated; [m, 2k] each."""
     both = np.sort(np.concatenate((np.broadcast_to(sketch, sketches.shape), sketches), axis=1), axis=1)
     again = np.zeros(both.shape, np.bool_)
     np.equal(both[:, 1:], both[:, :-1], out=again[:, 1:])

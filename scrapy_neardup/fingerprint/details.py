@@ -13,21 +13,22 @@ if TYPE_CHECKING:
 
     from .terms import Terms
 
-#: Tokens of a main text up to which its words count as those of short lines do: a note is made of values.
+#: The words of a main text of at most so many tokens count as those of short lines do: notes differ in them.
 FEW = 120
-#: Bytes of the tokens of which a figure that stands alone says little, as in "5 minutes ago" and "12 comments".
+#: A number of at most so many bytes that stands alone says little, as in "5 minutes ago" and "12 comments".
 _SMALL = 2
 _SPACE = 32
-#: As how many values any other figure is entered.
+#: Each other figure counts as so many values.
 WEIGHT = 3
 _MORE = np.arange(1, WEIGHT, dtype=np.uint64)[:, np.newaxis]
 _ONE = np.uint64(1)
 
 
 def figures(terms: Terms) -> NDArray[np.uint64]:
-    """Hash the figures of *terms*: uint64[n]. Each makes `WEIGHT` values, a small number that stands alone only one.
+    """Hash the figures of *terms*; uint64[n].
 
-    Numbers with a single sign between them are one figure.
+    A figure is a run of numbers with a single sign between them. Each makes `WEIGHT` values, but a small
+    number that stands alone makes only one.
     """
     tokens = terms.tokens
     places = np.flatnonzero(tokens.numbers)
@@ -39,7 +40,7 @@ def figures(terms: Terms) -> NDArray[np.uint64]:
     joined[1:-1] = (starts[1:] - ends[:-1] == 1) & (data.take(ends[:-1]) > _SPACE)
     first = np.flatnonzero(~joined[:-1])
     hashes = terms.hashes.take(places)
-    # Each number of a figure counts with the one before it, for their order matters.
+    # Each number of a figure is hashed with the one before it, because their order matters.
     before = np.zeros(len(places), np.uint64)
     before[1:] = hashes[:-1] * joined[1:-1]
     hashes = np.add.reduceat(mix(hashes + (before << _ONE)), first)
@@ -49,13 +50,13 @@ def figures(terms: Terms) -> NDArray[np.uint64]:
 
 
 def words(terms: Terms, short: Terms) -> NDArray[np.uint64]:
-    """Return the hashes of the words in *short* lines, and of those in main *terms* that are few: uint64[n]."""
+    """Hash the words of *short* lines, and of the main text, *terms*, if that has few; uint64[n]."""
     few = [short, terms] if terms.count <= FEW else [short]
     return np.concatenate([_words(each) for each in few])
 
 
 def _words(terms: Terms) -> NDArray[np.uint64]:
-    """Hash all words, and of syllables without spaces between them each two neighbours."""
+    """Hash all words that are no numbers; of syllables without spaces between them, each two neighbours."""
     tokens = terms.tokens
     if not tokens.syllables.any():
         return terms.hashes[~tokens.numbers]

@@ -1,4 +1,4 @@
-"""What a fingerprint is made of; two are comparable only if made of the same."""
+"""The parameters of a fingerprint. Two fingerprints compare only if they were made with the same ones."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Literal, get_args
 from scrapy_neardup.arguments import require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
 
-#: How often a feature counts in the vote: once, the root of its count, 1 + the logarithm of it, its count.
+#: What a feature that occurs n times weighs in the vote: 1, √n, 1 + log n, or n.
 Weight = Literal["set", "sqrt", "log", "tf"]
 
-#: What SimHash takes its shingles of: words (in scripts without spaces, letters), or characters with all between them.
+#: Of what SimHash takes shingles: of tokens (words; in scripts without spaces, letters), or of characters
+#: with the spaces and signs between them.
 Units = Literal["tokens", "characters"]
 
 VERSION = 2
@@ -19,21 +20,21 @@ VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The parameters of a fingerprint, all plain values. docs/fingerprint.md has the evidence for the defaults."""
+    """The parameters of a fingerprint. docs/fingerprint.md has the evidence for the defaults."""
 
-    #: Units of one SimHash feature; of tokens, Kana, Thai, Lao, Khmer and Myanmar letters go at least by two.
+    #: Units of one SimHash feature. Kana, Thai, Lao, Khmer and Myanmar letters are taken at least by two.
     shingle: int = 1
     units: Units = "tokens"
     weight: Weight = "tf"
-    #: Shorter paragraphs (letters; a Han character counts three) are left out; 0 keeps all.
+    #: Paragraphs of fewer letters are left out; a Han character counts as three letters. 0 keeps all.
     min_paragraph: int = 60
-    #: Words of one shingle of the sketch, in scripts without spaces one character more.
+    #: Words of one shingle of the sketch; in scripts without spaces, one character more than that.
     sketch_shingle: int = 5
     #: ISO 639-1 codes of languages, separated by commas, whose stop words are left out.
     stop_words: str = ""
     #: What joins Han characters to words: "" (nothing), "rjieba", or the import path of a `Segmenter`.
     segmenter: str = ""
-    #: Of the normalisation, the tokens and the hashes: raised when one changes.
+    #: Grows when normalisation, tokens or hashes change.
     version: int = VERSION
 
     def __post_init__(self) -> None:

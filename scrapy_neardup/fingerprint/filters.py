@@ -1,7 +1,7 @@
-"""Which numbers or words a text has, in a few bytes: pages of one template share their sentences, not their values.
+"""Which numbers or words a text has, in a few bytes. Pages of one template share their sentences, not these.
 
-Bloom filters ("Space/Time Trade-offs in Hash Coding with Allowable Errors", CACM 1970). Unlike a MinHash they never
-miss a value that both texts have, and of few values, the usual case, they are nearly exact.
+Bloom filters ("Space/Time Trade-offs in Hash Coding with Allowable Errors", CACM 1970). Unlike a MinHash they
+never miss a value that both texts have, and for few values, the usual case, they are nearly exact.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Filter:
-    """A kind of filter, of *bits* (a power of two, 64 or more), in which a value sets as many bits as *hashes* says.
+    """A kind of Bloom filter, of *bits* (a power of two, 64 or more). A value sets *hashes* bits.
 
-    Of more than *most* distinct values those of least hash are entered: with more, a filter would seem to hold them all.
+    Of a text with more than *most* distinct values only those of least hash are entered: a filter of all
+    would seem to hold any value.
     """
 
     bits: int
@@ -38,7 +39,7 @@ class Filter:
         return self.bits // 8
 
     def make(self, values: NDArray[np.uint64]) -> bytes:
-        """Enter the hashes of the values of a text (uint64[n]); `size` bytes."""
+        """Make the filter of the hashes of a text's values (uint64[n]); `size` bytes."""
         return self.make_each([values])[0]
 
     def make_each(self, texts: Sequence[NDArray[np.uint64]]) -> list[bytes]:
@@ -48,7 +49,7 @@ class Filter:
         width = np.uint64(self.bits.bit_length() - 1)
         parts = [mixed >> (np.uint64(part) * width) for part in range(self.hashes)]
         bits = [(part & np.uint64(self.bits - 1)).tolist() for part in parts]
-        # Some ten of a text, which are set faster one by one than in an array.
+        # A text has some ten values, and setting so few bits one by one is faster than in an array.
         ends = accumulate(map(len, entered))
         return [
             self._filter([bit for part in bits for bit in part[end - len(values) : end]])
@@ -63,18 +64,19 @@ class Filter:
         return number.to_bytes(self.size, "big")
 
     def _least(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the distinct ones of which `mix` makes the least."""
+        """Return the *most* distinct values whose mixed hashes are least."""
         values = unique(hashes)
         return values[np.argsort(mix(values))[: self.most]]
 
     def substituted(
         self, filters: NDArray[np.uint8], others: NDArray[np.uint8]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compare texts pair by pair: how many values each lacks of the other, and how many there could be.
+        """Compare texts pair by pair: how many values were substituted, and how many there could be.
 
-        Filters are uint8[n, size], or uint8[size] for a single text on either side; the answers float64[n]. The first
-        is the smaller of |A∖B| and |B∖A|, the second the smaller of |A| and |B|: a copy that is cut, or that brings
-        boilerplate along, lacks values or has more, hardly both. A template filled with other values does both.
+        Filters are uint8[n, size], or uint8[size] for a single text on either side; both answers are
+        float64[n]. The first is the smaller of |A∖B| and |B∖A|, the second the smaller of |A| and |B|. A copy
+        that is cut, or that brings boilerplate along, lacks values or has more, hardly both. A template
+        filled with other values does both.
         """
         one, other = (
             np.ascontiguousarray(filters).view(np.uint64),
@@ -82,15 +84,15 @@ class Filter:
         )
         sizes = [np.bitwise_count(part).sum(axis=-1, dtype=np.float64) for part in (one, other, one & other)]
         fewer, more, both = np.minimum(*sizes[:2]), np.maximum(*sizes[:2]), sizes[2]
-        # Of the values that the other lacks, some meet one of its bits by chance.
+        # Some values that the other lacks seem to be there, because their bits are set by chance.
         missing = np.minimum((fewer - both) / np.maximum(1 - more / self.bits, 1 / self.bits), fewer)
         return missing / self.hashes, fewer / self.hashes
 
 
-#: Of the numbers in the main text. 300 of them set 69 % of its bits.
+#: For the numbers in the main text. 300 of them set 69 % of the bits.
 NUMBERS = Filter(256, 300)
-#: Of the words of a title: none of ten is missed where it was substituted by another, of 30 one of eight.
+#: For the words of a title. Of ten words no substituted one goes unseen, of 30 words one of eight.
 TITLE = Filter(128, 30, hashes=3)
-#: Of the figures in the short lines, and of the words there, see details.py.
+#: For the figures and the words of short lines, see details.py.
 FIGURES = Filter(128, 120)
 WORDS = Filter(256, 300)

@@ -1,4 +1,4 @@
-"""Text in, signature out."""
+"""Makes the signatures of texts."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from .tokens import Tokens
 
 _SEEDS = 1 << 32
-#: Characters of the texts that are taken together: with fewer calls cost more, with more a cache overflows.
+#: Characters of the texts that are signed together. With fewer, calls cost more; with more, caches overflow.
 _GROUP = 1 << 17
 _DEFAULT = Features()
 _SCHEME = Anchored()
 
 
 class Fingerprinter:
-    """Makes the signatures of an index: the same *features*, *scheme* and *seed* make comparable ones.
+    """Makes the signatures of an index. The same *features*, *scheme* and *seed* make comparable ones.
 
-    The seed (0 to 2³² - 1) is the index's own, so that a page cannot be crafted to look like another one.
-    Thread-safe. Raises `ConfigurationError`.
+    Each index has a *seed* (0 to 2³² - 1) of its own, so that nobody can craft a page that looks like another
+    one. Thread-safe. Raises `ConfigurationError`.
     """
 
     def __init__(self, features: Features = _DEFAULT, seed: int = 0, scheme: Scheme = _SCHEME) -> None:
@@ -66,11 +66,14 @@ class Fingerprinter:
         return self._segmenter.identity if self._segmenter is not None else ""
 
     def signature(self, text: str | MainText) -> Signature:
-        """Fingerprint any text. The digest is of all of it, what finds near-duplicates of its long paragraphs."""
+        """Sign any text.
+
+        The digest is made of all of the text. Fingerprint, sketch and keys are made of its long paragraphs.
+        """
         return self._sign([_checked(text)])[0]
 
     def signatures(self, texts: Iterable[str | MainText]) -> Iterator[Signature]:
-        """Fingerprint many texts, some at a time, in half the time or less; yield signatures in order."""
+        """Sign many texts, some at a time, in half the time or less; yield the signatures in order."""
         group: list[MainText] = []
         size = 0
         for text in texts:
@@ -155,7 +158,7 @@ class Fingerprinter:
         return tokens
 
     def _digest(self, text: MainText) -> bytes:
-        # Nothing verifies an exact match, so this one hash has to withstand crafted collisions.
+        # An exact match is not verified, so this hash has to withstand crafted collisions.
         parts = text if text.details or text.title else text[:1]
         data = "\n".join(part.replace("\n", " ") for part in parts).encode("utf-8", "surrogatepass")
         return blake2b(data, digest_size=16, key=self.seed.to_bytes(4, "little")).digest()
@@ -174,7 +177,10 @@ def _fingerprinter(features: Features, seed: int) -> Fingerprinter:
 
 
 def simhash(text: str, features: Features = _DEFAULT, seed: int = 0) -> int:
-    """64-bit fingerprint of a text; near-duplicates get fingerprints that differ in few bits (see `hamming`)."""
+    """Return the 64-bit fingerprint of a text.
+
+    Near-duplicates get fingerprints that differ in few bits, see `hamming`.
+    """
     require_type("What a fingerprint is made of", features, Features, "a Features")
     require_whole("A seed", seed, 0, _SEEDS - 1)
     return _fingerprinter(features, seed).signature(text).fingerprint

@@ -1,4 +1,4 @@
-"""Hashes of tokens to hashes of shingles, without joining strings, and the sets and bags that they make."""
+"""Hashes of tokens to hashes of shingles, without joining strings, and the distinct ones among them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying loses no
 
 
 def roll(rolled: NDArray[np.uint64], hashes: NDArray[np.uint64], start: int, size: int) -> NDArray[np.uint64]:
-    """Lengthen shingles of *start* tokens, *rolled* from *hashes* (uint64[n]), to *size*; uint64[n - size + 1]."""
+    """Make shingles of *size* tokens from shingles of *start* tokens; uint64[n - size + 1].
+
+    *hashes* (uint64[n]) are those of the tokens, *rolled* those of the shorter shingles.
+    """
     count = len(hashes) - size + 1
     rolled = rolled[:count]
     for offset in range(start, size):
@@ -28,16 +31,17 @@ def roll(rolled: NDArray[np.uint64], hashes: NDArray[np.uint64], start: int, siz
 
 
 def shingle(hashes: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
-    """Hash each run of *size* neighbours, order and all; uint64[n - size + 1].
+    """Hash each run of *size* neighbours, whose order counts; uint64[n - size + 1].
 
-    Fewer than *size* make one shingle of them all, none make none. Raises `ConfigurationError` for a size below 1.
+    If there are fewer than *size*, all of them make one shingle. Raises `ConfigurationError` for a size below
+    1.
     """
     require_whole("The size of a shingle", size, 1)
     return roll(hashes, hashes, 1, max(1, min(size, len(hashes))))
 
 
 def unique(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the distinct values in ascending order; at a third of np.unique's time."""
+    """Return the distinct values in ascending order, in a third of the time of ``np.unique``."""
     ordered = np.sort(hashes)
     return ordered[_new(ordered)]
 

@@ -1,8 +1,8 @@
-"""Jaccard similarity and containment, exactly: of sets of shingles, and of bags of words.
+"""Exact Jaccard similarity and containment, of sets of shingles and of bags of words.
 
-Broder, "On the resemblance and containment of documents" (1997). For evaluation, and as the truth that
-sketches estimate. A set is its distinct 64-bit hashes in ascending order, a bag has the counts of these as well;
-without elements they are similar to nothing, as in `sketch`.
+Broder, "On the resemblance and containment of documents" (1997). These are for evaluation, as the truth that
+sketches estimate. A set is an array of its distinct 64-bit hashes in ascending order; a bag has their counts
+as well. An empty one is similar to nothing.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ def word_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
 
 
 def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
-    """Hash each run of *size* characters of any text, spaces and punctuation included; uint64[n], in order."""
+    """Hash each run of *size* characters of any text, spaces and punctuation included.
+
+    Uint64[n], in order.
+    """
     flat = normalise(text).replace("\n", " ").encode("utf-32-le", "surrogatepass")
     points = np.frombuffer(flat, "<u4").astype(np.uint64)
     return shingle(mix(points + (np.uint64(seed) << _SEED)), size)
 
 
 def shared(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> int:
-    """Count what two sets (ascending, distinct) have in common."""
+    """Count the elements that two sets (ascending, distinct) have in common."""
     return int(np.count_nonzero(_matches(a, b)[1]))
 
 
@@ -57,11 +60,11 @@ def weighted_jaccard(
     b: NDArray[np.uint64],
     weights_b: NDArray[np.number],
 ) -> float:
-    """Jaccard of bags: the sum of the smaller weights of each element over that of the larger ones.
+    """Return the Jaccard similarity of bags: the sum of smaller weights over the sum of larger ones.
 
-    *a* and *b* are ascending and distinct, their weights (not negative) in the same order. With counts for
-    weights this is multiset Jaccard, with ones it is `jaccard` (Ioffe, "Improved Consistent Sampling, Weighted
-    Minhash and L1 Sketching", ICDM 2010).
+    *a* and *b* are ascending and distinct; their weights (not negative) are in the same order. With counts
+    for weights this is multiset Jaccard, with ones it is `jaccard` (Ioffe, "Improved Consistent Sampling,
+    Weighted Minhash and L1 Sketching", ICDM 2010).
     """
     if not len(a) or not len(b):
         return 0.0
@@ -86,7 +89,7 @@ def count_jaccard(a: str, b: str) -> float:
 
 
 def _matches(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Where in *b* each element of *a* would be, and whether it is there; intp[n], bool[n]."""
+    """Return where in *b* each element of *a* would be, and whether it is there; intp[n], bool[n]."""
     if not len(b):
         return np.zeros(len(a), np.intp), np.zeros(len(a), np.bool_)
     found = np.minimum(np.searchsorted(b, a), len(b) - 1)

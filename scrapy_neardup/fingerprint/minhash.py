@@ -1,8 +1,8 @@
 """MinHash with n hash functions: the share of equal components estimates Jaccard similarity.
 
 Broder, Charikar, Frieze and Mitzenmacher, "Min-Wise Independent Permutations" (STOC 1998). The hash functions
-here are bijections of all 64 bits, ``mix(x ^ seed_i)``: no two shingles collide, every bit of x counts, and n of
-them cost a third of n exact products modulo 2⁶¹ - 1 in NumPy, which has no 128-bit integers.
+are bijections of 64 bits, ``mix(x ^ seed_i)``: no two shingles collide, and every bit of x counts. In NumPy,
+which has no 128-bit integers, they take a third of the time of exact products modulo 2⁶¹ - 1.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: What each component of a text without shingles is.
+#: The value of each component of a text without shingles.
 EMPTY = np.uint64(2**64 - 1)
 
 _CHUNK = 1 << 14  # hash values at a time: 128 KB, which stays in the processor's cache
@@ -40,7 +40,7 @@ class MinHash:
         _require_functions(count, seed)
         self.count = count
         self.seed = seed
-        # Two rounds, so that neighbouring seeds have no functions in common.
+        # Mixed twice, so that neighbouring seeds have no functions in common.
         numbers = np.arange(1, count + 1, dtype=np.uint64)[:, np.newaxis]
         self._seeds = mix(mix(np.full((1, 1), seed, np.uint64)) + numbers)
 
@@ -50,7 +50,10 @@ class MinHash:
 
 
 def agreement(signature: NDArray[np.uint64], signatures: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Estimate Jaccard of one text (uint64[n]) with m others (uint64[m, n]); float64[m], 0 for empty texts."""
+    """Estimate the Jaccard similarity of one text (uint64[n]) with m others (uint64[m, n]); float64[m].
+
+    Texts without shingles have similarity 0.
+    """
     equal = (signatures == signature) & (signature != EMPTY)
     share: NDArray[np.float64] = np.count_nonzero(equal, axis=1) / len(signature)
     return share
@@ -69,14 +72,15 @@ def standard_error(jaccard: float, count: int) -> float:
 
 
 def datasketch(hashes: NDArray[np.uint32], count: int = 128, seed: int = 1) -> NDArray[np.uint64]:
-    """Return the signature that the library datasketch has for the same; uint64[count].
+    """Return the signature that the library datasketch makes; uint64[count].
 
-    That is the one of its releases 1.1.3 to 1.10, and of 2.0 with ``scheme="legacy"``; by default 2.0 has others.
+    This serves to compare texts with signatures that its releases 1.1.3 to 1.10 have stored, or 2.0 with
+    ``scheme="legacy"``. Do not make new ones: the product below overflows, so that the functions are not
+    quite universal.
 
     *hashes* (uint32[m]) are the first four bytes of each element's SHA-1, little-endian. The functions are
-    ``(a x + b) mod 2⁶⁴ mod (2⁶¹ - 1) mod 2³²``, a and b from ``RandomState(seed)``: the product overflows, so this
-    is not quite the universal family it is meant to be. To compare with signatures stored by it, not for new ones.
-    Raises `ConfigurationError` for a count below 1 and for a seed that is not from 0 to 2³² - 1.
+    ``(a x + b) mod 2⁶⁴ mod (2⁶¹ - 1) mod 2³²``, with a and b from ``RandomState(seed)``. Raises
+    `ConfigurationError` for a count below 1 and for a seed that is not from 0 to 2³² - 1.
     """
     _require_functions(count, seed)
     a, b = _coefficients(count, seed)
@@ -91,7 +95,7 @@ def _require_functions(count: int, seed: int) -> None:
 
 @lru_cache(maxsize=8)
 def _coefficients(count: int, seed: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    random = np.random.RandomState(seed)  # this stream, and no newer one
+    random = np.random.RandomState(seed)  # the library's; newer generators give other numbers
     drawn = [random.randint(low, _MERSENNE, dtype=np.uint64) for _ in range(count) for low in (1, 0)]
     a, b = np.array(drawn, np.uint64).reshape(count, 2, 1).swapaxes(0, 1)
     return a, b
@@ -100,7 +104,10 @@ def _coefficients(count: int, seed: int) -> tuple[NDArray[np.uint64], NDArray[np
 def _minima(
     function: Callable[[NDArray[np.uint64]], NDArray[np.uint64]], hashes: NDArray[np.uint64], count: int
 ) -> NDArray[np.uint64]:
-    """Least values of *function*, which makes uint64[count, part] of a part of *hashes*, in bounded memory."""
+    """Return the least value of each of *count* functions over *hashes*, in bounded memory.
+
+    *function* gets a part of *hashes* and returns the values of all functions, uint64[count, part].
+    """
     minima = np.full(count, EMPTY)
     step = max(1, _CHUNK // count)
     for start in range(0, len(hashes), step):

@@ -1,7 +1,7 @@
-"""MurmurHash3 of many short strings at once, equal to what the library mmh3 gives for each.
+"""MurmurHash3 of many short strings at once, with the results of the library mmh3.
 
-Appleby, MurmurHash3_x64_128 (2011, public domain). Calling mmh3 costs little, but the object that each token must be
-made for that costs more than all else that is done with it.
+Appleby, MurmurHash3_x64_128 (2011, public domain). A call of mmh3 costs little, but it needs an object for
+each token, and making the objects takes longer than all else that is done with tokens.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Longer strings, in bytes, are hashed one by one, and so are strings of a block or more if they are few.
-LONGEST, FEW = 128, 16
+#: Strings of more bytes are hashed one by one, by mmh3.
+LONGEST = 128
+#: So are strings of a block or more, if they are at most so many.
+FEW = 16
 _BLOCK_BITS = 4
 _BLOCK = 1 << _BLOCK_BITS
 _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
@@ -27,23 +29,25 @@ def _column(first: int, second: int) -> NDArray[np.uint64]:
     return np.array([[first], [second]], np.uint64)
 
 
-# The two halves of a block and of the state are two rows, which go the same way with other constants.
+# A block and the state have two halves, which are two rows of an array. Both take the same steps, with
+# constants of their own.
 _BEFORE = _column(0x87C37B91114253D5, 0x4CF5AD432745937F)
 _AFTER = _BEFORE[::-1].copy()
 _BLOCK_TURN = _column(31, 33)
 _TURNS, _ADD, _FIVE = (27, 31), (np.uint64(0x52DCE729), np.uint64(0x38495AB5)), np.uint64(5)
-# Which bits of a word are among the first n bytes, at n + 8.
+# At n + 8: a mask of the first n bytes of a word, for n from -8 to 15.
 _FIRST_BYTES = np.array([(1 << 8 * min(max(size, 0), 8)) - 1 for size in range(-8, _BLOCK)], np.uint64)
 _HALVES = np.array([[8], [0]])
 _THREE_WORDS = np.array([[0], [1], [2]])
 
 
 def hash_slices(
-    data: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp], seed: int = 0
+    data: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp], seed: int = 0, few: int = FEW
 ) -> NDArray[np.uint64]:
-    """Return the first 64 bits of the hash of each slice of *data* (intp[n] each, no end before its start); uint64[n].
+    """Return the first 64 bits of the hash of each slice of *data*; uint64[n].
 
-    The seed has 32 bits.
+    *starts* and *ends* are intp[n]; no end is before its start. The seed has 32 bits. Strings of a block or
+    more are hashed one by one if there are at most *few*.
     """
     sizes = ends - starts
     words = np.frombuffer(data + bytes(5 * 8 - len(data) % 8), "<u8")
@@ -53,7 +57,7 @@ def hash_slices(
     if len(alone):
         blocks = sizes >> _BLOCK_BITS  # dividing takes several times as long
         left, tails = sizes & (_BLOCK - 1), starts + (blocks << _BLOCK_BITS)
-        if len(alone) > FEW:
+        if len(alone) > few:
             alone = np.flatnonzero(sizes > LONGEST)
             state = _bodies(words, starts, np.where(sizes > LONGEST, 0, blocks), seed)
     halves = _load(words, tails)
@@ -98,11 +102,14 @@ def _bodies(
 
 
 def _load(words: NDArray[np.uint64], at: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """Read two words of eight bytes that begin at any byte, uint64[2, n]: from three that do not."""
+    """Read two words of eight bytes that begin at any byte; uint64[2, n].
+
+    They are put together from three words that begin at multiples of eight.
+    """
     offset = ((at & 7) << 3).view(np.uint64)
     three = words.take((at >> 3) + _THREE_WORDS)
     two: NDArray[np.uint64] = three[:2] >> offset
-    two |= three[1:] << (_WORD_BITS - offset)  # shifted by all its 64 bits a word is 0
+    two |= three[1:] << (_WORD_BITS - offset)  # a shift by all 64 bits gives 0 in NumPy
     return two
 
 

@@ -1,4 +1,7 @@
-"""One form for all the ways in which the same text is encoded: Unicode form, case, invisible characters, spaces."""
+"""Normalises texts, so that the same text in other encodings becomes equal.
+
+Unicode forms, case, invisible characters and white space are made alike.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,19 @@ from .hashing import unique
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Zero-width and bidi controls, soft hyphens, variation selectors, fillers: they change no letter that is read.
+# Zero-width and bidi controls, soft hyphens, variation selectors, fillers: no reader sees them.
 _INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
 _MARK = regex.compile(r"\p{M}")
-# Characters of which combining marks are made: the halfwidth voiced sound marks are letters before they are folded.
-# The sort of unicodedata takes time in the square of a run's length.
+# Long runs of combining marks: unicodedata sorts them in time that grows with the square of their length.
+# Halfwidth voiced sound marks are letters that become combining marks when they are folded.
 _LONG_RUN = regex.compile(r"[\p{M}\uFF9E\uFF9F]{32,}")
-# What is not composed with the character before it, in any form.
+# Characters that are never composed with the character before them.
 _ALONE = regex.compile(r"[^\p{M}\p{Hangul}\uFF9E\uFF9F]")
 _PIECE = 1 << 16  # characters
 _IOTA = "\u03b9"
 _SPACE = 32
 _ASCII = bytes(range(128))
-#: Different characters to be replaced in a text, one at a time, up to which that is quicker than folding all of it.
+#: Up to so many different characters are replaced one at a time, which is quicker than folding all of a text.
 _FEW = 16
 #: Combining marks that are decomposed together.
 _PART = 32
@@ -51,7 +54,10 @@ def normalise(text: str) -> str:
 
 
 def _plainly_folded(text: str) -> str | None:
-    """Fold *text* character by character, in next to no time if only few of them change; return None if it cannot be."""
+    """Fold *text* character by character, which takes next to no time if only few of them change.
+
+    Returns None if the text cannot be folded in this way.
+    """
     if text.isascii():
         return text.lower()
     changes = []
@@ -73,7 +79,7 @@ def _plainly_folded(text: str) -> str | None:
 
 
 def _beyond_ascii(data: bytes) -> str:
-    """Return the characters of UTF-8 that are not ASCII: no other has a byte of theirs."""
+    """Return the characters of UTF-8 that are not ASCII: their bytes are all beyond ASCII."""
     return data.translate(None, _ASCII).decode("utf-8", "surrogatepass")
 
 
@@ -84,20 +90,23 @@ def _distinct(text: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _fold_alone(character: str) -> str | None:
-    """Fold a character; return None for marks, which depend on what they stand on, and for what is not printable."""
+    """Fold a character; return None if its neighbours matter, as for marks, or if it is not printable."""
     shown = _INVISIBLE.sub("", character)
     folded = _fold(shown)
     return None if _MARK.search(shown + folded) or not folded.isprintable() else folded
 
 
 def _is_tidy(text: str) -> bool:
-    """Whether stripped lines, of which none is empty, have no white space but single spaces, beyond ASCII none at all."""
+    """Whether *text*, of stripped lines that are not empty, has no white space but single spaces."""
     units = np.frombuffer(text.encode(), np.uint8)
     return "  " not in text and np.count_nonzero(units < _SPACE) == text.count("\n")
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut *text* where folding cannot tell; whatever folds much of it at once holds the interpreter lock for long."""
+    """Cut *text* where that does not change how it is folded.
+
+    Folding a long text at once would hold the interpreter lock for long.
+    """
     start = 0
     while len(text) - start > _PIECE:
         alone = _ALONE.search(text, start + _PIECE)

@@ -1,32 +1,36 @@
-"""Which paragraphs are fingerprinted: long ones are the article, short ones are values, or what stands around it."""
+"""Picks the long paragraphs of a text, which are fingerprinted. Short ones are values, or surround them."""
 
 from __future__ import annotations
 
 import regex
 
-#: A text of which less than this is left by the filter is taken whole. Unit: letters, see `length`.
+#: If the long paragraphs have fewer letters than this in all, the whole text is fingerprinted. See `length`.
 FALLBACK = 600
 
-# A Chinese text has about a third of the characters of its English translation, a Japanese or Korean one a half.
+# A Chinese text has about a third of the characters of its English translation, a Japanese or Korean one a
+# half.
 _HAN = regex.compile(r"\p{Han}")
 _SYLLABIC = regex.compile(r"[\p{Hiragana}\p{Katakana}\p{Hangul}]")
 
 
 def length(paragraph: str) -> int:
-    """Length in characters, in which a Han character counts three, Kana and Hangul count two."""
+    """Return the length in letters: a Han character counts as three, Kana and Hangul count as two."""
     if paragraph.isascii():
         return len(paragraph)
     return len(paragraph) + 2 * len(_HAN.findall(paragraph)) + len(_SYLLABIC.findall(paragraph))
 
 
 def long_paragraphs(text: str, minimum: int) -> tuple[str, str]:
-    """Return the lines of *text* of at least *minimum* `length`, all of it if those are too few; and its shorter lines."""
+    """Return what is fingerprinted of *text*, and its short lines.
+
+    The first are the lines whose `length` is at least *minimum*, or all of the text if they are too few.
+    """
     if not minimum:
         return text, ""
     kept: list[str] = []
     short: list[str] = []
     for line in text.split("\n"):
-        # No length is below the number of characters, which is quickly told.
+        # The number of characters is told quickly, and `length` is never below it.
         (kept if len(line) >= minimum or length(line) >= minimum else short).append(line)
     enough = sum(map(len, kept)) >= FALLBACK or sum(map(length, kept)) >= FALLBACK
     return "\n".join(kept) if enough else text, "\n".join(short)

@@ -1,7 +1,7 @@
 """Schemes: under which keys a text is filed, and which of the texts that it meets there are candidates.
 
-Whatever the scheme, a key is 64 bits in a sorted table, and looking up is finding a range of it. How a candidate is
-then verified is the same for all. docs/schemes.md says what each is for.
+In every scheme a key is 64 bits in a sorted table, and a lookup finds a range of the table. Candidates are
+verified in the same way for all schemes. docs/schemes.md says what each is for.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ if TYPE_CHECKING:
 
     from .terms import Terms
 
-#: Words, or characters of a script without spaces, of one anchor.
+#: The length of an anchor: in words, and in characters of a script without spaces.
 ANCHOR = (8, 12)
-#: Anchors of a text.
+#: How many anchors a text has.
 ANCHORS = 8
-#: Components of a MinHash or bottom-k signature.
+#: How many components a MinHash or bottom-k signature has.
 COMPONENTS = 128
-#: What a missed copy weighs, and a candidate too many the rest, where bands are chosen: verification is still to come.
+#: What a missed copy weighs when bands are chosen. A candidate too many weighs the rest of 1: it is still to
+#: be verified.
 MISS_WEIGHT = 0.9
 
 
 class Pairs(NamedTuple):
-    """n pairs of documents of which each two share a key."""
+    """n pairs of documents that have a key in common."""
 
     #: Bits in which their fingerprints differ: uint8[n].
     distance: NDArray[np.uint8]
@@ -53,10 +54,11 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Scheme(ABC):
-    """What all schemes have; each uses of the options what it needs. Raises `ConfigurationError` for impossible ones.
+    """What all schemes have in common. A scheme ignores the options that it has no use for.
 
-    *tables* is the number of permuted tables of the fingerprint: 4, or 10 or 20 for 10⁸ documents and more;
-    *distance* in how many bits fingerprints of candidates may differ; *threshold* how similar candidates are at least.
+    *tables* is the number of permuted tables of the fingerprint: 4, or 10 or 20 for 10⁸ documents and more.
+    *distance* says in how many bits the fingerprints of candidates may differ, *threshold* how similar
+    candidates are at least. Raises `ConfigurationError` for options that cannot work.
     """
 
     tables: int = TABLES
@@ -66,7 +68,7 @@ class Scheme(ABC):
     name: ClassVar[str]
     #: A key that more documents share than this is no evidence (0: any is).
     most: ClassVar[int] = 0
-    #: What is kept of a document beside what all schemes keep: NumPy type of a record.
+    #: The fields that are kept of a document beside those that all schemes keep: a NumPy type.
     record: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def __post_init__(self) -> None:
@@ -95,17 +97,17 @@ class Scheme(ABC):
 
     @property
     def keys(self) -> int:
-        """Further keys of a document, of which equal ones are looked for."""
+        """How many further keys a document has. Lookups find documents with an equal one."""
         return 0
 
     @property
     def families(self) -> tuple[Family, ...]:
-        """All tables of its own: of the fingerprint, then of further keys."""
+        """The tables of the scheme: those of the fingerprint, then those of further keys."""
         return (*self.simhash, *((Family(EQUAL, self.keys),) if self.keys else ()))
 
     @property
     def parameters(self) -> dict[str, str]:
-        """What an index is made for, beside its tables."""
+        """What the header of an index says of the scheme."""
         return {"scheme": self.name}
 
     def sign(self, terms: Terms, shingles: NDArray[np.uint64], seed: int) -> tuple[NDArray[np.uint64], bytes]:
@@ -134,7 +136,10 @@ class SimHash(Scheme):
 
 
 class Anchored(SimHash):
-    """Those, and texts that have a long shingle in common: a copy may bring much boilerplate along."""
+    """Texts whose fingerprints are near, and texts that have an anchor in common.
+
+    The anchors find copies that bring much boilerplate along.
+    """
 
     name = "simhash+anchors"
     most = 64
@@ -203,9 +208,10 @@ class MinHashBands(Banded):
 
 
 class BottomK(MinHashBands):
-    """The same with one hash function: of the text the 128 shingles of least hash are kept, and estimate similarity.
+    """Texts that share a band, and whose bottom-k samples of 128 shingles are similar.
 
-    They have no fixed places that could be cut into bands, so a MinHash of them is.
+    The values of such a sample have no fixed places that could be cut into bands, so bands of a MinHash of
+    the sample are filed.
     """
 
     name = "bottomk"
@@ -234,7 +240,10 @@ def load_scheme(
     distance: int = Scheme.distance,
     threshold: float = Scheme.threshold,
 ) -> Scheme:
-    """Return the scheme called *name*. Raises `ConfigurationError` for an unknown one and for impossible options."""
+    """Return the scheme called *name*.
+
+    Raises `ConfigurationError` for an unknown name and for options that cannot work.
+    """
     require_type("A scheme", name, str, "a name, a str")
     if name not in SCHEMES:
         near = difflib.get_close_matches(name, SCHEMES, n=1)

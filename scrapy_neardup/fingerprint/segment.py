@@ -1,4 +1,4 @@
-"""Words of Chinese text by a pluggable segmenter, in place of single characters."""
+"""Joins the characters of Chinese text to words, by a segmenter that the user can choose."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _HAN_RUN = regex.compile(r"(?:[\p{Han}&&[\p{L}\p{Nl}]]\p{M}*)+", regex.V1)
 class Segmenter(Protocol):
     """Cuts Chinese text into words."""
 
-    #: Name and version: another dictionary makes other words, hence fingerprints that do not compare.
+    #: Name and version. Another dictionary makes other words, so that fingerprints do not compare.
     identity: str
 
     def cut(self, text: str) -> Sequence[str]:
-        """Return the words of *text*, Han characters and newlines, in order and leaving out no Han character.
+        """Return the words of *text*, which has Han characters and newlines alone.
 
-        No word crosses a newline.
+        The words are in order, leave out no character, and do not cross newlines.
         """
 
 
@@ -54,7 +54,7 @@ class RjiebaSegmenter:
 
 
 def load_segmenter(name: str) -> Segmenter:
-    """Return the segmenter "rjieba", or the object, or the class, at the import path *name*.
+    """Return the segmenter *name*: "rjieba", or the import path of an object or a class.
 
     Raises `ConfigurationError` if it cannot be had.
     """
@@ -65,7 +65,8 @@ def load_segmenter(name: str) -> Segmenter:
         segmenter = found() if isinstance(found, type) else found
     except Exception as error:  # it is the user's code
         raise ConfigurationError(
-            f"The segmenter {name!r} cannot be imported ({error!r}): use 'rjieba' or the path of an importable object."
+            f"The segmenter {name!r} cannot be imported ({error!r}): use 'rjieba' or the path of an "
+            "importable object."
         ) from error
     if not callable(getattr(segmenter, "cut", None)) or not isinstance(
         getattr(segmenter, "identity", None), str
@@ -75,9 +76,10 @@ def load_segmenter(name: str) -> Segmenter:
 
 
 def segment(text: str, tokens: Tokens, segmenter: Segmenter) -> Tokens:
-    """Join the Han characters among *tokens*, made of normalised *text*, to the words that *segmenter* finds.
+    """Join the Han characters among *tokens* to the words that *segmenter* finds.
 
-    A word counts as one token of a script with spaces. Raises `ValueError` if the segmenter changes the text.
+    *text* is the normalised text that the tokens were made of. A word counts as one token of a script with
+    spaces. Raises `ValueError` if the segmenter changes the text.
     """
     han = tokens.unspaced & ~tokens.syllables
     if not han.any():

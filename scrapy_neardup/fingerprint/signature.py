@@ -1,4 +1,4 @@
-"""What is kept of a text: enough to find its near-duplicates and to judge them, nothing to read."""
+"""The signature of a text: enough to find and judge its near-duplicates, and nothing to read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class Signature:
 
     #: 64-bit SimHash.
     fingerprint: int
-    #: 128-bit hash of normalised text, short lines and title: equal if all of them are (16 bytes).
+    #: 128-bit hash of the normalised text, short lines and title, which is equal if all of them are: 16
+    #: bytes.
     digest: bytes
     #: Tokens that the fingerprint was made of; two characters of a script without spaces count as one.
     tokens: int
@@ -26,7 +27,7 @@ class Signature:
     sketch: bytes
     #: Filter of the numbers in the text, see `filters.NUMBERS`.
     numbers: bytes
-    #: Filter of the words of the title, see `filters.TITLE`; all zero if it is not known.
+    #: Filter of the words of the title, see `filters.TITLE`; all zero if the title is not known.
     title: bytes = bytes(TITLE.size)
     #: Filters of the numbers and of the words in short lines, see `filters.FIGURES` and `filters.WORDS`.
     figures: bytes = bytes(FIGURES.size)

@@ -1,4 +1,7 @@
-"""SimHash: near texts get near fingerprints (Charikar 2002; Manku, Jain and Das Sarma 2007)."""
+"""SimHash: similar texts get fingerprints that differ in few bits.
+
+Charikar (STOC 2002); Manku, Jain and Das Sarma (WWW 2007).
+"""
 
 from __future__ import annotations
 
@@ -20,17 +23,20 @@ if TYPE_CHECKING:
 
 _LARGEST = 2**64 - 1
 _CHUNK = 8192  # features; bounds the memory of a vote at 4 MB
-_WEIGHT_UNIT = (
-    4096  # weights are whole multiples of 1/4096: their sums are exact, in any order, on any machine
-)
-# Eight counters of a byte, one for each of eight bits, are added at a time; 255 features cannot make one overflow.
+# Weights are whole multiples of 1/4096, so that their sums are exact in any order, on any machine.
+_WEIGHT_UNIT = 4096
+# Ones are counted in bytes, eight of which are added at a time as one word. So many features cannot make a
+# byte overflow.
 _COUNTED = 255
 _SHIFTS = np.arange(8, dtype=np.uint64)[:, np.newaxis]
 _LOWEST = np.uint64(0x0101010101010101)
 
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | None = None) -> int:
-    """Set each of the 64 bits that more than half of the weight of *hashes* (uint64[n]) has set; ties give 0."""
+    """Return the bits that more than half of the *hashes* (uint64[n]) have set, by their *weights*.
+
+    A tie gives 0. Without *weights* all hashes weigh the same.
+    """
     ayes = np.zeros(64)
     for start in range(0, len(hashes), _CHUNK):
         part = np.ascontiguousarray(hashes[start : start + _CHUNK], "<u8")
@@ -48,7 +54,7 @@ def _count(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def vote_each(texts: Sequence[NDArray[np.uint64]]) -> list[int]:
-    """Let the hashes of each of several texts (uint64[n] each) vote, all of the same weight, see `vote`."""
+    """Return the `vote` of each of several texts (uint64[n] each), all of whose hashes weigh the same."""
     if len(texts) == 1:  # which is faster
         return [vote(texts[0])]
     voting = [hashes for hashes in texts if len(hashes)]
@@ -65,7 +71,10 @@ def vote_each(texts: Sequence[NDArray[np.uint64]]) -> list[int]:
 
 
 def _count_each(hashes: NDArray[np.uint64], starts: list[int]) -> NDArray[np.uint8]:
-    """Count the ones of each bit from each of *starts* to the next, at most 255 hashes; uint8[starts, 64]."""
+    """Count how often each bit is set from each of *starts* to the next; uint8[starts, 64].
+
+    There are at most 255 hashes from one start to the next.
+    """
     counters = np.empty((8, len(starts)), "<u8")
     at = np.array([*starts, len(hashes)])
     for first in range(0, len(starts), _CHUNK // _COUNTED):
@@ -73,17 +82,20 @@ def _count_each(hashes: NDArray[np.uint64], starts: list[int]) -> NDArray[np.uin
         ones = hashes[at[first] : at[part.stop]] >> _SHIFTS
         ones &= _LOWEST
         counters[:, part] = np.add.reduceat(ones, at[part] - at[first], axis=1)
-    # Row k has bits k, 8 + k and so on.
+    # Row k has the counts of the bits k, k + 8, k + 16 and so on.
     return counters.view(np.uint8).reshape(8, -1, 8).transpose(1, 2, 0).reshape(-1, 64)
 
 
 def fingerprint(features: NDArray[np.uint64], weight: Weight) -> int:
-    """64-bit SimHash of feature hashes (uint64[n], with repetitions), each distinct one weighted by its count."""
+    """Return the 64-bit SimHash of the hashes of a text's features (uint64[n], with repetitions).
+
+    How much a repeated feature counts is said by *weight*.
+    """
     return fingerprint_each([features], weight)[0]
 
 
 def fingerprint_each(texts: Sequence[NDArray[np.uint64]], weight: Weight) -> list[int]:
-    """Fingerprint several texts together, see `fingerprint`."""
+    """Return the `fingerprint` of each of several texts."""
     if weight == "tf":
         return vote_each(texts)
     bags = [distinct(features) for features in texts]

@@ -1,4 +1,4 @@
-"""Stop words: leave out the commonest words of named languages, as listed by the optional package stopwordsiso."""
+"""Leaves out stop words, the commonest words of a language, as the optional stopwordsiso lists them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def stop_words(languages: Iterable[str]) -> frozenset[str]:
         known = ", ".join(sorted(stopwordsiso.langs()))
         raise ConfigurationError(f"No stop words for {', '.join(missing)}; there are some for {known}.")
     listed = (tokenise(normalise(entry)) for entry in stopwordsiso.stopwords(wanted))
-    # Not the parts of "can't" or of a phrase, but of a Chinese word, which is one token in segmented text; and no
-    # numbers, in which alone some pages differ.
+    # An entry of several tokens, such as "can't" or a phrase, is left out; but a Chinese word is one token in
+    # segmented text. Numbers are left out, too, since some pages differ in nothing else.
     whole = (entry for entry in listed if len(entry.words) == 1 or entry.unspaced.all())
     return frozenset("".join(entry.words) for entry in whole if entry.words and not entry.numbers.any())
 
 
 def drop(tokens: Tokens, words: Collection[str]) -> Tokens:
-    """Leave out those *tokens* that are in *words*; all are kept if none else would be left."""
+    """Leave out those *tokens* that are in *words*. If none would be left, all are kept."""
     kept = np.fromiter((word not in words for word in tokens.words), np.bool_, len(tokens))
     return tokens[kept] if kept.any() else tokens

@@ -1,4 +1,4 @@
-"""The tokens of a text as hashes: what SimHash votes on, and the shingles that all else is made of."""
+"""The tokens of a text as hashes: what SimHash votes on, and what shingles are made of."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def hash_tokens(tokens: Tokens, seed: int = 0) -> NDArray[np.uint64]:
 
 
 class Shingles:
-    """The shingles of any size of hashed tokens (uint64[n]), each size made from the one before."""
+    """The shingles of any size of hashed tokens (uint64[n]). Each size is made from the one before."""
 
     def __init__(self, hashes: NDArray[np.uint64]) -> None:
         self._rolled = [hashes]
@@ -43,30 +43,33 @@ class Shingles:
 
 
 class Terms:
-    """The *tokens* of a text, hashed: the first of *shingles*, or those from *start* on, of several texts."""
+    """The *tokens* of one text, hashed.
+
+    *shingles* may be those of several texts together; those of this one are from *start* on.
+    """
 
     def __init__(self, tokens: Tokens, shingles: Shingles, start: int = 0) -> None:
         self.tokens = tokens
         #: uint64[n].
         self.hashes = shingles[1][start : start + len(tokens)]
         unspaced = int(np.count_nonzero(tokens.unspaced))
-        #: How many there are; two characters of a script without spaces count as one.
+        #: How many tokens there are; two characters of a script without spaces count as one.
         self.count = len(self.hashes) - unspaced // 2
-        #: Whether most are characters rather than words.
+        #: Whether most tokens are characters rather than words.
         self.unspaced = 2 * unspaced > len(self.hashes)
         self._shingles, self._start = shingles, start
 
     def shingles(self, words: int, characters: int | None = None) -> NDArray[np.uint64]:
-        """Hash each run of *words* neighbours, in scripts without spaces of *characters*; uint64[n - size + 1].
+        """Hash each run of *words* tokens, in scripts without spaces of *characters*; uint64[n - size + 1].
 
-        Fewer tokens than that make one shingle of them all, none make none.
+        If there are fewer tokens, all of them make one shingle.
         """
         size = min(characters if self.unspaced and characters else words, max(1, len(self.hashes)))
         return self._shingles[size][self._start : self._start + max(0, len(self.hashes) - size + 1)]
 
     @classmethod
     def of_each(cls, texts: Sequence[Tokens], seed: int) -> list[Terms]:
-        """Hash the tokens of several texts, those together that were made together."""
+        """Hash the tokens of several texts. Those that share their data are hashed together."""
         if len(texts) == 1:
             return [cls(texts[0], Shingles(hash_tokens(texts[0], seed)))]
         groups: dict[int, list[int]] = {}
@@ -84,7 +87,10 @@ class Terms:
         return [terms[number] for number in range(len(texts))]
 
     def votes(self, size: int) -> NDArray[np.uint64]:
-        """SimHash features: shingles; of single tokens, but of two where a token is a syllable or letter."""
+        """Return the hashes that vote for the fingerprint: shingles of *size* tokens; uint64[n].
+
+        Where a single token is a syllable or letter, two neighbours are taken.
+        """
         if size > 1 or not self.tokens.syllables.any():
             return self.shingles(size)
         pairs = self.tokens.syllables[:-1] & self.tokens.syllables[1:]

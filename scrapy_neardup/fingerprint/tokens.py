@@ -1,4 +1,4 @@
-"""Words, by the properties of their characters; in scripts without spaces, single characters."""
+"""Splits texts into words by the properties of characters; in scripts without spaces, into characters."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _ASSIGNED = 0x40000  # no letter, digit or visible mark lies beyond plane 3
 class Tokens:
     """The tokens of a text, in order, as the places where they stand."""
 
-    #: In UTF-8, the text, perhaps among others.
+    #: The text in UTF-8, perhaps among other texts.
     data: bytes
-    #: Where in it each token begins and ends; intp[n].
+    #: Where in the data each token begins and ends; intp[n].
     starts: NDArray[np.intp]
     ends: NDArray[np.intp]
-    #: Which are one character of a script without spaces; bool[n].
+    #: Which tokens are one character of a script without spaces; bool[n].
     unspaced: NDArray[np.bool_]
     #: Which of those are of a syllabary or alphabet, so that one of them says little; bool[n].
     syllables: NDArray[np.bool_]
-    #: Which have a digit; bool[n].
+    #: Which tokens have a digit; bool[n].
     numbers: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -58,7 +58,7 @@ class Tokens:
 
     @property
     def words(self) -> list[str]:
-        """The tokens themselves, made anew."""
+        """The tokens as texts."""
         places = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         return [self.data[start:end].decode() for start, end in places]
 
@@ -76,7 +76,7 @@ def _class_of() -> NDArray[np.uint8]:
 
 @cache
 def _class_of_ascii() -> bytes:
-    """Return the classes of the first 256 code points, of which the half is used."""
+    """Return the classes of the first 256 code points, as a table for `bytes.translate`."""
     return _class_of()[:256].tobytes()
 
 
@@ -90,10 +90,11 @@ def tokenise(text: str) -> Tokens:
 
 
 def tokenise_each(texts: Sequence[str], pages: int = 0) -> list[Tokens]:
-    """Split several normalised texts, together: most of what a text of a page costs is paid by the call.
+    """Split several normalised texts together, since most of the cost of a short text is that of the call.
 
-    Those of ASCII characters alone, which take a fraction of the time, are kept apart from the others. If they are
-    parts of *pages*, first one of each page, then another of each and so on, those of one page stay together.
+    Texts of ASCII characters alone take a fraction of the time, and are split apart from the others. With
+    *pages*, the texts are parts of so many pages: first one part of each page, then another part of each, and
+    so on. Then the parts of one page are split together.
     """
     if len(texts) == 1:
         return [tokenise(texts[0])]
@@ -149,7 +150,10 @@ def _script_of_marks(script: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _classes(text: str) -> tuple[bytes, NDArray[np.uint8], NDArray[np.intp] | None]:
-    """Return *text* in UTF-8, the class of each character, and where in it each begins, if not where in *text*."""
+    """Return *text* in UTF-8, the class of each character, and where in UTF-8 each character begins.
+
+    The last is None if the text is ASCII, where both have the same places.
+    """
     data = text.encode("utf-8", "surrogatepass")
     if len(data) == len(text):
         return data, np.frombuffer(data.translate(_class_of_ascii()), np.uint8), None

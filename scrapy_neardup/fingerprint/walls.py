@@ -1,11 +1,12 @@
-"""Pages that stand in the way of the page asked for: captchas, cookie and log-in walls, soft 404s.
+"""Walls: pages in place of the page asked for, such as captchas, cookie notices, log-in forms and soft 404s.
 
-They repeat by nature, and what stands at their URL is another page. Two signs give them away: what they say, here,
-and that one short text is met under many URLs, see `scrapy_neardup.matching.site_counter`.
+Walls repeat by nature, so their pages must not count as copies. Two signs give them away: what they say,
+which is looked at here, and that one short text is met under many URLs, see
+`scrapy_neardup.matching.site_counter`.
 
-A wall is about the web itself: this page, its address, your browser, an account, a setting, what to do now. An article
-is about the world. So what counts is of how many such subjects a text speaks; a few phrases that only walls
-have tell those that stand around other text.
+A wall speaks of the web itself: this page, its address, your browser, an account, a setting, what to do now.
+An article speaks of the world. So what counts is how many such subjects a text speaks of. A few phrases that
+only walls have tell those that stand around other text.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from .wallwords import SUBJECTS
 
 #: Longer texts are walls only if they ask for consent. Unit: tokens.
 LONGEST = 250
-#: Cookies are named once in so many tokens at least where consent is asked for, and so often; and of so many subjects
-#: is spoken, these among them. A recipe names them as often, and speaks of none of these.
-TOKENS_A_COOKIE = 33
+#: A text that asks for consent names cookies at least so often, and at least once in so many tokens.
 COOKIES = 4
+TOKENS_A_COOKIE = 33
+#: And it speaks of at least so many subjects, one of them among these. A recipe may name cookies as often.
 SUBJECTS_OF_CONSENT = 5
 _CONSENT = frozenset(("consent", "privacy"))
-#: Of how many subjects texts of so many tokens have to speak; in between, a straight line.
+#: Other walls, by their tokens, speak of at least so many subjects; between the two lengths, a straight line.
 LENGTHS = (90, 150)
 SUBJECTS_OF_A_WALL = (4, 6)
-#: Longer ones of so many: an article about walls has nearly as many, a text that asks for consent has more.
+#: Longer ones speak of so many. An article about walls speaks of nearly as many.
 SUBJECTS_OF_A_LONG_ONE = 10
-#: One phrase may be the subject of a short note; so many different ones are not.
+#: One phrase may be what a short note is about; so many different ones make a wall.
 _PHRASES_OF_A_WALL = 2
 # Parts of normalised text, in the languages with the most pages.
 # fmt: off
@@ -40,30 +41,34 @@ _PHRASES = (
     # Bot checks and scripts
     "captcha", "not a robot", "you are human", "you're human", "unusual traffic", "checking your browser",
     "security check", "access denied", "been blocked", "automated requests", "ray id:", "reference id",
-    "enable javascript", "javascript is disabled", "enable cookies", "supported browser", "turn off your ad",
-    "kein roboter", "javascript aktivieren", "pas un robot", "activer javascript", "activez javascript",
-    "no eres un robot", "no soy un robot", "habilita javascript", "не робот", "включите javascript",
-    "验证码", "人机验证", "安全验证", "启用javascript", "開啟javascript", "ロボットではありません", "لست روبوت",
+    "enable javascript", "javascript is disabled", "enable cookies", "supported browser",
+    "turn off your ad", "kein roboter", "javascript aktivieren", "pas un robot", "activer javascript",
+    "activez javascript", "no eres un robot", "no soy un robot", "habilita javascript", "не робот",
+    "включите javascript", "验证码", "人机验证", "安全验证", "启用javascript", "開啟javascript",
+    "ロボットではありません", "لست روبوت",
     # Cookies and consent
     "use cookies", "uses cookies", "accept all", "accept cookies", "cookie policy", "cookie settings",
-    "your consent", "we and our partners", "privacy policy", "reject all", "manage preferences", "your privacy choices",
-    "verwenden cookies", "alle akzeptieren", "datenschutz", "utilisons des cookies", "tout accepter",
-    "utilizamos cookies", "aceptar todas", "política de privacidad", "файлы cookie", "используем cookie",
-    "конфиденциальност", "使用cookie", "隐私政策", "接受所有", "クッキー", "ملفات تعريف الارتباط",
+    "your consent", "we and our partners", "privacy policy", "reject all", "manage preferences",
+    "your privacy choices", "verwenden cookies", "alle akzeptieren", "datenschutz",
+    "utilisons des cookies", "tout accepter", "utilizamos cookies", "aceptar todas",
+    "política de privacidad", "файлы cookie", "используем cookie", "конфиденциальност", "使用cookie",
+    "隐私政策", "接受所有", "クッキー", "ملفات تعريف الارتباط",
     # Log-in and subscription
     "log in to continue", "log in to your account", "sign in to continue", "sign in to your account",
     "please log in", "please sign in", "forgot your password", "create an account",
-    "already a subscriber", "subscribe to continue", "to continue reading", "free articles", "already registered",
-    "passwort vergessen", "bitte melden sie sich an", "mot de passe oublié", "connectez-vous", "inicia sesión",
-    "войдите", "забыли пароль", "请登录", "忘记密码", "注册账号", "ログインして", "تسجيل الدخول",
+    "already a subscriber", "subscribe to continue", "to continue reading", "free articles",
+    "already registered", "passwort vergessen", "bitte melden sie sich an", "mot de passe oublié",
+    "connectez-vous", "inicia sesión", "войдите", "забыли пароль", "请登录", "忘记密码", "注册账号",
+    "ログインして", "تسجيل الدخول",
     # Pages that are not there
     "error 404", "404 error", "404 not found", "fehler 404", "erreur 404", "ошибка 404",
     "page not found", "cannot be found", "could not be found", "no longer exists", "no longer available",
-    "find that page", "find this page", "find the page", "may have been moved", "or never existed", "page does not exist",
-    "page you requested", "page you are looking for", "page you were looking for", "mistyped the address",
-    "may have moved", "has been moved or", "broken link", "return to the home", "go to the home", "try searching",
-    "seite nicht gefunden", "zur startseite", "page introuvable", "retour à l'accueil", "página no encontrada",
-    "страница не найдена", "на главную страницу", "вернуться на главную", "页面不存在", "找不到页面", "返回首页", "ページが見つかりません",
+    "find that page", "find this page", "find the page", "may have been moved", "or never existed",
+    "page does not exist", "page you requested", "page you are looking for", "page you were looking for",
+    "mistyped the address", "may have moved", "has been moved or", "broken link", "return to the home",
+    "go to the home", "try searching", "seite nicht gefunden", "zur startseite", "page introuvable",
+    "retour à l'accueil", "página no encontrada", "страница не найдена", "на главную страницу",
+    "вернуться на главную", "页面不存在", "找不到页面", "返回首页", "ページが見つかりません",
 )
 # fmt: on
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}'’]+")
@@ -85,7 +90,7 @@ def is_wall(text: str, tokens: int) -> bool:
 
 
 def _asks_for_consent(text: str, tokens: int) -> bool:
-    """Tell whether normalised *text* of so many *tokens*, of any length, is about cookies and leave to set them."""
+    """Tell whether normalised *text* of so many *tokens*, however many, asks for leave to set cookies."""
     vocabulary = _vocabulary()
     named = sum(map(text.count, vocabulary.ascii_cookies if text.isascii() else vocabulary.cookies))
     if named < max(COOKIES, tokens / TOKENS_A_COOKIE):
@@ -103,22 +108,25 @@ def subjects(text: str) -> set[str]:
         for start in accumulate(word[: vocabulary.longest]):
             if start in vocabulary.starts:
                 found.add(vocabulary.starts[start])
-    # Of what may stand anywhere, few parts begin as anything here does.
+    # Only parts that begin with a word or character of the text are searched for.
     for beginning in (words if text.isascii() else words.union(text)) & vocabulary.anywhere.keys():
         found.update(subject for part, subject in vocabulary.anywhere[beginning] if part in text)
     return found
 
 
 class _Vocabulary(NamedTuple):
-    """Parts of texts, and the subject of each."""
+    """The parts of texts that stand for subjects."""
 
+    #: The subject of each whole word.
     alone: dict[str, str]
+    #: The subject of each beginning of words.
     starts: dict[str, str]
-    #: By first word, or first character if words run together.
+    #: Parts that may stand anywhere, with their subjects, by first word, or first character if words run
+    #: together.
     anywhere: dict[str, list[tuple[str, str]]]
     #: Characters of the longest start of a word.
     longest: int
-    #: What cookies are called, and that in ASCII.
+    #: The words for cookies, and those of them that are ASCII.
     cookies: tuple[str, ...]
     ascii_cookies: tuple[str, ...]
 
@@ -140,7 +148,7 @@ def _vocabulary() -> _Vocabulary:
             else:
                 starts[part] = subject
     parts = [normalise(part).strip("$") for part in SUBJECTS["cookies"].replace("\n", "|").split("|")]
-    # Of two of which one begins as the other does, the shorter one counts both.
+    # A word that another one begins with counts that one, too.
     cookies = [part for part in parts if not any(part != other and part.startswith(other) for other in parts)]
     longest = max(map(len, starts))
     plain = tuple(part for part in cookies if part.isascii())

@@ -1,4 +1,4 @@
-"""Text that was broken into lines of a fixed width, as in mail and on news wires, put together again to paragraphs."""
+"""Unwraps text that was broken into lines of a fixed width, as in mail and on news wires."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from itertools import pairwise
 
 #: Columns of the narrowest and the widest text that is taken for wrapped.
 _NARROWEST, _WIDEST = 40, 100
-#: Lines that are full, at least; and what share of those that another one follows.
+#: A wrapped text has at least so many full lines, and at least this share of the lines that another one
+#: follows.
 _FULL_LINES, _SHARE = 3, 0.5
-#: Share of lines that may be longer than the widest, such as addresses, which do not break.
+#: This share of the lines may be longer than the widest text: web addresses, for example, do not break.
 _UNBROKEN = 0.1
 
 
 def unwrapped(text: str) -> str:
-    """Join the lines of each paragraph of *text*, if it is wrapped; else return it as it is.
+    """Join the lines of each paragraph of *text* if the text is wrapped; else return it as it is.
 
-    A line is full if the first word of the next one had no room on it any more. Wrapped is a text most of whose
-    lines are full; they are joined to those that follow. A blank line ends a paragraph, and so does one that is
-    indented more than the line before it. Verse whose lines are of one length looks the same, and is joined, too.
+    A line is full if the first word of the next line had no room on it. A text is wrapped if most of its
+    lines are full; each full line is joined to the next one. A blank line ends a paragraph, and so does a
+    line that is indented more than the one before it. Verse whose lines have one length looks the same, and
+    is joined, too.
     """
     if "\n" not in text:
         return text

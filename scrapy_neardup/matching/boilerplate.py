@@ -1,7 +1,7 @@
-"""Paragraphs of a site that stand on many of its pages: what its editors repeat is not what a page is about.
+"""Paragraphs that stand on many pages of a site, such as a note about its author or a disclaimer.
 
-A long paragraph that stands on pages of many different titles is no mark of any of them. Left in the texts,
-it makes pages alike that have nothing else in common.
+A long paragraph on pages of many different titles is not what any of them is about. Left in the texts, it
+makes pages alike that have nothing else in common.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: A paragraph counts that has so many words, or so many letters in a script without spaces (see `length`).
+#: A paragraph is long if it has so many words, or so many letters if it has letters beyond ASCII (see
+#: `length`).
 WORDS, LETTERS = 20, 120
-#: It is boilerplate of a site that has it on pages with so many different titles.
+#: A long paragraph is boilerplate if its site has it on pages with so many different titles.
 TITLES = 15
 
 
 def paragraph_keys(text: str) -> list[int]:
-    """Return the keys of the long paragraphs of *text*, in their order: 64-bit hashes of what they say.
+    """Return the key of each long paragraph of *text*, in order: a 64-bit hash of its words.
 
-    Case and white space do not matter.
+    Case and white space make no difference.
     """
     return [_key(line) for line in text.split("\n") if _is_long(line)]
 
@@ -43,14 +44,14 @@ def widespread(
 ) -> NDArray[np.bool_]:
     """Tell which of n paragraphs stand on pages of *least* different titles of their site; bool[n].
 
-    Each has the number of its site, its key, and the number of its page's title (arrays of n). It takes some
-    100 bytes a paragraph.
+    For each paragraph there are the number of its site, its key, and the number of its page's title (arrays
+    of n). This takes some 100 bytes of memory a paragraph.
     """
     order = np.lexsort((titles, keys, sites))
     site, key, title = sites[order], keys[order], titles[order]
-    new = np.ones(len(order), bool)  # the first of a paragraph of a site
+    new = np.ones(len(order), bool)  # where the next paragraph or site begins
     new[1:] = (site[1:] != site[:-1]) | (key[1:] != key[:-1])
-    other = new.copy()  # the first under its title
+    other = new.copy()  # where the next title begins
     other[1:] |= title[1:] != title[:-1]
     group = np.cumsum(new) - 1
     many = np.bincount(group, weights=other) >= least
@@ -60,7 +61,7 @@ def widespread(
 
 
 def _is_long(line: str) -> bool:
-    if len(line) < LETTERS // 3:  # no script has fewer characters than a third of its length
+    if len(line) < LETTERS // 3:  # no character counts for more than three letters
         return False
     return len(line.split()) >= WORDS or (not line.isascii() and length(line) >= LETTERS)
 

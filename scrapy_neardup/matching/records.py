@@ -1,9 +1,9 @@
-"""What is filed of a document: its keys and its record, and how an index of them is made."""
+"""What is filed of a document, its keys and its record, and what the header of an index of documents says."""
 
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import mmh3
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Signature
     from scrapy_neardup.index import Index
 
-#: The families of tables: lower half of the digest, hash of the URL; after them those of the scheme.
+#: The families of tables that every index has: lower half of the digest, hash of the URL. From `OWN` on come
+#: those of the scheme.
 DIGEST, URL, OWN = range(3)
-#: What is stored of a document beside its URL; after it what the scheme keeps.
+#: What is stored of a document beside its URL. The fields that the scheme adds come after these.
 RECORD = (
     ("digest", "<u8"),  # upper half
     ("fingerprint", "<u8"),
@@ -37,17 +38,20 @@ RECORD = (
     ("tokens", "<u4"),
     ("shingles", "<u4"),
     ("site", "<u4"),
-    ("template", "?"),  # eight flags, see flags(); its name and type are older than the second of them
+    ("template", "?"),  # a byte of flags, see flags(): the name and type are from when there was one flag
     ("sketch", f"({SKETCH_SIZE},)u1"),
     ("numbers", f"({NUMBERS.size},)u1"),
     ("title", f"({TITLE.size},)u1"),
     ("figures", f"({FIGURES.size},)u1"),
     ("words", f"({WORDS.size},)u1"),
 )
-#: Flags of a record. One of the pages of a template: only equal texts repeat it. Its page has stored no item.
-TEMPLATE, WEAK = 1, 2
-#: The numbers among these, from the fingerprint on, as bytes; and the keys of the URL and the fingerprint.
+#: Flag of a record: one of many pages of a template, which only equal texts repeat.
+TEMPLATE = 1
+#: Flag of a record: the page has stored no item.
+WEAK = 2
+#: The fields of a record from the fingerprint to the flags, as bytes.
 _NUMBERS = struct.Struct("<QQIIII?")
+#: The keys of the URL and the fingerprint, as bytes.
 _KEYS = struct.Struct("<QQ")
 
 
@@ -61,10 +65,32 @@ def record(scheme: Scheme) -> tuple[tuple[str, str], ...]:
     return (*RECORD, *scheme.record)
 
 
+def header_for(fingerprinter: Fingerprinter, extractor: str) -> Header:
+    """Return the header of an index of the documents that *fingerprinter* signs.
+
+    *extractor* is the name and version of what made the texts.
+    """
+    scheme = fingerprinter.scheme
+    return Header(
+        families=families(scheme),
+        record=record(scheme),
+        parameters={
+            **scheme.parameters,
+            "features": asdict(fingerprinter.features),
+            "segmenter": fingerprinter.segmenter,
+            "extractor": extractor,
+        },
+        seed=fingerprinter.seed,
+    )
+
+
 def scheme_of(
     header: Header, *, distance: int = Scheme.distance, threshold: float = Scheme.threshold
 ) -> Scheme:
-    """Return the scheme that an index was made with. Raises `ConfigurationError` for a *distance* beyond it."""
+    """Return the scheme that an index was made with.
+
+    Raises `ConfigurationError` for a *distance* that its tables cannot find.
+    """
     tables = [len(family.tables) for family in header.families[OWN:] if family.tables != EQUAL]
     return load_scheme(
         header.parameters["scheme"],
@@ -75,9 +101,9 @@ def scheme_of(
 
 
 def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
-    """Return what makes the signatures of an index made with *scheme*.
+    """Return what makes the signatures for an index of *scheme* with *header*.
 
-    Raises `IndexMismatch` if its segmenter is another release now.
+    Raises `IndexMismatch` if another release of its segmenter is installed now.
     """
     fingerprinter = Fingerprinter(Features(**header.parameters["features"]), header.seed, scheme)
     if "segmenter" in header.parameters:
@@ -87,9 +113,10 @@ def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
 
 
 def flags(records: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the flags of *records*, [n] or []: uint8[n]. Writing to it sets them.
+    """Return the flags of *records* ([n] or []) as a view, uint8[n] or []: writing to it sets them.
 
-    NumPy does not say what a bool does that is neither 0 nor 1, so the field is never read as one.
+    The field is a bool by its type, and is never read as one: NumPy does not define a bool that is neither 0
+    nor 1.
     """
     return np.asarray(records)["template"].view(np.uint8)
 
@@ -112,11 +139,11 @@ def url_keys(urls: Iterable[str], seed: int) -> NDArray[np.uint64]:
 def find_urls(index: Index, urls: Iterable[str]) -> tuple[list[int], set[str]]:
     """Return the numbers of all documents filed under *urls*, and those of the filed URLs that have any.
 
-    A URL with a fragment is filed with it or without; both are looked for.
+    A URL with a fragment may have been filed with or without it, so both forms are looked for.
     """
     wanted = sorted({filed for url in urls for filed in (url, filed_url(url))})
     found, stored = index.retrieve(URL, url_keys(wanted, index.header.seed))
-    # Another URL may have the same hash.
+    # Another URL may have the same hash, so the stored URL decides.
     rows = [row for row, query in enumerate(found.query.tolist()) if stored.urls[row] == wanted[query]]
     return found.document[rows].tolist(), {stored.urls[row] for row in rows}
 
@@ -130,23 +157,42 @@ def entries(
     time: int = 0,
     keep_fragments: bool = False,
 ) -> Documents:
-    """Return documents as they are filed in an index with *header*; *time* in seconds since 1970.
+    """Return documents as they are filed in an index with *header*, one for each signature and its URL.
 
-    With *keep_fragments* the URLs are filed as they are.
+    *time* is in seconds since 1970. The URLs are filed without their fragments unless *keep_fragments*.
     """
     urls = [*urls] if keep_fragments else [filed_url(url) for url in urls]
     scope_key = mmh3.hash64(scope.encode("utf-8", "surrogatepass"), signed=False)[0] if scope else 0
-    filed = 8 * (OWN if header.families[OWN].equal else OWN + 1)  # not all schemes file the fingerprint
+    with_fingerprint = not header.families[OWN].equal  # some schemes have no tables of it
     records, keys = bytearray(), bytearray()
-    # Field by field, arrays of one document would take four times as long.
+    # Packed as bytes, because NumPy takes four times as long to set the fields of one document.
     for each, url in zip(signatures, urls, strict=True):
-        numbers = (each.fingerprint, scope_key, time, each.tokens, each.shingles, site_key(url), False)
-        filters = (each.numbers, each.title, each.figures, each.words)
-        records += b"".join((each.digest[8:], _NUMBERS.pack(*numbers), each.sketch, *filters, each.extra))
-        first = each.digest[:8] + _KEYS.pack(url_key(url, header.seed), each.fingerprint)
-        keys += first[:filed] + each.keys
+        records += _record_bytes(each, url, scope_key, time)
+        keys += _key_bytes(each, url, header.seed, with_fingerprint=with_fingerprint)
     filed_keys = np.frombuffer(keys, "<u8").reshape(-1, header.keys).T.astype(np.uint64, order="C")
     return Documents(filed_keys, np.frombuffer(records, header.dtype), urls)
+
+
+def _record_bytes(signature: Signature, url: str, scope_key: int, time: int) -> bytes:
+    """Return the record of one document: the fields of `RECORD`, then those of the scheme."""
+    no_flags = False
+    numbers = _NUMBERS.pack(
+        signature.fingerprint,
+        scope_key,
+        time,
+        signature.tokens,
+        signature.shingles,
+        site_key(url),
+        no_flags,
+    )
+    filters = signature.numbers + signature.title + signature.figures + signature.words
+    return signature.digest[8:] + numbers + signature.sketch + filters + signature.extra
+
+
+def _key_bytes(signature: Signature, url: str, seed: int, *, with_fingerprint: bool) -> bytes:
+    """Return the keys of one document, in the order of the families, 8 bytes each."""
+    first = signature.digest[:8] + _KEYS.pack(url_key(url, seed), signature.fingerprint)
+    return (first if with_fingerprint else first[:-8]) + signature.keys
 
 
 def with_flags(document: Documents, flag: int) -> Documents:
@@ -157,15 +203,16 @@ def with_flags(document: Documents, flag: int) -> Documents:
 
 
 def as_template(document: Documents, scheme: Scheme, *, keyed: bool = False) -> Documents:
-    """Return *document*, one row, as a page of a template is filed, of which only the first has all its keys.
+    """Return *document*, one row, as the pages of a template are filed after the first one.
 
-    The others are found by their digest and their URL alone, unless they are *keyed*: nothing else repeats them, and a
-    lookup that met thousands of them would be dear.
+    They are found by their digest and their URL alone, since only equal texts repeat them. If thousands of
+    them were filed under the same keys of the text, each lookup would meet all of them. One that is *keyed*
+    keeps all its keys nevertheless.
     """
     if keyed:
         return with_flags(document, TEMPLATE)
     keys = document.keys.copy()
     keys[OWN:] = NO_KEY
-    if scheme.simhash:  # every document has one; a hash of all of the text is near no fingerprint
+    if scheme.simhash:  # each document needs a key there: the digest is near no fingerprint
         keys[OWN] = keys[DIGEST]
     return with_flags(document, TEMPLATE)._replace(keys=keys)

@@ -1,4 +1,4 @@
-"""Forgetting documents of an index: by their age, their host, their URL."""
+"""Removes documents from an index: by their age, their host or their URL."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def older_than(reader: Snapshot, oldest: float, progress: Callable[[int, int], N
 
 def of_hosts(reader: Snapshot, hosts: set[str], progress: Callable[[int, int], None]) -> list[int]:
     """Return the numbers of documents whose URL has one of *hosts* (in lower case)."""
-    somewhere = re.compile("|".join(map(re.escape, hosts)), re.IGNORECASE)  # parsing takes much longer
+    # Most URLs have none of the names in them, and parsing each would take much longer.
+    somewhere = re.compile("|".join(map(re.escape, hosts)), re.IGNORECASE)
     found: list[int] = []
     for numbers, documents in live_documents(reader, progress):
         rows = zip(numbers.tolist(), documents.urls, strict=True)
@@ -49,7 +50,7 @@ def of_hosts(reader: Snapshot, hosts: set[str], progress: Callable[[int, int], N
 
 
 def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> None:
-    """Remove documents by their numbers from the index in *path*; on return that is on disk."""
+    """Remove documents by their numbers from the index in *path*, and wait until that is on disk."""
     with contextlib.closing(open_index(path, None)) as index:
         index.discard(numbers)
         index.flush()
@@ -58,7 +59,7 @@ def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> No
 
 
 def forget_urls(path: Path | str, urls: Sequence[str]) -> tuple[int, list[str]]:
-    """Remove the documents of *urls*; returns how many they were, and which of *urls* had none."""
+    """Remove the documents of *urls*; return how many they were, and which of *urls* had none."""
     with contextlib.closing(open_index(path, None)) as index:
         numbers, known = find_urls(index, urls)
         index.discard(numbers)

@@ -1,7 +1,8 @@
-"""Which candidates are near-duplicates, from what two signatures say of each other: docs/quality.md has the evidence.
+"""The rules: which candidates are near-duplicates, by what their two signatures say of each other.
 
-Two steps: whether two texts are alike, whichever came first; and whether the new one brings next to nothing that the
-stored one lacks. Only then it is a near-duplicate.
+There are two steps. First: are the two texts alike, whichever came first? Second: does the new one bring next
+to nothing that the stored one lacks? Only then it is a near-duplicate. docs/quality.md has the evidence for
+the thresholds. J is the Jaccard similarity.
 """
 
 from __future__ import annotations
@@ -13,47 +14,59 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Length of the shorter text, in tokens, and the Jaccard similarity asked of it; in between, a straight line. Pages
-#: of one template whose names differ are short, and as similar as copies are.
+#: J that is asked of a pair, by the tokens of the shorter text; between the two lengths it falls in a
+#: straight line. Pages of one template that differ in their names are short, and as similar as copies are.
 LENGTHS = (120, 320)
 JACCARDS = (0.85, 0.62)
-#: One substituted number is forgiven for so many tokens, fewer on one site, which is where templates are. Half a
-#: number is the error of the estimate.
+#: A text of so many tokens may have one number substituted, one of twice as many two, and so on. On one site,
+#: which is where templates are, it takes more tokens.
 TOKENS_A_NUMBER = 300
 TOKENS_A_NUMBER_OF_ONE_SITE = 1000
+#: Counts of substituted numbers are estimates; this much is their error.
 ROUNDING = 0.5
-#: Or so much of the shorter text is in the other, as when a paragraph was cut or added, and J is at least this ...
+#: Instead of the J above: so much of the shorter text is in the other, as when a paragraph was cut or added,
+#: and J is at least this.
 CONTAINED = (0.94, 0.3)
-#: ... or somewhat less of it, and no number was substituted.
+#: Or somewhat less of it is in the other, and no number was substituted: containment and J.
 MOSTLY_CONTAINED = (0.88, 0.4)
-#: On different sites copies bring boilerplate along, and templates are not shared: J, or containment and J ...
+#: Two sites share no templates, and copies bring the boilerplate of their site along. So one of these is
+#: enough for a pair of two sites: this J, or this containment with this J.
 ELSEWHERE = 0.5
 ELSEWHERE_CONTAINED = (0.75, 0.25)
-#: ... while J is asked at most this much less of a short text, and this share of the numbers is in both.
+#: But of a short text J is asked at most this much less than on one site.
 ELSEWHERE_REBATE = 0.1
+#: And this share of the numbers must be in both.
 ELSEWHERE_NUMBERS = 0.5
-#: Values in short lines, and with more than how many substituted ones it is another page of one site; in between, a
-#: straight line. Dates, counts of comments and the like change on one page, too. A word of the title does not.
+#: How many values of the short lines may be substituted on one site before it is another page, by how many
+#: values there are; in between, a straight line. Dates, counts of comments and the like change on one page,
+#: too. Of the words of a title none may be substituted.
 VALUED, VALUES = (20, 60), (1.5, 2.7)
-#: Tokens from which on the headings of a text change with it: for every thousand beyond another one is forgiven.
+#: Longer texts have more short lines. For each thousand tokens above this one more value may be substituted.
 VALUES_LONG = 2000
-#: Of notes of less than that: containment and J, where no number and at most so many other words were substituted.
+#: On one site so many shingles may stand in the place of others, and this many more for each token: some words
+#: that were edited here and there. A note of a few sentences under an introduction that all pages have is more.
+REPLACED = (20, 0.02)
+#: A note that is shorter than the lengths above: containment and J, where no number was substituted, and at
+#: most so many values of short lines.
 BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
-#: On different sites, under a title of the same words, of which there are so many at least: containment and J.
-TITLED, SAME_TITLE = 3, (0.6, 0.3)
-#: This share of the new text is in the stored one at least: the rest is boilerplate, or it is a fuller text. And the
-#: new text is at least this share of the stored one: a page that holds several others does not stand for them.
+#: Pairs of two sites whose titles have the same words, at least so many: containment and J.
+TITLED, SAME_TITLE = 4, (0.6, 0.3)
+#: Second step: at least this share of the new text is in the stored one. If less is, the new one is fuller.
 KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.7
+#: And the new text is at least so long, as a share of the stored one: a page that holds several others does
+#: not stand for them.
 SHORTER, SHORTER_OF_ONE_SITE = 0.55, 0.7
 SHORTER_BRIEF, SHORTER_TITLED = 0.52, 0.4
-#: Distinct shingles of a text, and how many of its runs of so many words are distinct at least; in between, straight
-#: lines. Lists of a few values, such as wins and losses, have all that can be made of them in common. An extractor
-#: that took an article twice leaves half.
+#: Words of a run, see `varied`.
 RUN = 5
+#: What share of the runs of a text must be distinct, by how many distinct ones there are; in between,
+#: straight lines. Lists of a few values, such as wins and losses, repeat the same runs, and so resemble each
+#: other. An article that the extractor took twice has half of its runs distinct.
 DISTINCT = (30, 60, 900, 1100)
 VARIETIES = (0.8, 0.6, 0.6, 0.45)
 
-#: The containment and J that the rules ask for which look at containment, by the names that `verify` tells them by.
+#: The containment and J asked by each rule that looks at containment, by the name that `verify` gives the
+#: rule.
 CONTAINMENTS = {"within": CONTAINED, "mostly_within": MOSTLY_CONTAINED, "elsewhere": ELSEWHERE_CONTAINED}
 
 
@@ -61,34 +74,37 @@ _NONE = np.zeros(())
 
 
 class Evidence(NamedTuple):
-    """What is known of n pairs of texts; arrays of n, or single values for all."""
+    """What is known of n pairs of texts: arrays of n, or single values for all."""
 
-    #: Jaccard similarity and containment, see `sketch.similarity`.
+    #: Estimated Jaccard similarity, and share of the shorter text that is in the longer one.
     jaccard: NDArray[np.floating]
     containment: NDArray[np.floating]
-    #: How many numbers were substituted, of how many, see `numbers.substituted`.
+    #: How many numbers of the text were substituted, and how many there could be, see `Filter.substituted`.
     substituted: NDArray[np.floating]
     numbers: NDArray[np.floating]
     #: Tokens of the shorter text.
     tokens: NDArray[np.integer]
-    #: Share of the new text that is in the stored one; length of the new one as a multiple of the stored one's.
+    #: Share of the new text that is in the stored one; length of the new one as a multiple of the stored
+    #: one's.
     known: NDArray[np.floating]
     length: NDArray[np.floating]
-    #: Whether both are `varied`.
+    #: Whether both texts are `varied`.
     varied: NDArray[np.bool_]
     #: Whether the texts are known to be of one site, and known to be of two.
     one_site: NDArray[np.bool_]
     two_sites: NDArray[np.bool_]
-    #: How many words of the title were substituted, of how many.
+    #: How many words of the title were substituted, and how many there could be.
     title: NDArray[np.floating] = _NONE
     titled: NDArray[np.floating] = _NONE
-    #: How many values of the short lines, numbers and words, of how many.
+    #: How many values of the short lines, numbers and words, were substituted, and how many there could be.
     values: NDArray[np.floating] = _NONE
     valued: NDArray[np.floating] = _NONE
+    #: How many shingles of each text stand in the place of others.
+    replaced: NDArray[np.floating] = _NONE
 
 
 class Findings(NamedTuple):
-    """What n pairs are, at most one of these: bool[n] each."""
+    """What n pairs are: bool[n] each. A pair is at most one of the first three."""
 
     #: Near-duplicates.
     near: NDArray[np.bool_]
@@ -96,30 +112,35 @@ class Findings(NamedTuple):
     fuller: NDArray[np.bool_]
     #: Pages of one template: the sentences of near-duplicates, but not their title, numbers or other values.
     template: NDArray[np.bool_]
-    #: Those among them that would be near-duplicates but for title and short lines: the text may be the site's.
+    #: Those pages of a template that would be near-duplicates if it were not for their titles. Such a text
+    #: may be boilerplate of the site.
     text_only: NDArray[np.bool_]
 
 
 def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Tell which texts are varied enough to resemble others by more than chance; bool[n], counts int[n]."""
+    """Tell which texts are varied enough to resemble others by more than chance; bool[n].
+
+    *tokens* and the distinct *shingles* are counts, int[n].
+    """
     runs = np.maximum(np.asarray(tokens, np.int64) - (RUN - 1), 1)
     return np.asarray(shingles >= runs * np.interp(shingles, DISTINCT, VARIETIES))
 
 
 def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
-    """Judge candidates.
+    """Judge n pairs of candidates.
 
-    What has decided is added to *told*, by the names under which docs/scrapy.md explains it: arrays of n.
+    The thresholds that apply to each pair, and the rules that it meets, are added to *told*: arrays of n, by
+    the names that docs/scrapy.md explains.
     """
     jaccard, contained = pairs.jaccard, pairs.containment
     asked = np.interp(pairs.tokens, LENGTHS, JACCARDS)
     forgiven = pairs.tokens / np.where(pairs.one_site, TOKENS_A_NUMBER_OF_ONE_SITE, TOKENS_A_NUMBER)
     alike = jaccard >= asked
-    # In a note of a few lines the date may be all that differs, and it is not contained in the other.
+    # Not in short texts: the date may be all that tells two notes from each other, and is little of them.
     long = pairs.tokens >= LENGTHS[0]
     within = long & (contained >= CONTAINED[0]) & (jaccard >= CONTAINED[1])
     mostly = long & (contained >= MOSTLY_CONTAINED[0]) & (jaccard >= MOSTLY_CONTAINED[1])
-    # Where no number was substituted, and hardly a word, the note says the same.
+    # Two notes say the same if no number was substituted, and hardly a word.
     brief = (
         ~long & (contained >= BRIEF[0]) & (jaccard >= BRIEF[1])
         & (pairs.substituted <= ROUNDING) & (pairs.values <= BRIEF_VALUES)
@@ -138,9 +159,12 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         | brief
         | (elsewhere & (shared_numbers >= ELSEWHERE_NUMBERS))
     )
-    beyond = np.maximum(pairs.tokens, VALUES_LONG) - VALUES_LONG  # unsigned
+    beyond = np.maximum(pairs.tokens, VALUES_LONG) - VALUES_LONG  # not below 0: tokens are unsigned
     values_forgiven = np.interp(pairs.valued, VALUED, VALUES) + beyond / TOKENS_A_NUMBER_OF_ONE_SITE
-    other_page = pairs.one_site & ((pairs.title > 0) | (pairs.values > values_forgiven))
+    replaced_forgiven = REPLACED[0] + REPLACED[1] * pairs.tokens
+    other_page = pairs.one_site & (
+        (pairs.title > 0) | (pairs.values > values_forgiven) | (pairs.replaced > replaced_forgiven)
+    )
     template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)
     known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
     least = np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
@@ -151,6 +175,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
             jaccard_asked=asked,
             substituted_forgiven=ROUNDING + forgiven,
             values_forgiven=values_forgiven,
+            replaced_forgiven=replaced_forgiven,
             known_asked=np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN),
             length_asked=least,
             alike=alike,

@@ -1,4 +1,4 @@
-"""Under how many URLs a short text was met: the mark of a wall that says nothing which walls are known to say."""
+"""Counts under how many URLs a short text was met: the mark of a wall in words that no other wall uses."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from urllib.parse import urlsplit
 
 from .sites import site_key
 
-#: A text of so many tokens at most, on so many sites besides the first, is a wall.
+#: A text of at most so many tokens that is met on more than so many sites besides the first is a wall.
 LONGEST = 100
 SITES = 5
-#: So is one that a single site has under so many names besides the first; of a longer text, up to that length, more.
+#: So is one that a single site has under more than so many page names besides the first.
 NAMES = 3
+#: Up to this length a text is a wall, too, if a single site has it under more than so many page names.
 LONGEST_OF_A_SITE = 250
 NAMES_OF_LONGER = 10
-#: Texts that are followed at a time, those met last.
+#: How many texts are counted at a time: those that were met last.
 FOLLOWED = 4096
 
 
 def page_name(url: str) -> str:
     """Return what *url* calls its page: the last part of its path, without ending and parameters.
 
-    One page is under many URLs: in several sections, with parameters for tracking or printing. They all end alike.
+    A page may have many URLs, in several sections or with parameters for tracking or printing. Their paths
+    end alike.
     """
     try:
         path = urlsplit(url).path
@@ -32,7 +34,7 @@ def page_name(url: str) -> str:
 
 
 class SiteCounter:
-    """The sites on which the copies of a stored document were met, and their names there, in this process."""
+    """Remembers on which sites, and under which names, this process has met copies of stored documents."""
 
     def __init__(self, followed: int = FOLLOWED) -> None:
         self._followed = followed
@@ -40,9 +42,9 @@ class SiteCounter:
         self._lock = threading.Lock()
 
     def meets(self, url: str, copy: str, tokens: int, *, count: bool = True) -> bool:
-        """Tell whether the text stored under *url*, of so many *tokens*, is a wall, now that it is met under *copy*.
+        """Tell whether the text stored under *url* is a wall, now that it is met under the URL *copy*, too.
 
-        Unless *count* is off, this is taken note of.
+        The text has so many *tokens*. With *count* the meeting is remembered.
         """
         if tokens > LONGEST_OF_A_SITE:
             return False
@@ -53,7 +55,7 @@ class SiteCounter:
         names = met.get(site, frozenset()) | {hash(page_name(copy))}
         after = met | {site: names}
         if count:
-            # What is beyond the limits tells no more.
+            # Once a limit is passed, more names and sites need not be kept.
             with self._lock:
                 self._met[url] = after if len(names) <= most + 1 and len(after) <= SITES + 1 else met
                 self._met.move_to_end(url)

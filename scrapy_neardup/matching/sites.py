@@ -13,7 +13,8 @@ import tldextract
 
 #: What `site_key` says of a URL without a host.
 UNKNOWN = 0
-#: Characters of the longest name, and of its longest part (RFC 1035): what is longer is no name, and left as it is.
+#: Characters of the longest name of a host, and of its longest part (RFC 1035). What is longer is left as it
+#: is.
 _NAME = 253
 _PART = 63
 _HOST = re.compile(r"(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}(?::\d{1,5})?", re.IGNORECASE)
@@ -23,9 +24,10 @@ _PORTS = {"http": 80, "https": 443, "ftp": 21}
 def site_key(url: str) -> int:
     """Hash the site of a URL: 32 bits, `UNKNOWN` if it has no host.
 
-    A site is what someone has registered under a public suffix (news.example.co.uk: example.co.uk), be it that of a
-    registry or of a company that gives names away (one.github.io); where no suffix is known, as on an intranet, the
-    last two names of the host; else, as for an address, host and port.
+    A site is the name that someone has registered under a public suffix: example.co.uk for
+    news.example.co.uk. The suffix may belong to a company that gives names away, as in one.github.io. Where
+    no suffix is known, as on an intranet, the site is the last two parts of the host's name. An address or a
+    name of one part is a site together with its port.
     """
     host, port = _host_and_port(url)
     if len(host) > _NAME:
@@ -34,12 +36,12 @@ def site_key(url: str) -> int:
 
 
 def host_of(url: str) -> str:
-    """Return the host of a URL in one spelling, without port: lower case, names in ASCII; "" if it has none."""
+    """Return the host of a URL without port, in lower case and ASCII; "" if it has none."""
     return _host_and_port(url)[0]
 
 
 def is_domain(name: str) -> bool:
-    """Tell whether *name* is one of a host under a suffix of a registry, in ASCII, perhaps with a port."""
+    """Tell whether *name* is the name of a host under a public suffix, in ASCII, perhaps with a port."""
     if not _HOST.fullmatch(name) or len(name) > _NAME:
         return False
     parts = _suffixes()(name.partition(":")[0])
@@ -47,15 +49,15 @@ def is_domain(name: str) -> bool:
 
 
 def load_suffixes() -> None:
-    """Read the list of suffixes, which the first site would do otherwise, in up to 0.3 s."""
+    """Read the list of public suffixes, which takes up to 0.3 s; else the first `site_key` does."""
     site_key("https://example.com/")
 
 
 def _host_and_port(url: str) -> tuple[str, str]:
-    """Return host and port; the port is empty if it is that of the scheme."""
+    """Return host and port of a URL; the port is empty if it is the usual one of the scheme."""
     try:
         parts = urlsplit(url)
-    except ValueError:  # such as an address in brackets that is none
+    except ValueError:  # such as brackets around what is no address
         return "", ""
     location = parts.netloc.rpartition("@")[2]
     host, colon, port = location.rpartition(":")
@@ -68,7 +70,7 @@ def _host_and_port(url: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=4096)
 def _spelled(host: str) -> str:
-    """Return *host*, of any spelling, in the one that browsers and Scrapy send."""
+    """Return *host* as browsers and Scrapy spell it when they send it."""
     if host.startswith("["):
         try:
             return f"[{ipaddress.ip_address(host[1:-1])}]"
@@ -80,7 +82,7 @@ def _spelled(host: str) -> str:
 
 
 def _ascii(part: str) -> str:
-    """Return a part of a name as it stands in the name system, see RFC 3492."""
+    """Return a part of a host's name as the domain name system has it (Punycode, RFC 3492)."""
     if part.isascii() or len(part) > _PART:
         return part
     return "xn--" + part.encode("punycode").decode()
@@ -101,5 +103,5 @@ def _hash(site: str) -> int:
 
 @cache
 def _suffixes() -> tldextract.TLDExtract:
-    """Public suffixes as they came with the package: nothing is fetched."""
+    """Return the public suffixes that are part of the package tldextract. Nothing is fetched."""
     return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)

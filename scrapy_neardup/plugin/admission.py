@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_neardup.matching.matcher import Preference
 
 from .browser_page import close_page, page_left_open
 from .callback import WatchedCallback
 from .canonical import CanonicalMemory, declared_canonical
-from .carried import Carried, carried_items
 from .closing import origin_of
 from .duplicates import NearDuplicatePage
 from .filters import is_for_spider
@@ -28,6 +27,7 @@ from .marks import (
 )
 from .page_state import PageState
 from .pending import Document
+from .sparing import CarriedItemKeeper
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -42,19 +42,6 @@ if TYPE_CHECKING:
     from .pages import PageTracker
     from .report_file import Action
 
-#: What is said of items that a duplicate page completes, once in a crawl.
-KEPT_CARRIED = (
-    "Items that come with the request of a page are kept although the page is a copy or an unchanged revisit, as "
-    "<%(url)s> is. If they repeat others, too, name the policy for such pages, by a rule {'url': …, 'policy': "
-    "'drop_items'} in NEARDUP_RULES or by meta, or compare items by NEARDUP_ITEM_FIELDS."
-)
-DROPPED_CARRIED = (
-    "<%(url)s> is dropped, or its items are, because it is a copy or an unchanged revisit; but its request carries "
-    "values in cb_kwargs or meta. "
-    "If such pages complete items of earlier ones, switch them off: meta={'neardup': False}, or a rule "
-    "{'url': …, 'policy': False} in NEARDUP_RULES; or pass the item itself on."
-)
-
 
 class PageAdmission:
     """Decides whether a page is a duplicate, and whether its callback or its errback is called."""
@@ -64,14 +51,14 @@ class PageAdmission:
         self.extension = extension
         self.pages = pages
         self.canonical = CanonicalMemory()
+        self.carried_items = CarriedItemKeeper(extension.reporter)
 
     def admit(self, response: Response) -> NearDuplicatePage | None:
         """Judge a page and prepare for its callback.
 
-        Returns the exception for the errback if the page is dropped, else None.
-
-        This cannot wait, as ``process_spider_input`` cannot. Where there is something to wait for, the page
-        gets a `WatchedCallback` that waits and decides later.
+        Returns the exception for the errback if the page is dropped, else None. This cannot wait, as
+        ``process_spider_input`` cannot. Where there is something to wait for, the page gets a
+        `WatchedCallback` that waits and decides later.
         """
         request = response.request
         if request is None or not is_for_spider(request):
@@ -122,16 +109,16 @@ class PageAdmission:
         action: Action = "passed"
         if verdict.is_duplicate:
             page.match = verdict
-            self._spare_carried(response, page)
+            self.carried_items.prepare(response, page)
             action = "tag" if page.spares_items else page.policy
             response.meta[MATCH_KEY] = match_of(verdict, action)
             response.flags.append(FLAG)
         elif verdict.kind == "revisit":
             revisits = self.extension.config.revisits
-            # A page without items may be a list of links, or one whose items were not found last time.
+            # One that has stored no items may be a list of links, or its items were not found last time.
             if verdict.unchanged and not verdict.weak and revisits != "keep":
                 page.match, page.policy = verdict, revisits
-                self._spare_carried(response, page)
+                self.carried_items.prepare(response, page)
                 action = page.policy
             response.meta[REVISIT_KEY] = revisit_of(verdict, "keep" if action == "passed" else action)
         elif verdict.kind == "preferred":
@@ -141,7 +128,7 @@ class PageAdmission:
             self.extension.reporter.site_ended(page.url)
 
     async def take_place_of_weak(self, response: Response, page: PageState, document: Document) -> None:
-        """Have a page with an item take the place of the pages like it that have stored no item.
+        """Have a page that yields an item take the place of pages like it that have stored none.
 
         Another copy may have stored an item first. Then the page becomes an ordinary duplicate of that copy.
         """
@@ -159,22 +146,6 @@ class PageAdmission:
         response.meta[MATCH_KEY] = match_of(verdict, page.policy)
         for handler in reporter.page_judged_again(page.url, response, verdict, page.policy):
             await handler
-
-    def keeps_item(self, page: PageState, response: Response, item: Any) -> bool:
-        """Whether the page's *item* is kept although those of the page are dropped, because its request carries it."""
-        if not page.spares_carried:
-            return False
-        if page.carried is None:
-            assert response.request is not None
-            page.carried = Carried(response.request)
-        reporter = self.extension.reporter
-        if page.carried.holds(item):
-            reporter.count("carried/item")
-            reporter.warn_once(KEPT_CARRIED, page.url)
-            return True
-        if page.carried.touches(item):
-            reporter.warn_once(DROPPED_CARRIED, page.url)
-        return False
 
     def signature_of(self, outcome: Extraction | str, url: str) -> Signature | None:
         """Return the signature that the downloader middleware found, or count why there is none.
@@ -230,7 +201,7 @@ class PageAdmission:
         return refusal
 
     def _preference(self, response: Response, page: PageState) -> Preference | None:
-        """Return which near-duplicates the page is better than, as far as the settings ask for it."""
+        """Say which near-duplicates the page is better than; None if the settings do not ask for it."""
         config = self.extension.config
         if config.prefer_canonical:
             page.canonical = declared_canonical(response)
@@ -243,16 +214,6 @@ class PageAdmission:
 
     def _is_named_by(self, url: str, other: str) -> bool:
         return self.canonical.names(other, url)
-
-    def _spare_carried(self, response: Response, page: PageState) -> None:
-        """See to it that a page's callback is called if its request carries an item: only the callback has it."""
-        if page.policy != "drop_page" or not page.spares_carried or response.request is None:
-            return
-        if carried_items(response.request):
-            page.policy = "drop_items"
-            self.extension.reporter.count("carried/page")
-        elif Carried(response.request).names:
-            self.extension.reporter.warn_once(DROPPED_CARRIED, page.url)
 
     def _refusal(self, response: Response, page: PageState) -> NearDuplicatePage | None:
         if page.match is None or page.policy != "drop_page":

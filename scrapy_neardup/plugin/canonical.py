@@ -13,7 +13,7 @@ from w3lib.url import safe_url_string
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-#: Bytes of a page in which the link is looked for, and of the longest tag.
+#: Bytes of a page in which the link is looked for.
 _HEAD = 1 << 17
 _END = re.compile(rb"</head|<body", re.IGNORECASE)
 _LINK = re.compile(rb"<link\s([^<>]{1,2500})>", re.IGNORECASE)
@@ -22,7 +22,7 @@ _REL, _HREF = (
     for name in ("rel", "href")
 )
 _HEADER = re.compile(r"""<([^<>]{1,2500})>([^<>,]{0,200})""")
-#: Pages whose canonical version is remembered, those met last.
+#: How many pages are remembered: those that were met last.
 REMEMBERED = 100_000
 
 
@@ -32,7 +32,7 @@ def declared_canonical(response: Response) -> str | None:
         for target, parameters in _HEADER.findall(line.decode("latin-1")[: _HEAD // 8]):
             if "canonical" in _value(_REL, parameters).lower().split():
                 return _absolute(response.url, target)
-    # What readers have written stands in the body.
+    # A link in the body may come from what readers have written.
     head = _END.split(response.body[:_HEAD], maxsplit=1)[0]
     for found in _LINK.finditer(head):
         tag = found[1].decode("utf-8", "replace")
@@ -55,7 +55,11 @@ def _absolute(base: str, target: str) -> str | None:
 
 
 class CanonicalMemory:
-    """Which page each of the last *most* pages has named, if it was another one; by hashes that nobody can foresee."""
+    """Remembers which canonical version each of the last *most* pages has named, if it was another page.
+
+    URLs are kept as Python's hashes, which differ from process to process: no site can craft one that
+    collides.
+    """
 
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most

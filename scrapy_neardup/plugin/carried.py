@@ -13,27 +13,29 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-#: Beginnings of the meta keys that Scrapy and plugins for it use, so that their values are no item of the user's.
+#: How the keys of meta begin that Scrapy and plugins for it use: their values are no items of the user's.
 _OF_COMPONENTS = (
-    "_", "allow_offsite", "autothrottle_", "bindaddress", "cookiejar", "crawlera", "depth", "dont_", "download_",
-    "ftp_", "give_up", "handle_httpstatus_", "http_", "impersonate", "inject", "is_start_request", "link_text",
-    "max_retry", "neardup", "playwright", "proxy", "redirect_", "referrer_policy", "retry_", "rule", "selenium",
-    "splash", "verbatim_url", "zyte_api",
+    "_", "allow_offsite", "autothrottle_", "bindaddress", "cookiejar", "crawlera", "depth", "dont_",
+    "download_", "ftp_", "give_up", "handle_httpstatus_", "http_", "impersonate", "inject",
+    "is_start_request", "link_text", "max_retry", "neardup", "playwright", "proxy", "redirect_",
+    "referrer_policy", "retry_", "rule", "selenium", "splash", "verbatim_url", "zyte_api",
 )  # fmt: skip
-#: Elements of a list, and values that cannot be hashed, of which so many are looked at.
+#: How many elements of a list, and how many values that cannot be hashed, are looked at.
 _MOST = 100
 
 
 class Carried:
     """What a request carries.
 
-    An item that a page yields is *carried* if it is one of the carried items, or if at least half of its values were
-    carried. Of such an item the page is a small part: it may be the delivery terms of all products of a shop.
+    An item that a page yields is *carried* if it is one of the objects that the request carries, or if at
+    least half of its values are. The page is only a small part of such an item: it may have the delivery
+    terms of all products of a shop.
     """
 
     def __init__(self, request: Request) -> None:
         values = _of_user(request)
-        #: Objects that can be an item: of an item class, a dict, what an item loader fills, and such in a list.
+        #: Objects that can be items: dicts, objects of an item class, what an item loader fills, and all of
+        #: these in a list.
         self.items: list[Any] = []
         #: Names of the other values.
         self.names: list[str] = []
@@ -51,7 +53,7 @@ class Carried:
         self._unhashed = [value for value in telling if not _is_hashable(value)][:_MOST]
 
     def holds(self, item: Any) -> bool:
-        """Whether *item* is a carried one."""
+        """Whether *item* is carried."""
         if any(item is each for each in self.items):
             return True
         carried, all_ = self._counts(item)
@@ -73,7 +75,7 @@ class Carried:
 
 
 def carried_items(request: Request) -> bool:
-    """Whether *request* carries what can be an item."""
+    """Whether *request* carries an object that can be an item."""
     return any(True for _, value in _of_user(request) for _ in _items(value))
 
 
@@ -92,7 +94,7 @@ def _items(value: Any) -> Iterable[Any]:
 
 
 def _is_telling(value: Any) -> bool:
-    """Whether two items that both have *value* are alike in that, rather than both without."""
+    """Whether *value* says something: it is not missing, empty, true or false, which many items share."""
     if value is None or isinstance(value, bool):
         return False
     return isinstance(value, Number) or bool(value.strip() if isinstance(value, str) else value)

@@ -1,4 +1,4 @@
-"""Ends the crawl of a site where all that comes is known."""
+"""Ends the crawl of a site once only known pages come from it."""
 
 from __future__ import annotations
 
@@ -16,29 +16,32 @@ if TYPE_CHECKING:
 REASON = "neardup_closespider_pagecount_no_new"
 #: Key of the meta of requests with the site of the start request that has led to them.
 ORIGIN_KEY = "neardup_origin"
-#: Sites whose pages are counted.
+#: How many sites are counted.
 MOST_SITES = 10_000
 _SEEN = ("exact", "near", "revisit")
 _NEW = ("unique", "fuller", "preferred", "template")
 
 
 class NoNewPages:
-    """Counts, for each site, its pages in a row that were no new ones. After so many the site is at its end.
+    """Counts the pages of each site that came in a row without a new one; after so many the site has ended.
 
-    Pages that are too short to judge, and walls, count neither way. Nor do pages to which the links of another site
-    have led, directly or not: by linking to old stories a site could end the crawl of their site. Links on the pages
-    of a site that is at its end are followed to other sites only.
+    Pages that are too short to judge, and walls, count neither way. Pages that links of another site have led
+    to, directly or not, do not count either: else a site could end the crawl of another one by linking to its
+    old stories. Once a site has ended, no more of its pages are requested.
     """
 
     def __init__(self, pages: int, most_sites: int = MOST_SITES) -> None:
-        #: 0: no site ever comes to its end.
+        #: Pages without a new one after which a site ends; 0: never.
         self.pages = pages
         self._most_sites = most_sites
         self._rows: dict[int, int] = {}
         self._ended: set[int] = set()
 
     def judged(self, url: str, origin: int, verdict: Verdict) -> bool:
-        """Note the verdict on a page that is there because of the site *origin*; return whether its site ends now."""
+        """Note the verdict on the page at *url*; return whether its site ends now.
+
+        *origin* is the site of the start request that has led to the page.
+        """
         site = site_key(url)
         if not self.pages or site != origin or site in self._ended or verdict.kind not in (*_SEEN, *_NEW):
             return False
@@ -51,12 +54,12 @@ class NoNewPages:
         return True
 
     def has_ended(self, url: str) -> bool:
-        """Whether the site of *url* is at its end."""
+        """Whether the site of *url* has ended."""
         return bool(self._ended) and site_key(url) in self._ended
 
     @property
     def any_has_ended(self) -> bool:
-        """Whether any site is at its end."""
+        """Whether any site has ended."""
         return bool(self._ended)
 
 
@@ -69,5 +72,5 @@ def origin_of(response: Response) -> int:
 
 
 def pass_origin(response: Response, request: Request) -> None:
-    """Note at a request of a page's callback what has led to the page."""
+    """Mark a request that the callback of a page yields with the site that has led to the page."""
     request.meta[ORIGIN_KEY] = origin_of(response)

@@ -30,9 +30,9 @@ class Command(ScrapyCommand):
         return "Near-duplicates: look after the index that remembers pages"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare Scrapy's own options, as far as they stand before the first argument.
+        """Declare Scrapy's own options, for those that come before the first argument.
 
-        `process_options` finds those that stand after it.
+        `process_options` finds those that come after it.
         """
         super().add_options(parser)
         parser.add_argument("-h", "--help", dest="show_help", action="store_true")
@@ -44,8 +44,8 @@ class Command(ScrapyCommand):
         scrapys = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
         super().add_options(scrapys)
         _, opts.arguments = scrapys.parse_known_args(opts.arguments, opts)
-        # Commands take the plugin's settings without their prefix, as in "-s DISTANCE=5". Such a name is none
-        # that the project's settings know.
+        # The command takes settings of the plugin with or without their prefix, as in "-s DISTANCE=5". All
+        # others that the project does not know are taken for such.
         self._assignments = tuple(
             each
             for each in opts.set
@@ -61,9 +61,7 @@ class Command(ScrapyCommand):
         arguments = ["--help"] if opts.show_help else [*args, *opts.arguments]
         try:
             main(arguments, prog_name="scrapy neardup", obj=Project(self._index, self._assignments))
-        except (
-            SystemExit
-        ) as end:  # click ends so, but Scrapy may have a profile to write before the process ends
+        except SystemExit as end:  # raised by click, but Scrapy may have a profile to write first
             self.exitcode = int(end.code or 0)
 
     def _index(self) -> Path | str | None:

@@ -43,7 +43,7 @@ class NearDupDownloaderMiddleware:
     def process_request(self, request: Request) -> None:
         ended = False
         with self.extension.reporter.fails_open("closespider", request.url):
-            # One that carries an item is on its way to complete it.
+            # A request that carries an item is sent nevertheless: its page completes the item.
             ended = (
                 self.extension.no_new_pages.has_ended(request.url)
                 and is_for_spider(request)

@@ -116,6 +116,21 @@ class EventReporter:
             return []
         return self._send(signals.item_duplicate, item=item, verdict=verdict, policy=self.policy)
 
+    def site_ended(self, url: str) -> None:
+        """Report that no more pages of the site of *url* are asked for."""
+        self.count("ended/site")
+        message = (
+            "Nothing new has come from the site of <%(url)s> for long enough: no more of its pages are "
+            "asked for"
+        )
+        self._log(logging.INFO, message, url=url)
+
+    def warn_once(self, message: str, url: str) -> None:
+        """Log *message*, with the URL of an example, unless it was logged before."""
+        if message not in self._said:
+            self._said.add(message)
+            self._log(logging.WARNING, message, url=url)
+
     def close(self) -> None:
         """Log a line that sums up the crawl, and close the report file."""
         with self.fails_open("close", "the sum of the stats"):
@@ -157,18 +172,6 @@ class EventReporter:
             self._log_duplicate(url, verdict, action)
         if verdict.kind != "unique":
             self._write(what, url, verdict, action)
-
-    def site_ended(self, url: str) -> None:
-        """Report that the crawl of the site of *url* has come to its end."""
-        self.count("ended/site")
-        message = "Nothing new has come from the site of <%(url)s> for long enough: no more of its pages are asked for"
-        self._log(logging.INFO, message, url=url)
-
-    def warn_once(self, message: str, url: str) -> None:
-        """Log *message*, with the URL of an example, the first time that there is occasion to."""
-        if message not in self._said:
-            self._said.add(message)
-            self._log(logging.WARNING, message, url=url)
 
     def _log_duplicate(self, url: str, verdict: Verdict, action: Action) -> None:
         self._duplicates_seen += 1

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from .policies import Policy
 
-#: Pages that wait in the pool's queue, so that a worker that is done has the next page at once.
+#: How many pages more than workers are handed out, so that a worker that is done has the next one at once.
 _SPARE_PAGES = 1
 
 
@@ -64,7 +64,7 @@ class NearDupExtension:
         self.reporter = EventReporter(crawler, self.config)
         self.reservations = ReservationTracker(crawler, self.reporter)
         #: What the downloader middleware leaves for the spider middleware: an extraction, or the name of the
-        #: stat that counts why there is none. An empty name: a failure that is counted already.
+        #: stat that counts why there is none, which is empty if a failure was counted already.
         self.outcomes: WeakKeyDictionary[Request, Extraction | str] = WeakKeyDictionary()
         #: URL and scope of the page that yielded an item, by the item's ``id()``, until the page is settled.
         self.item_origins: dict[int, tuple[str, str]] = {}
@@ -97,7 +97,7 @@ class NearDupExtension:
             self.config.pending_timeout,
             drops_revisits=self.config.revisits != "keep",
         )
-        #: Sites whose crawl has come to its end.
+        #: Tells which sites have come to where nothing is new.
         self.no_new_pages = NoNewPages(self.config.closespider_pagecount_no_new)
         self._throttle = ExtractionThrottle(
             Turns(self.config.processes + _SPARE_PAGES, self.config.extract_timeout)
@@ -175,9 +175,10 @@ class NearDupExtension:
             return "error/extract/stuck"
 
     def policy_for(self, url: str, request: Request) -> tuple[Policy, bool]:
-        """Return the policy for a page, and whether it was named for this page, and not for all of the crawl.
+        """Return the policy for a page, and whether it was named for this page rather than for the crawl.
 
-        It is the one that the request's meta ``neardup`` names, or else that of the rules or the settings.
+        The policy is the one that the request's meta ``neardup`` names, or else that of the rules or the
+        settings.
         """
         value = request.meta.get("neardup")
         if value in POLICIES:
@@ -191,7 +192,11 @@ class NearDupExtension:
         return (rule.policy, True) if rule is not None and rule.policy else (self.config.policy, False)
 
     def scope_for(self, url: str, request: Request | None = None) -> str:
-        """Return the scope that the request's meta ``neardup_scope`` names, or else that of the rules or the settings."""
+        """Return the scope of the document at *url*.
+
+        It is the one that the meta ``neardup_scope`` of *request* names, or else that of the rules or the
+        settings.
+        """
         value = request.meta.get("neardup_scope") if request is not None else None
         if value is not None:
             return str(value)

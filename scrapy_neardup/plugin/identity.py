@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.utils.request import RequestFingerprinterProtocol
 
-#: Hexadecimal digits of a request's fingerprint that tell it from others to the same URL.
+#: How many hexadecimal digits of a request's fingerprint are part of its page's URL.
 _DIGITS = 16
 
 
@@ -22,9 +22,11 @@ def page_url(
 ) -> str:
     """Return the URL of a page, without its fragment.
 
-    What a request with a body or of another method than GET has brought is told apart by the request's fingerprint:
-    it takes the place of the fragment. With *keep_fragments* the fragment stays. Scrapy's download handlers leave it
-    out of the URL of the response, so that it may have to come from the request.
+    Pages that were requested with a body, or by another method than GET, may differ under one URL. For these
+    the fingerprint of the request takes the place of the fragment.
+
+    With *keep_fragments* the fragment stays. Scrapy may leave it out of the URL of the response; then that of
+    the request is taken.
     """
     url, _, fragment = response.url.partition("#")
     if request.body or request.method not in ("GET", "HEAD"):

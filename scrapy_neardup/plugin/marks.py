@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: Key of ``response.meta`` with the kind of the verdict, such as ``unique``.
 VERDICT_KEY = "neardup_verdict"
-#: Key of ``response.meta`` with what a duplicate repeats, see `match_of`; also a field of items.
+#: Key of ``response.meta``, and field of items, with what a duplicate repeats, see `match_of`.
 MATCH_KEY = "neardup_match"
 #: Key of ``response.meta`` with how much a revisit has changed, see `revisit_of`.
 REVISIT_KEY = "neardup_revisit"

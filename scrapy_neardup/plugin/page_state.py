@@ -30,18 +30,18 @@ class PageState:
     policy: Policy
     #: The part of the index that the page is compared with.
     scope: str
-    #: Whether items that come with the request are kept, whatever the page repeats.
+    #: Whether items that the request carries are kept, even if the page is dropped.
     spares_carried: bool = True
     #: What the index is asked about; None if the page was not examined and only its items are compared.
     document: Document | None = None
     #: The page's place in the index until it is confirmed or released; None if it has none.
     reservation: Reservation | None = None
-    #: The verdict by which the page is treated by its policy: it is a duplicate, or an unchanged revisit that is not
-    #: to be kept. None if it is neither.
+    #: The verdict by which the page is treated by its policy: it is a duplicate, or an unchanged revisit that
+    #: is not to be kept. None if it is neither.
     match: Verdict | None = None
     #: The URL that the page declares as canonical, if the settings ask for it.
     canonical: str | None = None
-    #: What its request carries; None until somebody has asked.
+    #: What the page's request carries; None until it is asked for.
     carried: Carried | None = None
     #: Handlers of the page's signals that have not ended.
     signal_handlers: list[Awaitable[object]] = field(default_factory=list)

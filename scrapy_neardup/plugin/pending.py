@@ -39,7 +39,7 @@ class Document:
     is_item: bool = False
     #: Whether the page yields an item. Then it takes the place of an equal page that has stored none.
     has_items: bool = False
-    #: Which near-duplicates this page is better than; None: none.
+    #: Says which near-duplicates this page is better than; None if it is better than none.
     preference: Preference | None = None
 
 
@@ -80,7 +80,7 @@ class PendingResolver:
         return verdict
 
     async def ask(self, document: Document) -> Verdict | None:
-        """As `reserve`, but in a thread if the index is on another machine: it may take as long as the network does."""
+        """Do what `reserve` does, but ask an index on another machine in a thread: it may take long."""
         if self._threads is None:
             return self.reserve(document)
         verdict = None

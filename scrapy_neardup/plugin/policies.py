@@ -12,7 +12,7 @@ from scrapy_neardup.matching.sites import host_of
 Policy = Literal["tag", "drop_items", "drop_page"]
 POLICIES: tuple[Policy, ...] = ("tag", "drop_items", "drop_page")
 
-#: What happens to a page whose URL is stored with the very same text.
+#: What happens to a page that is stored already, under its URL and with its text.
 Revisits = Literal["keep", "drop_items", "drop_page"]
 REVISITS: tuple[Revisits, ...] = ("keep", "drop_items", "drop_page")
 

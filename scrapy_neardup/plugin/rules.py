@@ -1,4 +1,4 @@
-"""``NEARDUP_RULES``: what applies to the pages of some URLs, where nobody sets the meta of requests."""
+"""``NEARDUP_RULES``: policy and scope by URL, for spiders that do not set the meta of their requests."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from .policies import POLICIES, Policy, Scope, scope_named
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Seconds after which the search of a URL for all patterns is given up, at the next occasion. A pattern is the user's,
-#: but a URL is anybody's.
+#: Seconds that the search of one URL for all patterns may take: patterns are the user's, but URLs are
+#: anybody's.
 SEARCH_SECONDS = 0.02
-_REMEDY = "set it to a list of rules such as {'url': a regular expression, 'policy': a policy or False, 'scope': a scope}."
+_REMEDY = (
+    "set it to a list of rules such as "
+    "{'url': a regular expression, 'policy': a policy or False, 'scope': a scope}."
+)
 
 
 class Rule(NamedTuple):
-    """What applies to the pages in whose URL a pattern is found; None: what the settings say."""
+    """What applies to the pages in whose URL a pattern is found. None stands for what the settings say."""
 
     pattern: Any
     #: False: the pages are neither examined nor stored.
@@ -33,7 +36,7 @@ class Rule(NamedTuple):
 
 
 class UrlRules:
-    """Rules in their order, of which the first that fits a URL applies."""
+    """The rules of a crawl, of which the first one whose pattern is found in a URL applies."""
 
     def __init__(self, rules: Sequence[Rule] = ()) -> None:
         self.rules = tuple(rules)

@@ -56,15 +56,16 @@ def _store(name: str, value: object) -> str:
     if isinstance(value, str) and value.partition(":")[0].lower() in BACKENDS:
         return value
     raise ConfigurationError(
-        f"{name} is not the URL of an index: set it to redis://host:6379/0?name=news, or set NEARDUP_DIR to a directory."
+        f"{name} is not the URL of an index: set it to redis://host:6379/0?name=news, "
+        "or set NEARDUP_DIR to a directory."
     )
 
 
 def _imported(name: str, value: object, remedy: str) -> object:
-    """Return the object whose import path *value* is, or *value* itself if that is a class or a function.
+    """Return the object at the import path *value*, or *value* itself if it is a class or a function.
 
-    Importing runs code of the user's, which may raise anything, even NotConfigured, which Scrapy would take for a wish
-    not to run.
+    Raises `ConfigurationError` for whatever the import raises. The user's code may even raise NotConfigured,
+    which Scrapy would take for the wish to crawl without detection.
     """
     try:
         return load_object(value)  # type: ignore[arg-type]
@@ -97,7 +98,10 @@ def _share(name: str, value: object) -> float:
 
 
 def _item_fields(name: str, value: object) -> dict[type, tuple[str, ...]]:
-    """Read a list of names, with commas as text, or a dict, as text in JSON, from item classes to such lists."""
+    """Read the names of the fields that are compared: a list, or a dict from item classes to lists.
+
+    In text a list is separated by commas, and a dict is JSON. The class ``object`` stands for every class.
+    """
     remedy = "set it to a list of field names, or to {item class, its import path or '*': [field names]}."
     fail = ConfigurationError(f"{name} is {value!r}: {remedy}")
     if isinstance(value, str):
@@ -141,11 +145,11 @@ class CrawlOptions(DetectionOptions):
     keep_fragments: bool = field(default=False, metadata=parsed(boolean))
     #: What happens to a page that is stored already, under its URL and with its text.
     revisits: Revisits = field(default="keep", metadata=parsed(choice, REVISITS))
-    #: The share by which a near-duplicate has to be longer to be kept; None: none is kept for that.
+    #: The share by which a near-duplicate has to be longer to be kept; None: it is dropped however long.
     prefer_longer: float | None = field(default=None, metadata=parsed(_share))
     #: Whether a page is kept that its copy names as canonical.
     prefer_canonical: bool = field(default=False, metadata=parsed(boolean))
-    #: Pages in a row without a new one after which the crawl ends; 0: it does not.
+    #: Pages of a site in a row without a new one after which the crawl of the site ends; 0: never.
     closespider_pagecount_no_new: int = field(default=0, metadata=parsed(whole_number, 0, 1_000_000_000))
     #: Seconds that a page or an item waits for those in progress that it repeats.
     pending_timeout: float = field(default=60.0, metadata=parsed(duration, "seconds"))
@@ -189,13 +193,20 @@ SETTINGS = (_ENABLED, *CrawlOptions.settings())
 
 
 def is_enabled(settings: BaseSettings) -> bool:
-    """Tell whether detection is switched on; while it is off, no other setting matters. Raises ConfigurationError."""
+    """Tell whether detection is switched on; while it is off, no other setting matters.
+
+    Raises ConfigurationError.
+    """
     value = settings.get(_ENABLED)
     return value is None or value == "" or boolean(_ENABLED, value)
 
 
 def _index_folder(named: Path | None, settings: BaseSettings) -> Path | None:
-    """Return the folder of the index: *named*, as Scrapy finds the project's data; or in the folder of the job."""
+    """Return the folder of the index; None for a scratch index.
+
+    A relative path *named* is below the folder of the project's data. If none is named, it is in the folder
+    of the job, if there is one.
+    """
     if named is None:
         job = job_dir(settings)
         return Path(job, "neardup") if job else None

@@ -6,8 +6,9 @@ from __future__ import annotations
 #: Sent before the page's callback is called.
 page_duplicate = object()
 
-#: ``handler(response, verdict, policy, spider)``: a page whose URL is stored already comes again. The policy says what
-#: becomes of it: ``keep``, ``drop_items`` or ``drop_page``. Sent before the page's callback is called.
+#: ``handler(response, verdict, policy, spider)``: a page whose URL is stored already comes again. The policy
+#: says what becomes of it: ``keep``, ``drop_items`` or ``drop_page``. Sent before the page's callback is
+#: called.
 page_revisited = object()
 
 #: ``handler(item, verdict, policy, spider)``: the text of an item repeats that of a stored item.

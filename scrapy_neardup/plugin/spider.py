@@ -123,7 +123,7 @@ class NearDupSpiderMiddleware:
         reporter = self.extension.reporter
         keeps = True
         with reporter.fails_open("output", response.url):
-            keeps = self.admission.keeps_item(page, response, item)
+            keeps = self.admission.carried_items.keeps(page, response, item)
         if keeps:
             return False
         if page.spares_items:

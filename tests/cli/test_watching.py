@@ -1,4 +1,4 @@
-"""Without a terminal a line every half minute says how far an audit is; Ctrl-C ends it at any time without a trace."""
+"""Without a terminal a line each half minute tells how far an audit is; Ctrl-C ends it without a trace."""
 
 from __future__ import annotations
 

@@ -64,8 +64,11 @@ def test_an_extractor_does_not_depend_on_the_pages_before(name: str) -> None:
 
 
 def test_plain_reads_markup_as_a_browser_does() -> None:
-    html = """<title>T</title><p>One\n two<b>bo</b>ld &amp; &lt;x&gt;</p><script>if (a<b) {"</p>"}</script>A < B and 3<4<br/>C
-        <a title="a > b" data-x='<p>' href=x>link</a><!-- <p>no --> end<noscript>js</noscript><P class=x>é<style>p{}"""
+    html = (
+        """<title>T</title><p>One\n two<b>bo</b>ld &amp; &lt;x&gt;</p><script>if (a<b) {"</p>"}</script>"""
+        """A < B and 3<4<br/>C\n        <a title="a > b" data-x='<p>' href=x>link</a><!-- <p>no --> end"""
+        """<noscript>js</noscript><P class=x>é<style>p{}"""
+    )
     assert Plain().text(html).split("\n") == ["One twobold & <x>", "A < B and 3<4", "C link end", "é"]
 
 
@@ -114,7 +117,8 @@ def test_extractor_by_import_path(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("name", "remedy"),
-    [("trafilatra", "use one of segment, trafilatura, resiliparse, plain"), ("no_such_package.f", "is installed"),
+    [("trafilatra", "use one of segment, trafilatura, resiliparse, plain"),
+     ("no_such_package.f", "is installed"),
      ("__main__.f", "Move"), ("", "use one of")],
 )  # fmt: skip
 def test_unknown_extractor_is_refused_with_a_remedy(name: str, remedy: str) -> None:

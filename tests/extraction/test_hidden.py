@@ -1,4 +1,7 @@
-"""Elements that a page hides are no part of its text, whichever extractor reads it; nothing visible is lost."""
+"""Elements that a page hides are no part of its text, whichever extractor reads it.
+
+Nothing visible is lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sites take turns by the time their pages take; one whose pages hang costs the others about one time limit."""
+"""Sites take turns by the time their pages take.
+
+One whose pages hang costs the others about one time limit.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class Clock:
 
 
 class Crawl:
-    """A crawl with some requests in flight, some workers, and a queue in front of them, by a clock of its own.
+    """A crawl by a clock of its own, with requests in flight, workers, and a queue in front of the workers.
 
     Downloads take no time. A page that waits or is extracted is in flight.
     """
@@ -119,7 +122,9 @@ def hangs(count: int) -> list[tuple[str, float]]:
 ORDERS: dict[str, Callable[[], list[tuple[str, float]]]] = {
     "first": lambda: hangs(20) + innocents(),
     "after the first": lambda: innocents(100) + hangs(20) + innocents(200),
-    "among": lambda: [page for index, good in enumerate(innocents()) for page in (*hangs(index % 15 == 0), good)],
+    "among": lambda: [
+        page for index, good in enumerate(innocents()) for page in (*hangs(index % 15 == 0), good)
+    ],
     "far more": lambda: hangs(2000) + innocents(),
     "alternating with good ones": lambda: [("hostile", QUICK), *hangs(1)] * 20 + innocents(),
 }  # fmt: skip
@@ -130,7 +135,8 @@ ORDERS: dict[str, Callable[[], list[tuple[str, float]]]] = {
 def test_pages_that_hang_cost_the_others_three_time_limits_at_most(order: str, workers: int) -> None:
     alone = through(Crawl(workers=workers).run(innocents()))
     crawl = Crawl(workers=workers).run(ORDERS[order]())
-    # After three the site is suspended. In the order of arrival it would be 20 and more, divided by the workers.
+    # After three the site is suspended. In the order of arrival it would be 20 and more, divided by the
+    # workers.
     assert through(crawl) <= alone + 3 * LIMIT + 1
     assert not any(crawl.refused[site] for site in crawl.through if site != "hostile")
     assert sum(crawl.extracted[site] for site in crawl.through if site != "hostile") == 300

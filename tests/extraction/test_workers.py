@@ -1,4 +1,7 @@
-"""Whatever a page does to its worker, its future resolves in time and the pool goes on; nothing outlives the crawl."""
+"""Whatever a page does to its worker, its future resolves in time and the pool goes on.
+
+Nothing outlives the crawl.
+"""
 
 from __future__ import annotations
 
@@ -404,7 +407,8 @@ def test_daemonic_process_may_crawl(tmp_path: Path) -> None:
         "    p = mp.get_context('fork').Process(target=task.run, daemon=True); p.start(); p.join(30)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60,
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+        timeout=60,
         check=True,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("main\nNone\n", "")
@@ -435,7 +439,8 @@ def watched(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str
     def start(*, busy: int, timeout: float) -> tuple[subprocess.Popen[str], list[int]]:
         script = WATCHED.format(extractor="obedient.extract", timeout=timeout, busy=busy)
         process = subprocess.Popen(
-            [sys.executable, "-c", script], cwd=tmp_path, env=environment(), text=True, start_new_session=True,
+            [sys.executable, "-c", script], cwd=tmp_path, env=environment(), text=True,
+            start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         started.append(process)

@@ -86,7 +86,8 @@ def buckets(layout: Bands, signatures: list[list[int]]) -> list[list[int]]:
     return [texts for texts in filed.values() if len(texts) > 1]
 
 
-# https://github.com/NVIDIA/NeMo-Curator, commit ecd5c57 (2025), tests/test_fuzzy_dedup.py, TestLSH; values retyped
+# https://github.com/NVIDIA/NeMo-Curator, commit ecd5c57 (2025), tests/test_fuzzy_dedup.py, TestLSH; values
+# retyped
 
 
 def test_nemo_buckets() -> None:

@@ -83,7 +83,8 @@ def test_containment_is_unbiased(shared: int, only_a: int, only_b: int) -> None:
         a, b = two_sets(shared, only_a, only_b, seed)
         estimates.append(containment(bottom_k(a, K), bottom_k(b, K)[np.newaxis])[0])
     exact = shared / (shared + only_a)
-    # The value that is the bound belongs to one of the two for certain, which shifts the mean by less than 1 / k.
+    # The value that is the bound belongs to one of the two for certain, which shifts the mean by less than 1
+    # / k.
     assert abs(np.mean(estimates) - exact) <= 4 * np.std(estimates) / math.sqrt(RUNS) + 1 / K
 
 

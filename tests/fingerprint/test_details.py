@@ -24,7 +24,8 @@ def entered(text: str) -> set[int]:
     ("text", "count"),
     [
         ("", 0), ("no number", 0), ("12 comments", 1), ("5 minutes", 1), ("x", 0), ("123 votes", WEIGHT),
-        ("19.99", WEIGHT), ("2031-05-07", WEIGHT), ("08:15", WEIGHT), ("08:15 09:40", 2 * WEIGHT), ("a1b2c3", WEIGHT),
+        ("19.99", WEIGHT), ("2031-05-07", WEIGHT), ("08:15", WEIGHT), ("08:15 09:40", 2 * WEIGHT),
+        ("a1b2c3", WEIGHT),
         ("12\n30", 2), ("12  30", 2), ("12 30", 2), ("5 minutes, 123 votes", 1 + WEIGHT),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Signatures: equal for equal texts, near for copies, apart for pages of one template, for any text at all."""
+"""Signatures: equal for equal texts, near for copies, apart for pages of a template, for any text at all."""
 
 from __future__ import annotations
 
@@ -274,9 +274,10 @@ def test_light_edits_are_near_and_other_texts_are_not(language: str) -> None:
 def test_pages_of_one_template_with_other_numbers_are_not_near() -> None:
     def weather(dice: random.Random) -> str:
         return "\n".join(
-            f"On {day} expect a mix of sun and clouds over the whole region with a high of {dice.randint(5, 30)} "
-            f"degrees, wind from the west at {dice.randint(5, 60)} km per hour and {dice.randint(0, 90)} per cent "
-            "chance of rain; fishing boats should stay in harbour when warnings are hoisted at the signal mast."
+            f"On {day} expect a mix of sun and clouds over the whole region with a high of "
+            f"{dice.randint(5, 30)} degrees, wind from the west at {dice.randint(5, 60)} km per hour and "
+            f"{dice.randint(0, 90)} per cent chance of rain; fishing boats should stay in harbour when "
+            "warnings are hoisted at the signal mast."
             for day in ("Monday", "Tuesday", "Wednesday")
         )
 

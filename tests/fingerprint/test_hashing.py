@@ -1,4 +1,7 @@
-"""Hashes of shingles depend on the order and number of their tokens and on nothing else; sets and bags are right."""
+"""Hashes of shingles depend on the order and number of their tokens and on nothing else.
+
+The sets and bags that they make are right.
+"""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ def test_1e0ng_weighted_features() -> None:
     assert vote(md5([str(i) for i in range(500)]), weights) == 3372825719632739723
 
 
-# https://github.com/internetarchive/wayback-discover-diff, commit 0060bda (2025), tests/test_discover.py; value retyped.
-# The vote is 64 bits wide; since every bit is voted on its own, 128 bits are two votes.
+# https://github.com/internetarchive/wayback-discover-diff, commit 0060bda (2025), tests/test_discover.py;
+# value retyped. The vote is 64 bits wide; since every bit is voted on its own, 128 bits are two votes.
 
 
 def test_wayback_128_bits_in_two_halves() -> None:

@@ -1,4 +1,4 @@
-"""MinHash is the least of each function, as good as theory says, and datasketch's signatures come out of its family."""
+"""MinHash has the least value of each function, is as good as theory says, and can make datasketch's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hashing many slices at once gives what the library mmh3 gives for each, whatever their lengths and places."""
+"""Hashing many slices at once gives what mmh3 gives for each, whatever their lengths and places."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint import murmur
-from scrapy_neardup.fingerprint.murmur import LONGEST, hash_slices, mix
+from scrapy_neardup.fingerprint.murmur import FEW, LONGEST, hash_slices, mix
 
 
 def expected(data: bytes, slices: list[tuple[int, int]], seed: int) -> list[int]:
     return [mmh3.hash64(data[start:end], seed, signed=False)[0] for start, end in slices]
 
 
-def hashed(data: bytes, slices: list[tuple[int, int]], seed: int = 0) -> list[int]:
+def hashed(data: bytes, slices: list[tuple[int, int]], seed: int = 0, few: int = FEW) -> list[int]:
     starts, ends = np.array(slices, np.intp).reshape(-1, 2).T
-    return hash_slices(data, starts, ends, seed).tolist()
+    return hash_slices(data, starts, ends, seed, few).tolist()
 
 
 @given(st.binary(max_size=300), st.lists(st.tuples(*[st.integers(0, 300)] * 2)), st.integers(0, 2**32 - 1))
@@ -37,13 +36,12 @@ def test_every_length_alone_and_among_others(offset: int) -> None:
         assert hashed(data, [each], 7) == expected(data, [each], 7)
 
 
-@pytest.mark.parametrize("few", [0, murmur.FEW])
+@pytest.mark.parametrize("few", [0, FEW])
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33])
-def test_the_end_of_the_data_is_not_read_over(size: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(murmur, "FEW", few)
+def test_the_end_of_the_data_is_not_read_over(size: int, few: int) -> None:
     data = bytes(range(1, size + 1))
     slices = [(start, size) for start in range(size + 1)]
-    assert hashed(data, slices) == expected(data, slices, 0)
+    assert hashed(data, slices, few=few) == expected(data, slices, 0)
 
 
 def test_no_slices() -> None:

@@ -103,8 +103,8 @@ def by_the_book(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-# Of several classes, some of which decompose to two, are letters before they are folded, become letters, or are in no
-# class; and what stands between.
+# Of several classes, some of which decompose to two, are letters before they are folded, become letters, or
+# are in no class; and what stands between.
 MARKS = "\u0301\u0323\u0345\u0f73\u0f75\u0f71\u0f74\uff9e\uff9f\u0344\u093e\u093c\u3099\u1160\u11a8\u034f"
 BASES = "aé\u1f82\u0958\u1100ｶ漢 "
 

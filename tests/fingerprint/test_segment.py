@@ -1,4 +1,4 @@
-"""Chinese words in place of characters: cut right, and no help to SimHash, for which characters find more copies."""
+"""Chinese words in place of characters are cut right; but SimHash finds more copies by characters."""
 
 from __future__ import annotations
 

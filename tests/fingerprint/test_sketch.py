@@ -47,9 +47,10 @@ def mixed(value: int) -> int:
 def sketch_by_definition(hashes: Iterable[int]) -> bytes:
     """One bin after another, in plain integers.
 
-    A bin is one of 768 equal parts of the hashes and keeps the lowest bit of its least hash. An empty bin asks up to
-    64 others, drawn by a hash of its number, and takes a bit of the least hash of the first that has one: which bit
-    depends on the asker. Where none has, it is that of the next hash after the first bin asked.
+    A bin is one of 768 equal parts of the hashes and keeps the lowest bit of its least hash. An empty bin
+    asks up to 64 others, drawn by a hash of its number, and takes a bit of the least hash of the first that
+    has one: which bit depends on the asker. Where none has, it is that of the next hash after the first bin
+    asked.
     """
     ordered = sorted(set(hashes))
     if not ordered:

@@ -1,4 +1,4 @@
-"""Super-shingles: six of 14 min-hashes, two of which agree as often as the formula says, and for real texts."""
+"""Super-shingles: two of six groups of min-hashes agree as often as the formula says, and for real texts."""
 
 from __future__ import annotations
 

@@ -12,14 +12,19 @@ from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.fingerprint.wrapping import unwrapped
 
 PARAGRAPHS = [
-    "The council agreed on Tuesday to a plan for the old harbour, which will cost twelve million and take three years.",
     (
-        "Residents of the streets around it welcomed the decision, but asked how their nights would stay quiet while trucks "
-        "pass their windows, and whether the fish market, which most of them visit once a week, would have to move."
+        "The council agreed on Tuesday to a plan for the old harbour, which will cost twelve million and "
+        "take three years."
     ),
     (
-        "Work on the northern quay begins in spring, said the mayor, and the fish market stays open throughout. No one will "
-        "lose a stall, she added, and the rents, which were raised two years ago, remain where they are until the end."
+        "Residents of the streets around it welcomed the decision, but asked how their nights would stay "
+        "quiet while trucks pass their windows, and whether the fish market, which most of them visit once a "
+        "week, would have to move."
+    ),
+    (
+        "Work on the northern quay begins in spring, said the mayor, and the fish market stays open "
+        "throughout. No one will lose a stall, she added, and the rents, which were raised two years ago, "
+        "remain where they are until the end."
     ),
 ]
 WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=11), min_size=60, max_size=120).map(" ".join)
@@ -69,8 +74,8 @@ def test_words_stay_as_they_are(text: str) -> None:
         "\n".join(PARAGRAPHS),
         "\n".join(f"Station {number}  09:{number:02}  platform {number % 7}" for number in range(40)),
         (
-            "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immortal hand or eye,\nCould frame thy fearful"
-            " symmetry?\nIn what distant deeps or skies,\nBurnt the fire of thine eyes?"
+            "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immortal hand or eye,\nCould "
+            "frame thy fearful symmetry?\nIn what distant deeps or skies,\nBurnt the fire of thine eyes?"
         ),
         "one line",
         "",

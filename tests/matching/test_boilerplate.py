@@ -13,7 +13,10 @@ from scrapy_neardup.matching.boilerplate import paragraph_keys, widespread, with
 LONG = (
     "It is a long paragraph of some twenty words or more, which an editor has put on every page of this site."
 )
-OTHER = "Another one of as many words, which is about the page that it stands on, and about nothing else at all, ever."
+OTHER = (
+    "Another one of as many words, which is about the page that it stands on, and about nothing else at "
+    "all, ever."
+)
 
 
 ROW = st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 6))

@@ -1,4 +1,7 @@
-"""Every scheme in a real index: what is found, how often, with which other index it fits; live as pair by pair."""
+"""Every scheme in a real index: what is found, how often, with which other index it fits.
+
+An index finds the same pairs as a comparison pair by pair.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +181,7 @@ def shingle_jaccard(a: str, b: str) -> float:
 
 
 def bernoulli(similarity: float, bands: Bands, threshold: float, runs: int = 20_000) -> float:
-    """How often enough bands agree, and enough of 128 components, if each agrees by itself as often as *similarity*."""
+    """Return how often enough bands, and enough of 128 components, agree at this Jaccard *similarity*."""
     used = bands.bands * bands.rows
     equal = np.random.default_rng(0).random((runs, max(used, 128))) < similarity
     agreeing = equal[:, :used].reshape(runs, bands.bands, bands.rows).all(axis=2).sum(axis=1)
@@ -435,7 +438,7 @@ def test_all_kinds_of_verdict_occur_among_such_pairs() -> None:
     parts = numbered(3, 400, 12)
     cases: dict[str, list[tuple[str, int]]] = {
         "exact": [],
-        "near": [("replace", 5)],
+        "near": [("replace", 1)],
         "template": [("numbers", 100)],
         "unique": [("replace", 100), ("replace", 99), ("replace", 98)],
     }
@@ -512,7 +515,7 @@ def test_verdicts_are_those_of_comparing_with_every_stored_page(scheme: str) -> 
 
 
 def test_verdicts_do_not_change_with_merges(tmp_path: Path) -> None:
-    """A phrase that 64 pages share is evidence, one that 65 share is none: in many runs, in one, in memory."""
+    """A phrase that 64 pages share is evidence, one that 65 share is not: in many runs, in one, in memory."""
     scheme = load_scheme("simhash+anchors")
     parameters = {**scheme.parameters, "features": {}}
     header = Header(families(scheme), record(scheme), parameters, 11)

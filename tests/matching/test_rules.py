@@ -1,4 +1,4 @@
-"""The rule: how alike texts must be, what excuses less, which are pages of one template, and which bring nothing new."""
+"""The rules: how alike texts must be, what allows less, what is a template, and what brings nothing new."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from scrapy_neardup.matching.rules import (
     LENGTHS,
     SHORTER,
     SHORTER_OF_ONE_SITE,
+    TITLED,
     Evidence,
     Findings,
     varied,
@@ -150,7 +151,7 @@ def test_many_are_judged_as_one_by_one_and_none_is_both(
 def test_more_evidence_never_makes_a_copy_less_of_one(
     pair: tuple[float, float, int, float, int, str], more: float, contained: float, fewer: float, longer: int
 ) -> None:
-    """More in common, fewer numbers substituted, longer texts that are judged in the same way, and other sites."""
+    """That is: more in common, fewer numbers substituted, longer texts judged in the same way, two sites."""
     jaccard, containment, numbers, share, tokens, _ = pair
     if tokens < LENGTHS[0]:  # notes, of which every word is known
         longer = min(longer, LENGTHS[0] - 1)
@@ -221,6 +222,13 @@ def test_another_title_on_one_site_is_another_page() -> None:
     assert one(0.2, 0.3, sites="one", **other) == "other"
 
 
+def test_a_passage_in_the_place_of_another_makes_another_page_of_one_site() -> None:
+    for tokens, forgiven in ((300, 26), (1000, 40)):
+        assert one(0.9, 0.95, sites="one", tokens=tokens, replaced=forgiven - 1) == "near"
+        assert one(0.9, 0.95, sites="one", tokens=tokens, replaced=forgiven + 1) == "template"
+        assert one(0.9, 0.95, sites="two", tokens=tokens, replaced=forgiven + 1) == "near"
+
+
 @pytest.mark.parametrize(("valued", "forgiven"), [(0, 1.5), (20, 1.5), (40, 2.1), (60, 2.7), (500, 2.7)])
 def test_so_many_values_of_short_lines_may_be_substituted_on_one_site(valued: float, forgiven: float) -> None:
     for values, kind in ((forgiven - 0.01, "near"), (forgiven + 0.01, "template")):
@@ -246,12 +254,12 @@ def test_a_note_may_be_cut_or_extended_if_no_number_and_hardly_a_word_was_substi
 
 
 def test_less_is_asked_on_different_sites_under_one_title() -> None:
-    assert one(0.31, 0.61, sites="two", titled=3) == "near"
-    assert one(0.31, 0.61, sites="two", titled=2.5) == "other"
-    assert one(0.31, 0.61, sites="two", titled=3, title=0.3) == "other"
-    assert one(0.29, 0.61, sites="two", titled=3) == "other"
-    assert one(0.31, 0.59, sites="two", titled=3) == "other"
-    assert one(0.31, 0.61, sites="", titled=3) == "other"
-    assert one(0.9, sites="two", titled=3, length=0.41) == "near"
-    assert one(0.9, sites="two", titled=3, length=0.39) == "other"
-    assert one(0.9, sites="two", titled=3, known=KNOWN - 0.01, length=1.5) == "fuller"
+    assert one(0.31, 0.61, sites="two", titled=TITLED) == "near"
+    assert one(0.31, 0.61, sites="two", titled=TITLED - 0.5) == "other"
+    assert one(0.31, 0.61, sites="two", titled=TITLED, title=0.3) == "other"
+    assert one(0.29, 0.61, sites="two", titled=TITLED) == "other"
+    assert one(0.31, 0.59, sites="two", titled=TITLED) == "other"
+    assert one(0.31, 0.61, sites="", titled=TITLED) == "other"
+    assert one(0.9, sites="two", titled=TITLED, length=0.41) == "near"
+    assert one(0.9, sites="two", titled=TITLED, length=0.39) == "other"
+    assert one(0.9, sites="two", titled=TITLED, known=KNOWN - 0.01, length=1.5) == "fuller"

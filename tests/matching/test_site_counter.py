@@ -1,4 +1,7 @@
-"""A short text that is met on many sites, or under many names on one, is a wall; a long one, or one of few pages, is not."""
+"""A short text that is met on many sites, or under many names on one, is a wall.
+
+A long one, or one of few pages, is not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A site is what was registered, else host and port; it is read off the URL, and nothing is fetched for it."""
+"""A site is what was registered, else host and port.
+
+It is read off the URL, and nothing is fetched for it.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,8 @@ def test_nothing_is_fetched_nor_written(tmp_path: Path) -> None:
         "assert a == b\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}, check=False,
+        [sys.executable, "-c", script], env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)},
+        check=False,
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")

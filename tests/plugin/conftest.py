@@ -47,7 +47,10 @@ def html(text: str, links: tuple[str, ...] = (), title: str = "Title") -> bytes:
 
 
 class Site:
-    """An HTTP server on a free port of 127.0.0.1. A page is HTML, or (status, headers, body), or returns one."""
+    """An HTTP server on a free port of 127.0.0.1.
+
+    A page is HTML, or (status, headers, body), or a function that returns one of these.
+    """
 
     def __init__(self) -> None:
         self.pages: dict[str, Any] = {}
@@ -125,7 +128,10 @@ class Result:
 
 
 class Pages(Spider):
-    """Visits ``urls``, yields an item per page and follows its links; ``seen`` are the pages of its callback."""
+    """Visits ``urls``, yields an item per page and follows its links.
+
+    ``seen`` are the pages of its callback.
+    """
 
     name = "pages"
     urls: Sequence[str] = ()
@@ -174,7 +180,7 @@ async def _crawl(spider: type[Spider], settings: dict[str, Any] | None = None, *
 
 @pytest.fixture(autouse=True)
 def seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indexes draw the same seed: one in some thousands would take a copy of these short texts for another text."""
+    """Let all indexes draw one seed: under one in some thousands a copy of these short texts is no copy."""
     monkeypatch.setattr(detector, "secrets", SimpleNamespace(randbits=lambda _: 7))
 
 
@@ -194,7 +200,7 @@ def crawl(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Await
 
 @pytest.fixture
 def with_extension() -> Callable[..., dict[str, Any]]:
-    """Settings that put a subclass with other *attributes*, such as time-outs, in the place of the extension."""
+    """Return settings that replace the extension by a subclass with other *attributes*, such as time-outs."""
 
     def settings(**attributes: object) -> dict[str, Any]:
         subclass = type("OtherExtension", (NearDupExtension,), attributes)

@@ -1,4 +1,4 @@
-"""The add-on puts each component where docs/scrapy.md says, and leaves those that the user's settings name."""
+"""The add-on puts each component where docs/scrapy.md says, and leaves those that the user has placed."""
 
 from __future__ import annotations
 

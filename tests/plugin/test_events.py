@@ -1,4 +1,4 @@
-"""Whatever is to be told, and whatever the stats collector, the log, the report and the signals make of it: no item is lost."""
+"""No item is lost, whatever the stats collector, the log, the report file and the signal handlers do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others see and hear of duplicates: signals, also of coroutine functions, Scrapy's stats, browser pages."""
+"""What others see of duplicates: signals, also with coroutine handlers, the stats, and pages of a browser."""
 
 from __future__ import annotations
 

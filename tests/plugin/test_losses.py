@@ -1,4 +1,4 @@
-"""No way in which a page or its items fail loses a story: each ends in the output at least once, under every policy.
+"""However a page or its items fail, no story is lost: each is put out at least once, under every policy.
 
 What is expected is known to the tests alone: which stories the site has. One crawl meets all ways of failing.
 """

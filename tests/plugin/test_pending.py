@@ -1,4 +1,4 @@
-"""Equal pages in flight at once: exactly one is unique under every policy, and none is lost if that one fails."""
+"""Of equal pages in flight at once exactly one is unique under every policy, and none is lost if it fails."""
 
 from __future__ import annotations
 

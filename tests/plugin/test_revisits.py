@@ -1,4 +1,7 @@
-"""A revisit says whether it has changed; unchanged ones may be dropped; the crawl may end where nothing is new."""
+"""A revisit says whether it has changed.
+
+Unchanged ones may be dropped; the crawl may end where nothing is new.
+"""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_switched_on_or_off():
 
 @pytest.fixture
 def broken_module(tmp_path, monkeypatch):
-    """Code of the user's that raises at import, or when it is called, what Scrapy takes for "not this time"."""
+    """The user's code raises, at import or when it is called, what Scrapy takes for the wish not to run."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "raises_at_import.py").write_text(
         "from scrapy.exceptions import NotConfigured\nraise NotConfigured('no database')"
@@ -216,7 +216,10 @@ PROGRAM = [sys.executable, "program.py"]
 
 @pytest.fixture
 def without_cfg(tmp_path, environment):
-    """A project as scrapyd unpacks it: a settings module, and no scrapy.cfg around it. Runs a command there."""
+    """A project as scrapyd unpacks it: a settings module, and no scrapy.cfg around it.
+
+    Runs a command there.
+    """
     (tmp_path / "some.py").write_text(SPIDER)
     (tmp_path / "program.py").write_text(PROCESS)
     (tmp_path / "deployed.py").write_text('BOT_NAME = "deployed"\nNEARDUP_DIR = "seen"\n')
@@ -249,7 +252,7 @@ def test_relative_dir_without_a_project_folder_stops_the_crawl(without_cfg, comm
 
 @pytest.mark.slow
 def test_a_crawl_without_a_project_folder(without_cfg, tmp_path):
-    """With an absolute path, without a project at all, and where detection is switched off or there is no crawl."""
+    """With an absolute path, without a project, and where detection is off or there is no crawl."""
     for setting, where in ((tmp_path / "index", "index"), ("seen", ".scrapy/seen")):
         ended = without_cfg(*SCRAPY, "-s", f"NEARDUP_DIR={setting}", SCRAPY_SETTINGS_MODULE="")
         assert ended.returncode == 0, ended.stderr

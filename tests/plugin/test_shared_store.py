@@ -1,4 +1,4 @@
-"""Crawls whose index is on a server give the verdicts of those whose index is here, and survive the server's troubles."""
+"""Crawls give the same verdicts with an index on a server as with one here, and outlive its troubles."""
 
 from __future__ import annotations
 

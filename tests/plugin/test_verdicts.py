@@ -1,4 +1,4 @@
-"""Walls, fuller pages and pages of templates reach their callbacks and keep their items under every policy, and are counted."""
+"""Walls, fuller pages and pages of templates keep callbacks and items under every policy, and are counted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 ONE_AT_A_TIME = {"CONCURRENT_REQUESTS": 1}
 WALL = (
-    "Before you go on, please prove that you are human. We have noticed unusual traffic from your network. Tick the box "
-    "and solve the captcha below to return to the page that you asked for, and accept our apologies for the trouble."
+    "Before you go on, please prove that you are human. We have noticed unusual traffic from your network. "
+    "Tick the box and solve the captcha below to return to the page that you asked for, and accept our "
+    "apologies for the trouble."
 )
 
 

@@ -15,7 +15,7 @@ SIX = {"CONCURRENT_REQUESTS": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 6}
 
 @pytest.fixture
 def partly(pages):
-    """A spider that finds an item only on pages whose path begins with one of ``knows``, and follows all links."""
+    """A spider that follows all links. Only pages whose path begins with one of ``knows`` give an item."""
 
     class Partly(pages):
         knows = ()
@@ -37,7 +37,8 @@ async def test_the_first_copy_with_an_item_takes_the_place(site, crawl, partly, 
     assert [item["url"] for item in result.items] == [urls[2]]
     assert "/end" in site.hits
     assert (result["unique"], result["duplicate"], result["replaced"]) == (2, 4, 1)
-    # The fourth is tagged, too, if it arrives before the third has taken the place: its item is dropped all the same.
+    # The fourth is tagged, too, if it arrives before the third has taken the place: its item is dropped all
+    # the same.
     assert result["tagged"] in (2, 3)
     assert result["dropped/item"] == 1
     assert result["index/documents"] == 2

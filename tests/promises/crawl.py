@@ -1,4 +1,4 @@
-"""Crawl the site of site.py and append each stored item to a file at once: python crawl.py BASE STORIES INDEX OUT SEED."""
+"""Crawl the site of site.py, appending each stored item to a file: crawl.py BASE STORIES INDEX OUT SEED."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The event loop is never held for more than a few milliseconds by this project: every hook, on 200 real pages.
+"""No hook of this project holds the event loop for more than a few milliseconds, on 200 real pages.
 
 Without NEARDUP_DATA or ../shared/data the pages are made up, and as large.
 """
@@ -54,7 +54,8 @@ async def test_no_hook_holds_the_loop(tmp_path: Path, monkeypatch: pytest.Monkey
         spent = times.setdefault(f"{owner.__name__}.{name}", [])
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            # The thread's own time: the workers keep all cores of a small machine busy, which is not our doing.
+            # The thread's own time: the workers keep all cores of a small machine busy, which is not our
+            # doing.
             start = time.thread_time()
             try:
                 return original(*args, **kwargs)
@@ -98,7 +99,7 @@ async def test_no_hook_holds_the_loop(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.timeout(300)
 async def test_pages_that_are_done_are_handled_in_different_turns(tmp_path: Path) -> None:
-    """Callbacks that take longer than extraction: all pages in flight are ready by the time that one is handled."""
+    """Callbacks that take longer than extraction: when one has ended, all other pages in flight are ready."""
     for number in range(100):
         (tmp_path / f"{number}.html").write_bytes(page(number, "a"))
     turn = 0

@@ -1,4 +1,4 @@
-"""Promise 1: a page that hangs, kills or bloats its extractor reaches its callback within the limit and a second."""
+"""A page that hangs, kills or bloats its extractor reaches its callback within the limit and a second."""
 
 from __future__ import annotations
 

@@ -11,11 +11,14 @@ from collections import deque
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_neardup.audit.sources import CrawledPage, Options, find_sources, read_source
 from scrapy_neardup.audit.sources.head import canonical_url
+from scrapy_neardup.audit.sources.kinds import kind_of_file
 from scrapy_neardup.audit.sources.limits import Unreadable
 from scrapy_neardup.audit.sources.streams import Stream
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import Page, Workers, load_extractor
+from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.options import processors
 
@@ -54,6 +57,8 @@ class _Source(NamedTuple):
     html: str | None
     url: str
     title: str
+    #: What an extractor made of it before.
+    extracted: MainText | None = None
 
 
 class TextOnly:
@@ -77,6 +82,8 @@ def read_texts(
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, Text]:
     """Read JSON lines with ``id``, ``text`` or ``html``, and if they have it ``url`` or ``host``.
+
+    Or read any source of an audit; there the URL of a page is its id.
 
     A text may have a ``title``. Only the documents *wanted* (by id; None: all) are kept. HTML goes through
     *extractor* on all cores, a page in *timeout* seconds and *memory* bytes; a page without main text has the
@@ -103,7 +110,8 @@ def read_texts(
             if source.id in texts or (wanted is not None and source.id not in wanted):
                 continue
             if source.text is not None:
-                texts[source.id] = _text(source, main_text(source.text)._replace(title=source.title))
+                own = source.extracted or main_text(source.text)._replace(title=source.title)
+                texts[source.id] = _text(source, own)
                 advance()
                 continue
             html = source.html or ""
@@ -127,6 +135,32 @@ def _text(source: _Source, text: MainText) -> Text:
 
 
 def _read(path: Path) -> Iterator[_Source]:
+    """Yield the documents of a file of these, or of any source of an audit, there by their URLs."""
+    if path.is_dir() or kind_of_file(path) not in (None, "json", "json lines") or _is_feed(path):
+        return _read_source(path)
+    return _read_documents(path)
+
+
+def _is_feed(path: Path) -> bool:
+    """Tell whether the first line is an item with a URL and no identifier."""
+    try:
+        line = next((line for _, line in Stream(path).lines()), None)
+        fields = json.loads(line or b"null")
+    except (EOFError, OSError, ValueError, RecursionError, lzma.LZMAError, zlib.error, Unreadable):
+        return False  # `_read_documents` says what is wrong
+    return isinstance(fields, dict) and "id" not in fields and "url" in fields
+
+
+def _read_source(path: Path) -> Iterator[_Source]:
+    for source in find_sources([path]):
+        for record in read_source(source, Options()):
+            if not isinstance(record, CrawledPage) or record.revisit_of is not None:
+                continue
+            html = None if record.body is None else decode(record.body, record.content_type)
+            yield _Source(record.url, record.text, html, record.url, record.title, record.extracted)
+
+
+def _read_documents(path: Path) -> Iterator[_Source]:
     stream, number = Stream(path), 0
     try:
         for number, line in stream.lines():

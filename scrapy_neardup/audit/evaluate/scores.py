@@ -1,4 +1,4 @@
-"""The figures of labelled pairs: how many were judged right, by label and kind, and which are the most wrong."""
+"""The figures of labelled pairs: how many were judged right, by label and kind, and which are most wrong."""
 
 from __future__ import annotations
 

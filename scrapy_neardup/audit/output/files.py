@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from scrapy_neardup.audit.model import Audit
 
 Format = Literal["csv", "parquet"]
@@ -90,7 +92,9 @@ def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``pages.jsonl``: all pages in the order of their URLs."""
     pages = audit.pages
     urls, names = pages["url"], PAGES.names or ()
-    for row in pages.tolist():
+    closest, alike = closest_pages(audit)
+    sizes = audit.clusters["size"]
+    for row, other, likeness in zip(pages.tolist(), closest.tolist(), alike.tolist(), strict=True):
         page = dict(zip(names, row, strict=True))
         number, similarity, fetched = page["cluster"], page["similarity"], page["fetched"]
         compared = not math.isnan(similarity)
@@ -108,7 +112,29 @@ def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
             "declared": page["declared"] or None,
             "hreflang": page["alternates"] or None,
             "handled": page["handled"] or None,
+            "copies": int(sizes[number]) - 1 if number >= 0 else 0,
+            "closest": urls[other] if other >= 0 else None,
+            "closest_similarity": round(likeness, 4) if other >= 0 else None,
         }
+
+
+def closest_pages(audit: Audit) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return for each page the one of all compared with it that it is most like, and the similarity of both.
+
+    Arrays of n: rows, -1 for none; and 0 to 1.
+    """
+    pages, pairs = audit.pages, audit.pairs
+    members = np.flatnonzero(pages["canonical"] != np.arange(len(pages)))
+    first = np.concatenate((pairs["first"], members))
+    second = np.concatenate((pairs["second"], pages["canonical"][members]))
+    alike = np.concatenate((pairs["similarity"], pages["similarity"][members])).astype(np.float64)
+    page, other = np.concatenate((first, second)), np.concatenate((second, first))
+    alike = np.concatenate((alike, alike))
+    order = np.lexsort((other, -alike, page))
+    page, places = np.unique(page[order], return_index=True)
+    closest, likeness = np.full(len(pages), -1, np.int64), np.zeros(len(pages))
+    closest[page], likeness[page] = other[order][places], alike[order][places]
+    return closest, likeness
 
 
 def clusters_of(audit: Audit) -> Iterator[dict[str, Any]]:
@@ -157,12 +183,12 @@ def problems_of(audit: Audit) -> Iterator[dict[str, Any]]:
 def dropped(audit: Audit) -> list[str]:
     """Return the names that can be dropped, sorted: every page of that name repeats a page that is kept.
 
-    A page that does so by less than the *drop_similarity* of the settings stays, and one whose canonical page
-    asks search engines not to index it.
+    A page that does so by less than the *drop_similarity* of the settings stays, or under another title on the
+    same site, and one whose canonical page asks search engines not to index it.
     """
     pages = audit.pages
     names = [filed_url(url) if _URL.match(url) else url for url in pages["url"].tolist()]
-    alike = pages["similarity"] >= np.float32(audit.settings.drop_similarity)
+    alike = (pages["similarity"] >= np.float32(audit.settings.drop_similarity)) & ~pages["renamed"]
     found = (pages["verdict"] == "exact") | (np.isin(pages["verdict"], ("near", "part")) & alike)
     repeats = (found & ~pages["noindex"][pages["canonical"]]).tolist()
     # A revisit is the text of its canonical page once more.

@@ -17,6 +17,7 @@ COLUMNS = {
         "similarity": "float32", "tokens": "int64", "fetched": "float64", "title": "string",
         "noindex": "bool_",
         "declared": "string", "hreflang": "string", "handled": "string",
+        "copies": "int64", "closest": "string", "closest_similarity": "float32",
     },
     "clusters": {
         "cluster": "int32", "canonical": "string", "size": "int64", "exact": "int64", "near": "int64",

@@ -35,10 +35,10 @@ def read_audit(path: Path, label: str, options: Options) -> Iterator[Record]:
             if row[9] is None and revisit is None:
                 yield BrokenRecord(origin, "its text was not kept")
                 continue
-            text = None if row[9] is None else unpacked(row[9]).text
+            text = None if row[9] is None else unpacked(row[9])
             yield CrawledPage(
-                row[1], text, None, None, row[2], origin, row[6], _indexing(row), title=row[10],
-                revisit_of=revisit,
+                row[1], text and text.text, None, None, row[2], origin, row[6], _indexing(row), title=row[10],
+                extracted=text, revisit_of=revisit,
             )  # fmt: skip
 
 

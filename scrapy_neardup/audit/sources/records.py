@@ -10,6 +10,8 @@ from scrapy_neardup.errors import NearDupError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from scrapy_neardup.fingerprint.main_text import MainText
+
 #: ``redirect``, ``error``: by HTTP status. ``not_html``: an image, a style sheet, plain text. ``robots``: a
 #: robots.txt. ``empty``: no body. ``other_file``: a file of a folder that is none of the kinds.
 Omission = Literal["redirect", "error", "not_html", "robots", "empty", "other_file"]
@@ -86,6 +88,8 @@ class CrawledPage:
     indexing: Indexing = SILENT
     #: Of a text, if the source has it.
     title: str = ""
+    #: The text with its headline and short lines, if an extractor found these before.
+    extracted: MainText | None = None
     #: Set if this is a revisit, which has neither text nor body.
     revisit_of: Revisit | None = None
 

@@ -85,3 +85,11 @@ def of_path(name: str, share: float, source: str, from_source: float) -> str:
     if share >= 0.9:
         return "Nearly all of it repeats pages elsewhere: leave it out of the crawl."
     return "It repeats pages of several other places: look at the example."
+
+
+def of_thin(short: int, pages: int, empty: int) -> str:
+    """Say how many of the *pages* of a path are *short*, and how many of these are *empty*."""
+    without = f", {empty:,} of them without any text" if empty else ""
+    if short == pages:
+        return f"All {pages:,} have next to no text of their own{without}."
+    return f"{short:,} of {pages:,} have next to no text of their own{without}."

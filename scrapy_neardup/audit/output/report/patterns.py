@@ -36,12 +36,12 @@ NEARLY_ALL = 0.9
 class Pattern:
     """URLs that have something in common which leads to repeats."""
 
-    kind: Literal["parameter", "spelling", "path"]
+    kind: Literal["parameter", "spelling", "path", "thin"]
     #: Name of the parameter, of the spelling, or the path with variables in braces.
     name: str
     #: Positions of the pages; int64[pages], in order.
     pages: NDArray[np.int64]
-    #: How many of them are repeats.
+    #: How many of them are repeats; of the kind "thin": have too little text.
     repeats: int
     #: A page, and the page it repeats; the second is -1 if no single page is.
     example: tuple[int, int]
@@ -66,13 +66,31 @@ def find_patterns(
     ]
 
 
+def find_thin(urls: Sequence[str], thin: NDArray[np.bool_], empty: NDArray[np.bool_]) -> list[Pattern]:
+    """Return the paths of the *thin* pages among n URLs, those with the most first; bool[n] each.
+
+    *empty* says which of them have no text at all.
+    """
+    split = [split_url(url) for url in urls]
+    pages: dict[str, list[int]] = defaultdict(list)
+    for page, name in enumerate(_path_patterns(split)):
+        pages[name].append(page)
+    found = []
+    for name, having in pages.items():
+        short = [page for page in having if thin[page]]
+        if short:
+            text = advice.of_thin(len(short), len(having), int(empty[short].sum()))
+            found.append(_pattern("thin", name, having, thin, (short[0], -1), text))
+    return _best(found)
+
+
 def _best(patterns: list[Pattern]) -> list[Pattern]:
     kept = [pattern for pattern in patterns if pattern.repeats >= LEAST_REPEATS]
     return sorted(kept, key=lambda pattern: (-pattern.repeats, pattern.name))[:MOST]
 
 
 def _pattern(
-    kind: Literal["parameter", "spelling", "path"],
+    kind: Literal["parameter", "spelling", "path", "thin"],
     name: str,
     pages: list[int],
     repeats: NDArray[np.bool_],

@@ -21,8 +21,8 @@ LONGEST_TEXT = 20_000
 BLOCK = 256_000
 #: Texts kept of a cluster.
 MOST_OF_CLUSTER = 100
-#: Characters of all packed blocks.
-MOST_PACKED = 48_000_000
+#: Characters of all packed blocks for which there is room at least, however long the rest of a report is.
+LEAST_PACKED = 2_000_000
 
 
 def wanted_texts(data: ReportData, review: NDArray[np.integer]) -> Iterator[int]:
@@ -45,10 +45,10 @@ def wanted_texts(data: ReportData, review: NDArray[np.integer]) -> Iterator[int]
             yield page
 
 
-def text_blocks(wanted: Iterable[int], text: Callable[[int], str | None]) -> Iterator[str]:
+def text_blocks(wanted: Iterable[int], text: Callable[[int], str | None], room: int) -> Iterator[str]:
     """Yield the blocks of texts, then the columns that say which page's text is where.
 
-    Equal texts in a row are kept once.
+    Equal texts in a row are kept once. The blocks of texts take about *room* characters at most.
     """
     places: list[tuple[int, int, int]] = []
     texts: dict[str, int] = {}
@@ -66,7 +66,7 @@ def text_blocks(wanted: Iterable[int], text: Callable[[int], str | None]) -> Ite
             packed += len(content)
             yield content
             texts, number, length = {}, number + 1, 0
-            if packed >= MOST_PACKED:
+            if packed >= room:
                 break
     if texts:
         yield json_block(f"texts-{number}", list(texts))

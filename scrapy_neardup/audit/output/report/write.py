@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -15,9 +14,10 @@ import numpy as np
 from scrapy_neardup.audit.model import PAIR_KINDS, VERDICTS
 
 from .embed import STRINGS, column_block, json_block, string_blocks
-from .patterns import Pattern, find_patterns
+from .patterns import Pattern, find_patterns, find_thin
 from .review import borderline
-from .texts import text_blocks, wanted_texts
+from .tables import plain_tables
+from .texts import LEAST_PACKED, text_blocks, wanted_texts
 from .urls import split_url
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ NO_SIMILARITY = 65_535
 NO_TIME = 2**32 - 1
 #: Characters kept of a title.
 LONGEST_TITLE = 200
+_FOOT = "</body>\n</html>\n"
+#: The style of what needs scripts, where these do not run.
+_BARE = ".bar nav, #theme, main > section { display: none; }"
+#: Bytes of a report that its texts fill at most: it opens at once. Of a million pages the URLs take more.
+SIZE = 9_000_000
 
 
 def write_report(path: str | os.PathLike[str], data: ReportData) -> None:
@@ -50,14 +55,19 @@ def write_report(path: str | os.PathLike[str], data: ReportData) -> None:
     part = path.with_name(path.name + ".part")
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
+            written = 0
             for piece in _pieces(data):
+                written += file.write(piece)
+            for piece in _texts(data, max(SIZE - written, LEAST_PACKED)):
                 file.write(piece)
+            file.write(_FOOT)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
 
 def _pieces(data: ReportData) -> Iterator[str]:
+    patterns, thin = _patterns(data), _thin(data)
     static = files(__package__).joinpath("static")
     style = static.joinpath("report.css").read_text("utf-8")
     parts = (static.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS)
@@ -65,12 +75,13 @@ def _pieces(data: ReportData) -> Iterator[str]:
     shell = Template(static.joinpath("report.html").read_text("utf-8")).substitute(
         style=style,
         style_hash=_hash(style),
+        bare=_BARE,
+        bare_hash=_hash(_BARE),
         program_hash=_hash(program),
-        without_script=_without_script(data),
+        without_script=plain_tables(data, patterns, thin),
     )
-    head, foot = shell.split("<!-- data -->\n")
     review = borderline(data)
-    yield head
+    yield shell
     yield json_block("report", _description(data) | {"reviewed": _reviewed(data, review)})
     hosts, host_names = _hosts(data.pages["url"])
     yield json_block("hosts", host_names)
@@ -79,12 +90,16 @@ def _pieces(data: ReportData) -> Iterator[str]:
     yield column_block("canonical", data.clusters["canonical"], "<i4")
     yield from _pair_columns(data.pairs)
     yield column_block("review", review, "<u4")
-    yield from _pattern_blocks(_patterns(data))
+    yield from _pattern_blocks(patterns)
+    yield json_block("thin", [[p.name, p.example[0], p.advice, len(p.pages), p.repeats] for p in thin])
     yield from string_blocks("urls", data.pages["url"].tolist())
     yield from string_blocks("titles", [title[:LONGEST_TITLE] for title in data.pages["title"]])
     yield f"<script>{program}</script>\n"  # runs at once, while the texts, most of the file, are still read
-    yield from text_blocks(wanted_texts(data, review), data.text)
-    yield foot
+
+
+def _texts(data: ReportData, room: int) -> Iterator[str]:
+    """Yield the blocks of texts that have *room*, in bytes."""
+    yield from text_blocks(wanted_texts(data, borderline(data)), data.text, room)
 
 
 def _hash(content: str) -> str:
@@ -176,9 +191,6 @@ def _pattern_blocks(patterns: list[Pattern]) -> Iterator[str]:
     yield column_block("pattern-pages", np.concatenate(pages) if pages else np.zeros(0), "<u4")
 
 
-def _without_script(data: ReportData) -> str:
-    counts = np.bincount(_positions(data.pages["verdict"], VERDICTS), minlength=len(VERDICTS))
-    found = ", ".join(
-        f"{count:,} {name.replace('_', ' ')}" for name, count in zip(VERDICTS, counts.tolist(), strict=True)
-    )
-    return html.escape(f"{len(data.pages):,} pages in {len(data.clusters):,} clusters: {found}.")
+def _thin(data: ReportData) -> list[Pattern]:
+    pages = data.pages
+    return find_thin(pages["url"].tolist(), pages["verdict"] == "too_short", pages["tokens"] == 0)

@@ -21,6 +21,20 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+PLAIN_TAGS = {
+    b"p",
+    b"div",
+    b"table",
+    b"caption",
+    b"thead",
+    b"tbody",
+    b"tr",
+    b"th",
+    b"td",
+    b"bdi",
+    b"noscript",
+}
+
 
 def test_small_crawl_at_a_glance(open_report: Open) -> None:
     report = open_report(small_crawl())
@@ -113,7 +127,13 @@ def test_hostile_titles_and_urls_are_inert(open_report: Open) -> None:
 
 def test_the_file_holds_nothing_of_the_crawl_that_is_markup(open_report: Open) -> None:
     content = open_report(hostile_crawl()).path.read_bytes()
-    assert b"hacked" not in content
+    # Only the tables for those without scripts have some of it, escaped: no tag, and no attribute.
+    plain = re.search(rb"<p>[^<]*pages in .*?</noscript>", content, re.DOTALL)
+    assert plain
+    assert b"hacked" not in content.replace(plain[0], b"")
+    tags = {tag.split()[0] for tag in re.findall(rb"<([^>]*)>", plain[0])}
+    assert not any(tag.strip(b"/") not in PLAIN_TAGS for tag in tags), tags
+    assert b"hacked" not in b"".join(re.findall(rb"<[^>]*>", plain[0]))
     assert not re.search(rb"\son[a-z]+\s*=", content.split(b"<script")[0])
     assert content.count(b"<script>") == content.count(b"</script>") - content.count(b"<script type=") == 1
 

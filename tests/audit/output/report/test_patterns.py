@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.output.report.advice import OF_SPELLING
-from scrapy_neardup.audit.output.report.patterns import MOST, Pattern, find_patterns
+from scrapy_neardup.audit.output.report.patterns import MOST, Pattern, find_patterns, find_thin
 from scrapy_neardup.audit.output.report.spellings import SAME_URL, SPELLINGS, spelling_differences
 from scrapy_neardup.audit.output.report.urls import Url, generalise, parameter_name, split_url
 
@@ -205,3 +205,19 @@ def test_any_strings_are_counted_right(rows: list[tuple[str, int]]) -> None:
         page, original = pattern.example
         assert original in (-1, *range(len(rows)))
         assert original < 0 or canonical[page] == canonical[original]
+
+
+def test_pages_with_little_text_are_counted_by_path() -> None:
+    urls = [f"https://a.example/story{n}/feed/" for n in range(30)] + [
+        f"https://a.example/story{n}/" for n in range(30)
+    ]
+    thin = np.arange(60) < 32
+    feeds, stories = find_thin(urls, thin, np.arange(60) < 10)
+    assert (feeds.name, len(feeds.pages), feeds.repeats, feeds.example) == (
+        "a.example/{name}/feed/",
+        30,
+        30,
+        (0, -1),
+    )
+    assert feeds.advice == "All 30 have next to no text of their own, 10 of them without any text."
+    assert stories.advice == "2 of 30 have next to no text of their own."

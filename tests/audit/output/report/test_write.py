@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+ROOM = 10_000_000
+
+
 def unpacked(content: str) -> dict[str, bytes]:
     blocks = re.findall(
         r'<script type="application/octet-stream" id="data-([\w-]+)">([^<]*)</script>', content
@@ -66,7 +69,7 @@ def test_texts_are_of_clusters_and_borderline_pairs_only() -> None:
     in_pairs = {*data.pairs["first"].tolist(), *data.pairs["second"].tolist()}
     assert sorted(wanted) == sorted(in_pairs)
     assert len(wanted) == len(set(wanted))
-    kept = kept_texts(text_blocks(wanted, data.text))
+    kept = kept_texts(text_blocks(wanted, data.text, ROOM))
     assert kept == {page: data.text(page) for page in wanted}
 
 
@@ -78,16 +81,15 @@ def test_texts_come_from_few_pages_at_a_time() -> None:
         asked.append(page)
         return f"{page} " * 20_000
 
-    first = next(text_blocks(wanted_texts(data, borderline(data)), text))
+    first = next(text_blocks(wanted_texts(data, borderline(data)), text, ROOM))
     assert len(asked) < 20
     assert len(first) < 1_000_000
     assert max(map(len, json.loads(unpacked(first)["texts-0"]))) == texts_module.LONGEST_TEXT
 
 
-def test_texts_stop_at_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts_module, "MOST_PACKED", 200_000)
+def test_texts_stop_at_the_budget() -> None:
     rng = np.random.default_rng(1)
-    pieces = list(text_blocks(range(10_000), lambda page: rng.bytes(2000).hex()))
+    pieces = list(text_blocks(range(10_000), lambda page: rng.bytes(2000).hex(), 200_000))
     assert 200_000 <= sum(map(len, pieces)) < 800_000
     assert len(kept_texts(pieces)) < 1000
 
@@ -109,10 +111,19 @@ def test_most_of_a_huge_cluster_is_left_out_and_its_canonical_page_is_not(
 
 def test_figures_are_there_without_script(tmp_path: Path) -> None:
     write_report(tmp_path / "report.html", small_crawl())
-    head = (tmp_path / "report.html").read_text().split("<noscript>")[1]
-    assert head.startswith(
-        '<p class="note">30 pages in 3 clusters: 19 unique, 3 exact, 3 near, 0 part, 2 template,'
-    )
+    head = (tmp_path / "report.html").read_text().split("<noscript>")[2]
+    assert head.startswith('<p class="note">Charts, comparisons and the rest of the tables need JavaScript')
+    assert "<p>30 pages in 3 clusters: 19 unique, 3 exact, 3 near, 0 part, 2 template," in head
+    for caption in ("Hosts", "What leads to repeated pages", "Clusters"):
+        assert f"<caption>{caption}</caption>" in head
+    assert '<td data-column="Host"><bdi>news.example</bdi></td><td data-column="Pages"><bdi>13</bdi>' in head
+
+
+def test_a_report_of_many_pages_leaves_texts_out_and_stays_small(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    data = dataclasses.replace(large_crawl(20_000, 2_000), text=lambda page: rng.bytes(2_000).hex())
+    write_report(tmp_path / "report.html", data)
+    assert 9e6 < (tmp_path / "report.html").stat().st_size < 9.5e6
 
 
 def test_times_and_similarities_out_of_range_are_unknown(tmp_path: Path) -> None:

@@ -74,5 +74,5 @@ function columnChart(target, { title, bars, series, axis, mark }) {
     element("figcaption", {}, element("h3", {}, title), legend(series)),
     chart,
     element("p", { class: "axis muted" }, axis),
-    element("details", { open }, element("summary", {}, "Numbers"), table)));
+    element("details", { open }, element("summary", {}, "Numbers"), element("div", { class: "numbers", tabindex: "0", role: "group", "aria-label": `Numbers: ${title}` }, table))));
 }

@@ -14,8 +14,8 @@ function makeClusters() {
       { label: "Near", number: true, value: (row) => row.near, cell: (row) => count(row.near) },
       { label: "Exact", number: true, value: (row) => row.exact, cell: (row) => count(row.exact) },
       { label: "Hosts", number: true, value: (row) => row.hosts, cell: (row) => count(row.hosts) },
-      { label: "Least alike", number: true, value: (row) => row.similarity, cell: (row) => similarityText(row.similarity) },
-      { label: "Farthest", number: true, value: (row) => (row.distance === NO_DISTANCE ? -1 : row.distance), cell: (row) => distanceText(row.distance) },
+      { label: "Least alike", number: true, value: (row) => row.similarity, text: (row) => similarityText(row.similarity), cell: (row) => similarityText(row.similarity) },
+      { label: "Farthest", number: true, value: (row) => (row.distance === NO_DISTANCE ? -1 : row.distance), text: (row) => distanceText(row.distance), cell: (row) => distanceText(row.distance) },
     ],
   });
   const fields = ["search", "least", "reach", "content"].map(byId);

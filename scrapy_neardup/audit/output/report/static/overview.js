@@ -6,6 +6,8 @@ function examplePair(page, original) {
   return element("div", { class: "example" }, pageLink(report.urls[page]), original < 0 ? null : pageLink(report.urls[original]));
 }
 
+const exampleText = (pages) => pages.filter((page) => page >= 0).map((page) => report.urls[page]).join(" ");
+
 /** The name of a pattern, broken after slashes rather than anywhere. */
 function patternName(name) {
   const pieces = cut(visible(name), 120).split(/(?<=\/)/).flatMap((piece) => [piece, element("wbr")]);
@@ -34,7 +36,7 @@ function makeOverview() {
       { label: "repeats", value: (row) => report.hosts[row.b], cell: (row) => hostName(row.b) },
       { label: "Pages", number: true, value: (row) => row.ab, cell: (row) => count(row.ab) },
       { label: "Other way", number: true, value: (row) => row.ba, cell: (row) => count(row.ba) },
-      { label: "Example", wide: true, cell: (row) => examplePair(...row.example) },
+      { label: "Example", wide: true, text: (row) => exampleText(row.example), cell: (row) => examplePair(...row.example) },
     ],
   });
   const showPatterns = makeTable(byId("patterns"), {
@@ -47,9 +49,20 @@ function makeOverview() {
       { label: "Pages", number: true, value: (row) => row.pages, cell: (row) => count(row.pages) },
       { label: "Repeats", number: true, value: (row) => row.repeats, cell: (row) => count(row.repeats) },
       { label: "Share", number: true, value: (row) => row.repeats / row.pages, cell: shareText },
-      { label: "What to do", wide: true, cell: (row) => element("div", {}, visible(row.advice), examplePair(...row.example)) },
+      { label: "What to do", wide: true, text: (row) => row.advice, cell: (row) => element("div", {}, visible(row.advice), examplePair(...row.example)) },
     ],
   });
+  makeTable(byId("thin"), {
+    caption: "Pages with little text, by path",
+    order: [2, true],
+    empty: "No path stands out.",
+    columns: [
+      { label: "Path", name: true, value: ([name]) => name, cell: ([name]) => patternName(name) },
+      { label: "Pages", number: true, value: (row) => row[3], cell: (row) => count(row[3]) },
+      { label: "Too short", number: true, value: (row) => row[4], cell: (row) => count(row[4]) },
+      { label: "What they are", wide: true, text: (row) => row[2], cell: (row) => element("div", {}, visible(row[2]), examplePair(row[1], -1)) },
+    ],
+  })(report.thin);
 
   return (view) => {
     const totals = countVerdicts(view);

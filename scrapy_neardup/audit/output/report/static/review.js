@@ -45,9 +45,9 @@ function makeReview() {
     each: 10,
     columns: [
       { label: "Pair", number: true, value: (n) => n, cell: (n) => button(count(n + 1), () => { go(n); one.focus(); }, { "aria-label": `Judge pair ${n + 1}` }) },
-      { label: "Pages", name: true, wide: true, cell: (n) => examplePair(pair.first[pairs[n]], pair.second[pairs[n]]) },
+      { label: "Pages", name: true, wide: true, text: (n) => exampleText([pair.first[pairs[n]], pair.second[pairs[n]]]), cell: (n) => examplePair(pair.first[pairs[n]], pair.second[pairs[n]]) },
       { label: "Distance", number: true, value: (n) => pair.distance[pairs[n]], cell: (n) => distanceText(pair.distance[pairs[n]]) },
-      { label: "Alike", number: true, value: (n) => pair.similarity[pairs[n]], cell: (n) => similarityText(pair.similarity[pairs[n]]) },
+      { label: "Alike", number: true, value: (n) => pair.similarity[pairs[n]], text: (n) => similarityText(pair.similarity[pairs[n]]), cell: (n) => similarityText(pair.similarity[pairs[n]]) },
       { label: "Audit", value: (n) => AUDIT_SAYS[pair.kind[pairs[n]]], cell: (n) => AUDIT_SAYS[pair.kind[pairs[n]]] },
       { label: "You", value: (n) => labelOf(n) ?? "", cell: (n) => element("span", { "data-label": n }, LABELS[labelOf(n)] ?? "–") },
     ],

@@ -3,7 +3,8 @@
 /**
  * A table in `target`; returns show(rows), which keeps the order and goes to the first page.
  *
- * Columns: {label, value(row) to sort by, cell(row) to show, number, name (the row's head), wide}. `detail(row)`
+ * Columns: {label, value(row) to sort by, cell(row) to show, number, name (the row's head), wide}; all that have a
+ * value, or text(row) in its place, can be saved as CSV, whatever page is shown. `detail(row)`
  * gives what a row opens. `order` is [column, descending] to begin with, or null for that of the rows.
  */
 function makeTable(target, { caption, columns, order = null, each = 15, detail, empty = "None." }) {
@@ -25,7 +26,11 @@ function makeTable(target, { caption, columns, order = null, each = 15, detail, 
   const back = [turn("«", () => 0, "First"), turn("‹", () => page - 1, "Previous")];
   const forth = [turn("›", () => page + 1, "Next"), turn("»", last, "Last")];
   const pager = element("nav", { class: "pager", "aria-label": `Pages: ${caption}` }, ...back, place, ...forth);
-  target.replaceChildren(element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, table), nothing, pager);
+  const saved = columns.filter((column) => column.text ?? column.value);
+  const save = button("CSV", () => download(`${caption.toLowerCase().replaceAll(/[^a-z]+/g, "-")}.csv`, "text/csv", csv(
+    saved.map((column) => column.label), sorted.map((row) => saved.map((column) => (column.text ?? column.value)(row))))),
+  { class: "save", "aria-label": `Download table: ${caption}` });
+  target.replaceChildren(element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, table), nothing, element("div", { class: "under" }, pager, save));
 
   function sortBy(i) {
     const descending = order?.[0] === i ? !order[1] : Boolean(columns[i].number);
@@ -52,7 +57,7 @@ function makeTable(target, { caption, columns, order = null, each = 15, detail, 
     const shown = sorted.slice(page * each, (page + 1) * each);
     body.replaceChildren(...shown.map(rowOf));
     nothing.hidden = shown.length > 0;
-    table.hidden = !shown.length;
+    table.hidden = save.hidden = !shown.length;
     pager.hidden = sorted.length <= each;
     place.textContent = `${count(page * each + 1)}–${count(page * each + shown.length)} of ${count(sorted.length)}`;
     for (const b of back) b.disabled = page === 0;

@@ -42,6 +42,7 @@ async function unpackReport() {
     ...description,
     hosts: await unpackJson("hosts"),
     patterns: await unpackJson("patterns"),
+    thin: await unpackJson("thin"),
     patternPages: await column("pattern-pages", Uint32Array),
     canonical: await column("canonical", Int32Array),
     review: await column("review", Uint32Array),

@@ -1,0 +1,41 @@
+"""Releases that paths name, as those of documentation do: /2.10/, /v3/, /stable/."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+#: Parts of a path that name a release: numbers, perhaps after a v; and words that stand for the newest one,
+#: or for one that is not out yet.
+_RELEASE = re.compile(r"v?(\d{1,9}(?:[._]\d{1,9}){0,5})(?:[._]x)?")
+_STANDING = {"stable": 2, "latest": 2, "current": 2, "dev": -1, "main": -1, "master": -1, "nightly": -1}
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+class Release(NamedTuple):
+    """The release that a path names."""
+
+    #: Numbers that compare, the newest release the greatest; () if the path names none.
+    order: tuple[int, ...]
+    #: The path up to its name; "" if it names none, or a year, which may be that of a date.
+    folder: str
+
+
+def release_of(url: str) -> Release:
+    """Return the first release that the path of *url* names."""
+    try:
+        parts = urlsplit(url).path.lower().split("/")
+    except ValueError:  # such as an unclosed bracket
+        return Release((), "")
+    for number, part in enumerate(parts, 1):
+        folder = "/".join(parts[:number])
+        if part in _STANDING:
+            return Release((_STANDING[part],), folder)
+        if found := _RELEASE.fullmatch(part):
+            numbers = found[1]
+            if numbers.startswith("0") and "." not in numbers and len(numbers) > 1:  # 0110 is 0.11.0
+                numbers = f"0.{numbers[1:]}"
+            order = (0, *map(int, re.split(r"[._]", numbers)))
+            return Release(order, "" if _YEAR.fullmatch(part) else folder)
+    return Release((), "")

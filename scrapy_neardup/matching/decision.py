@@ -1,0 +1,151 @@
+"""The decision: what a document is, given the stored documents that it was compared with."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from .sites import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from .candidates import Candidates
+
+#: A text that so many stored pages of a site have under other titles is not what these pages are about.
+BOILERPLATE = 2
+#: What a document that can be judged is to those that are stored. `Verdict` says what each word means.
+Kind = Literal["unique", "exact", "near", "revisit", "template", "boilerplate", "fuller", "preferred"]
+
+
+class Preference(NamedTuple):
+    """Says which near-duplicates are better than the pages that they repeat, and take their place."""
+
+    #: Those that are at least so many times as long as each page that they repeat.
+    length: float = math.inf
+    #: Those that a page which they repeat names as its canonical version. This function gets the URL of the
+    #: repeated page, and returns whether that page does so.
+    is_named_by: Callable[[str], bool] | None = None
+
+
+class Decision(NamedTuple):
+    """What a new document is to those that are stored, and how it is to be filed."""
+
+    kind: Kind
+    #: The row of the candidate that has decided it; None if none has.
+    row: int | None = None
+    #: Whether the document is to be filed.
+    filed: bool = False
+    #: The numbers of the documents whose place it takes when it is filed.
+    replaces: Sequence[int] = ()
+    #: Whether it is filed as one of many pages of a template.
+    of_template: bool = False
+    #: Whether such a page is found by the keys of its text nevertheless.
+    keyed: bool = False
+    #: Whether it is not filed if its page stores no item, because better knowledge of that page, or of the
+    #: one that it replaces, would be lost.
+    known_weak: bool = False
+    #: Whether it is a revisit, and its text is the stored one.
+    unchanged: bool = False
+
+
+class _Better(NamedTuple):
+    """Which candidates a new document is better than: bool[n]."""
+
+    than: NDArray[np.bool_]
+    #: Those of them whose place it takes.
+    replaced: NDArray[np.bool_]
+
+
+def decide(
+    candidates: Candidates,
+    renewed: float = -np.inf,
+    *,
+    has_items: bool = False,
+    preference: Preference | None = None,
+) -> Decision:
+    """Decide what a document is to its *candidates*.
+
+    A match under the document's own URL is a revisit, never a duplicate. The stored document of that URL
+    stays as long as the text does, unless it was stored before *renewed* (seconds since 1970) and so will
+    soon expire.
+
+    With *has_items* the document's page yields items. Then it repeats no page that has stored none, but takes
+    the place of such pages. *preference* says which near-duplicates are better than what they repeat.
+    """
+    judgement, own, weak = candidates.judgement, candidates.own, candidates.weak
+    outdone = judgement.near & weak & ~own & has_items
+    near = judgement.near & ~outdone
+    kind, row = _strongest(candidates, near)
+    if row is not None and kind == "near":
+        better = None if preference is None else _better_than(candidates, near, preference)
+        if better is None:
+            return Decision("exact" if judgement.exact[row] else "near", row)
+        return Decision(
+            "preferred",
+            candidates.best(better.than),
+            filed=True,
+            replaces=candidates.documents[own | outdone | better.replaced].tolist(),
+            known_weak=bool((better.than & ~weak).any()),
+        )
+    with_its_text = judgement.text_only & ~own
+    pages = int(with_its_text.sum())
+    if pages >= BOILERPLATE and kind != "revisit":
+        kind, row = "boilerplate", candidates.best(with_its_text)
+    same = own & judgement.exact & (candidates.time > renewed)
+    return Decision(
+        kind,
+        row,
+        # A stored page without items may have some this time.
+        filed=not (same & ~weak).any(),
+        replaces=candidates.documents[own | outdone].tolist(),
+        of_template=bool((judgement.template & ~own).any()) or pages > 0,
+        keyed=0 < pages < BOILERPLATE,
+        known_weak=bool(same.any()),
+        unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),
+    )
+
+
+def _strongest(candidates: Candidates, near: NDArray[np.bool_]) -> tuple[Kind, int | None]:
+    """Return the kind of the match that counts most, and its row.
+
+    *near* (bool[n]) are the candidates that are near-duplicates.
+    """
+    own, judgement = candidates.own, candidates.judgement
+    kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
+        ("revisit", near & own),
+        ("near", near),
+        ("revisit", own),
+        ("template", judgement.template),
+        ("fuller", judgement.fuller),
+    )
+    for kind, among in kinds:
+        row = candidates.best(among)
+        if row is not None:
+            return kind, row
+    return "unique", None
+
+
+def _better_than(candidates: Candidates, near: NDArray[np.bool_], preference: Preference) -> _Better | None:
+    """Return which of the *near* candidates the new document is better than; None if it is not better.
+
+    It takes the place of all pages that name it as canonical. Else it has to be longer than every near
+    candidate, and takes the place of those of its own site only. Could it replace pages of other sites, a
+    site that publishes a longer copy would push out the original, whose next visit would then count as a
+    copy.
+    """
+    settled = np.array([pending is None for pending in candidates.pending], bool)
+    named_by = preference.is_named_by
+    if named_by is not None:
+        naming = near & settled & np.array([named_by(url) for url in candidates.urls], bool)
+        if naming.any():
+            return _Better(naming, naming)
+    record, stored = candidates.record, candidates.stored
+    longer = record["shingles"] >= preference.length * np.maximum(stored["shingles"], 1)
+    if (near & ~(longer & settled)).any():
+        return None
+    return _Better(near, near & (stored["site"] == record["site"]) & (record["site"] != UNKNOWN))

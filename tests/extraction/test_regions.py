@@ -1,0 +1,123 @@
+"""What a page's markup and headings say of its parts."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from lxml import html as lxml_html
+
+from scrapy_neardup.extraction.regions import heads_comments, heads_more, region_of, speaks_of_consent
+
+
+def named(markup: str, has_headline: bool = False) -> str:
+    return region_of(lxml_html.fragment_fromstring(f"<{markup}></{markup.split()[0]}>"), has_headline)
+
+
+@pytest.mark.parametrize(
+    ("markup", "region"),
+    [
+        ("div class='post-comments'", "comments"), ("section id=comments", "comments"),
+        ("div id=respond", "comments"),
+        ("ol class='commentList'", "comments"), ("div class='comment-content'", "comments"),
+        ("div class='comments-wrap'", "comments"), ("div class='kommentare'", "comments"),
+        ("div id=disqus_thread", "comments"), ("div class='x comments-area y'", "comments"),
+        ("div class='no-comments'", ""), ("div class='has-comments'", ""),
+        ("div class='entry-comments'", "comments"), ("section class='article-comments-list'", "comments"),
+        ("div class='commenting'", ""), ("div class='content-comments-main'", ""),
+        ("div class=sidebar", "around"), ("div class='right-sidebar'", "around"),
+        ("div id=Sidebar2", "around"),
+        ("div class='no-sidebar'", ""), ("div class='with-sidebar'", ""), ("div class='has_sidebar'", ""),
+        ("div class='sidebar-layout'", ""), ("div class='content-sidebar-wrap'", ""),
+        ("div class='related-posts'", "around"), ("div class='relatedPosts'", "around"),
+        ("div role=navigation", "around"),
+        ("ul class='nav-links'", "around"), ("div class='widget widget_text'", "around"),
+        ("div class='popup-content'", ""), ("div class='related-post-body'", ""),
+        ("div class='author-bio'", "around"), ("div class='share-buttons'", "around"),
+        ("div class='cookie-banner'", "foot"), ("div id=CookieConsent", "foot"),
+        ("div class='site-footer'", "foot"),
+        ("div class='sidebar footer'", "foot"), ("div class='tag-cookie post'", ""),
+        ("div class='category-cookies'", ""),
+        ("div class='content-wrap'", ""), ("div class=container", ""), ("div class='main-content'", ""),
+        ("div", ""),
+        ("nav", "around"), ("aside", "around"), ("dialog", "around"), ("footer", "foot"), ("header", ""),
+        ("main class=sidebar", ""), ("article class='comment'", ""), ("p class=footer", ""),
+        ("div class='a-b-c-d-sidebar'", ""),
+    ],
+)  # fmt: skip
+def test_regions(markup: str, region: str) -> None:
+    assert named(markup) == region
+
+
+@pytest.mark.parametrize(
+    "markup",
+    ["aside", "footer", "div class=modal", "div class=comments", "div class=cookie", "div id=sidebar"],
+)
+def test_what_holds_the_headline_stands_around_nothing(markup: str) -> None:
+    assert named(markup) != ""
+    assert named(markup, has_headline=True) == ""
+
+
+def test_a_logo_in_the_navigation_is_no_headline() -> None:
+    assert named("nav", has_headline=True) == "around"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Comments", "3 Comments", "12 responses to “The old harbour”", "Leave a Reply", "Add a comment",
+     "Comments (4)",
+     "4 Kommentare", "Kommentar schreiben", "Leserkommentare", "Commentaires", "2 commentaires",
+     "Laisser un commentaire",
+     "Comentarios", "Deja un comentario", "Komentarze", "3 komentarze", "Комментарии (2)", "5 комментариев",
+     "评论",
+     "发表评论", "コメント", "Commenti", "Reacties", "Yorumlar", "التعليقات", "Comentários", "# Comments"],
+)  # fmt: skip
+def test_headings_over_comments(text: str) -> None:
+    assert heads_comments(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "Commentary", "No comment", "The council comments on the plan for the harbour and on what it costs",
+     "3 ships",
+     "How to write a comment in Python", "Comments " + "x" * 80, "2020 Commenters", "Opinion"],
+)  # fmt: skip
+def test_what_heads_no_comments(text: str) -> None:
+    assert not heads_comments(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Related", "Related articles", "You may also like", "More from Politics", "Read next", "Most read",
+     "» Trending now",
+     "Mehr zum Thema", "Lesen Sie auch", "Weitere Artikel", "À lire aussi", "Articles similaires",
+     "Más noticias",
+     "Te puede interesar", "Leia também", "Leggi anche", "Zobacz także", "Czytaj również", "Читайте также",
+     "Другие новости",
+     "相关阅读", "推荐", "関連記事", "اقرأ أيضا", "Lees ook", "Läs också"],
+)  # fmt: skip
+def test_headings_over_further_articles(text: str) -> None:
+    assert heads_more(text)
+
+
+@pytest.mark.parametrize("text", ["", "Relations", "Nothing more", "Moreover", "A latest plan", "Weite Wege"])
+def test_what_heads_no_further_articles(text: str) -> None:
+    assert not heads_more(text)
+
+
+def test_consent() -> None:
+    assert all(
+        map(speaks_of_consent, ("We use Cookies.", "Файлы куки", "クッキー", "nach DSGVO", "the GDPR"))
+    )
+    assert not any(map(speaks_of_consent, ("", "The cook is here", "Rodos")))
+
+
+@pytest.mark.parametrize("unit", ["1", "-", "a", "aB", "comment ", "comment-", "leave a ", "cooki", "ملفات "])
+def test_names_and_texts_take_linear_time(unit: str) -> None:
+    text = unit * (1_000_000 // len(unit))
+    started = time.process_time()
+    named(f"div class='{text}' id='{text}'")
+    for tell in (heads_comments, heads_more, speaks_of_consent):
+        tell(text)
+        tell(text[:79])
+    assert time.process_time() - started < 3  # .1 s

@@ -1,0 +1,282 @@
+"""The default extractor takes the article and nothing of what stands around it, however the page is built."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup import Detector
+from scrapy_neardup.extraction.plain import Plain
+from scrapy_neardup.extraction.segment import Segment
+from scrapy_neardup.fingerprint.main_text import MainText
+
+from .hostile import ENGLISH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LATIN = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+HAN = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生"
+HEBREW = "אבגדהוזחטיכלמנסעפצקרשת"
+TITLE = "The harbour stays open all summer"
+
+segment = Segment()
+
+
+def sentence(dice: random.Random, words: int = 40) -> str:
+    return " ".join("".join(dice.choices(LATIN, k=3)) for _ in range(words)).capitalize() + "."
+
+
+def paragraphs(seed: int, count: int = 6, words: int = 40) -> list[str]:
+    """*count* paragraphs of some 280 letters, of words that other seeds do not have."""
+    dice = random.Random(seed)
+    return [sentence(dice, words) for _ in range(count)]
+
+
+def marked(texts: list[str]) -> str:
+    return "".join(f"<p>{text}</p>" for text in texts)
+
+
+def page(body: str, title: str = TITLE) -> str:
+    return f"<!DOCTYPE html><html><head><title>{title} | The Site</title></head><body>{body}</body></html>"
+
+
+def extracted(html: str) -> MainText:
+    return segment(html, None) or MainText("")
+
+
+OWN, LEGAL, OTHER, LONG = (paragraphs(seed, count) for seed, count in ((1, 6), (2, 3), (3, 5), (4, 30)))
+ARTICLE = f"<h1>{TITLE}</h1>{marked(OWN)}"
+FOOTER = f"<footer>{marked(LEGAL)}</footer>"
+LINKS = "<ul>" + "<li><a href=x>another page</a></li>" * 12 + "</ul>"
+TEASERS = "".join(
+    f"<h4><a href=x>{text[:30]}</a></h4><p>{text}</p>" for text in paragraphs(5, count=5, words=10)
+)
+CONSENT = marked([f"We use cookies. {text}" for text in OTHER])
+
+#: Bodies of pages whose main text is OWN.
+BODIES = {
+    "alone": ARTICLE,
+    "footer": ARTICLE + FOOTER,
+    "more comments than article": f"{ARTICLE}<div class=comments>{marked(LONG)}</div>",
+    "comments under a heading": f"{ARTICLE}<h2>30 Comments</h2><div>{marked(LONG)}</div>{FOOTER}",
+    "comments under a heading in Russian": f"{ARTICLE}<h3>Комментарии</h3>{marked(LONG)}",
+    "comments heading before the article": f"<h1>{TITLE}</h1><p>3 Comments</p>{marked(OWN)}",
+    "comments section before the article": f"<h1>{TITLE}</h1><div><h2>Comments</h2></div>{marked(OWN)}",
+    "consent before": CONSENT + ARTICLE,
+    "consent behind": ARTICLE + CONSENT,
+    "consent around": f"<div class=cookie-notice>{CONSENT}</div>{ARTICLE}"
+    f"<div id=onetrust-sdk>{CONSENT}</div>",
+    "consent in one line": f"<p>We use cookies to improve this site for you.</p>{ARTICLE}",
+    "sidebar before": f"<div class=sidebar>{marked(OTHER)}</div>{ARTICLE}",
+    "sidebar behind": f"{ARTICLE}<aside>{marked(OTHER)}</aside>",
+    "teasers": f"{ARTICLE}<h3>Related articles</h3>{LINKS}{marked(OTHER[:2])}",
+    "teasers in German": f"{ARTICLE}<h3>Lesen Sie auch</h3>{TEASERS}",
+    "teasers in Polish": f"{ARTICLE}<div>Zobacz także</div>{TEASERS}",
+    "teasers in Chinese": f"{ARTICLE}<h3>相关阅读</h3>{TEASERS}",
+    "teasers amid": f"<h1>{TITLE}</h1>{marked(OWN[:2])}<h3>Related</h3>{LINKS[:80]}</ul>{marked(OWN[2:])}",
+    "heading over teasers above": f"<h3>Related articles</h3>{ARTICLE}",
+    "heading over teasers under the headline": f"<h1>{TITLE}</h1><h3>Related articles</h3>{marked(OWN)}",
+    "other text far above": f"<div>{marked(LONG[:6])}</div>{LINKS * 3}{ARTICLE}",
+    "br": f"<h1>{TITLE}</h1><div>{'<br><br>'.join(OWN)}</div>{FOOTER}",
+    "span": "".join(f"<div><span>{text}</span></div>" for text in OWN) + FOOTER,
+    "custom elements": "".join(f"<x-text>{text}</x-text>" for text in OWN) + FOOTER,
+    "table for layout": f"<table><tr><td>{LINKS}<td>{'<br>'.join(OWN)}<td>{LINKS}</table>{FOOTER}",
+    "form": f"<form>{marked(OWN)}</form>{FOOTER}",
+    "details": f"<details><summary>more</summary>{marked(OWN)}</details>{FOOTER}",
+    "dialog": f"<dialog open>{marked(OWN)}</dialog>{FOOTER}",
+    "main in aside": f"<aside><main>{ARTICLE}</main></aside>{FOOTER}",
+    "unclosed button": f"<button>Menu{marked(OWN)}",
+    "anchor around all": f"<a name=top>{marked(OWN)}</a>{FOOTER}",
+    "site's name is a headline, too": f"<h1>The Site</h1><div>{ARTICLE}</div>{FOOTER}",
+    "in comments, with the headline": f"<div class=comments>{ARTICLE}</div>{FOOTER}",
+    "manual with comments of its own": f"<h1>{TITLE}</h1>{marked(OWN[:4])}"
+    f"<h2>Statements</h2>{marked(OWN[4:])}<h2>Comments</h2>{marked(OTHER[:1])}",
+} | {
+    f"in {name}": f"<div class='{name}'><h2>{TITLE}</h2>{marked(OWN)}</div>{FOOTER}"
+    for name in (
+        "popup-content", "author-bio", "widget", "sidebar", "modal", "social", "newsletter", "banner", "nav",
+        "teaser",
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_article_and_nothing_else_is_the_text(name: str) -> None:
+    assert extracted(page(BODIES[name])).text.split("\n") == OWN
+
+
+def test_preformatted_text_is_one_paragraph() -> None:
+    text = "\n\n".join(OWN)
+    assert extracted(page(f"<h1>{TITLE}</h1><pre>{text}</pre>{FOOTER}")).text == " ".join(OWN)
+
+
+def test_a_section_of_the_article_that_is_called_comments_takes_no_other_along() -> None:
+    comments = f"<h2>Comments</h2>{marked(OTHER[:1])}"
+    body = f"<h1>{TITLE}</h1>{marked(OWN[:2])}{comments}<h2>Statements</h2>{marked(OWN[2:])}"
+    assert extracted(page(body)).text.split("\n") == OWN
+
+
+def test_other_scripts_without_paragraph_tags() -> None:
+    dice = random.Random(5)
+    for letters, end in ((HAN, "。"), (HEBREW + "   ", ".")):
+        texts = [" ".join("".join(dice.choices(letters, k=90)).split()) + end for _ in range(6)]
+        assert extracted(page(f"<div dir=auto>{'<br>'.join(texts)}</div>{FOOTER}")).text.split("\n") == texts
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<h1>{TITLE}</h1>",
+        f"<h2>{TITLE}</h2>",
+        f"<div>{TITLE}</div>",
+        f"<nav><a href=x>{TITLE}</a></nav><h1>{TITLE}</h1>",
+        f"<h1>The Site</h1><h2><a href=x>{TITLE}</a></h2>",
+        "",
+    ],
+)
+def test_the_title_is_that_of_the_page(body: str) -> None:
+    found = extracted(page(body + marked(OWN))).title
+    assert found == (TITLE if body else f"{TITLE} | The Site")
+
+
+def test_the_first_headline_is_the_title_of_a_page_that_has_none() -> None:
+    assert extracted(f"<h1>{TITLE}</h1>{marked(OWN)}<h1>Other</h1>").title == TITLE
+    assert extracted(marked(OWN)).title == ""
+
+
+def test_short_lines_under_the_headline_are_details() -> None:
+    rows = "".join(f"<tr><td>Berth {number}</td><td>{number * 7} €</td></tr>" for number in range(5))
+    found = extracted(
+        page(f"<p>Top</p><h1>{TITLE}</h1><p>12 May</p>{marked(OWN)}<table>{rows}</table>{FOOTER}")
+    )
+    assert found.text.split("\n") == OWN
+    expected = ["12 May"]
+    for number in range(5):
+        expected += [f"Berth {number}", f"{number * 7} €"]
+    assert found.details.split("\n") == expected
+
+
+def test_details_end_where_something_else_begins_and_are_bounded() -> None:
+    body = f"<h1>{TITLE}</h1>{marked(OWN)}<p>5 €</p><h3>Read more</h3><p>9 €</p>"
+    assert extracted(page(body)).details == "5 €"
+    rows = "<tr><td>x</td></tr>" * 5000
+    assert (
+        len(extracted(page(f"<h1>{TITLE}</h1><table>{rows}</table>{marked(OWN)}")).details.split("\n")) <= 200
+    )
+
+
+def test_lines_of_a_list_are_main_text_where_paragraphs_are_few() -> None:
+    items = [f"{sentence(random.Random(number), 6)[:-1]}" for number in range(30)]
+    lines = "".join(f"<li>{item}</li>" for item in items)
+    found = extracted(
+        page(f"<h1>{TITLE}</h1>{marked(OWN[:1])}<ul>{lines}</ul>{marked(OWN[1:2])}{FOOTER}")
+    ).text
+    assert all(text in found for text in (*items, *OWN[:2]))
+    assert not any(text in found for text in LEGAL)
+
+
+def test_without_an_article_another_extractor_answers_and_the_title_stays() -> None:
+    found = extracted(page(f"<h1>{TITLE}</h1><p>{ENGLISH[:200]}.</p>"))
+    assert ENGLISH[:200] in found.text
+    assert found.title == TITLE
+    assert segment(page("<div id=root></div><script>var text</script>"), None) is None
+    assert segment("", None) is None
+
+
+def lyrics(dice: random.Random) -> str:
+    lines = "<br>".join(sentence(dice, 6)[:-1] for _ in range(40))
+    return f"<article><p>{lines}</p></article><div class=footer>{marked(LEGAL)}</div>"
+
+
+def few_letters(dice: random.Random) -> str:
+    lines = "".join(f"<p>{sentence(dice, 9)[:-1]}</p>" for _ in range(6))
+    return f"<div>{lines}</div><footer>{marked(LEGAL)}</footer>"
+
+
+def without_stops(dice: random.Random) -> str:
+    lines = "<br>".join("".join(dice.choices(HAN, k=15)) for _ in range(20))
+    return f"<div>{lines}</div><div class=footer>{marked(LEGAL)}</div>"
+
+
+def many_items(dice: random.Random) -> str:
+    return marked(LEGAL) + "".join(f"<p>{sentence(dice, 9)[:-1]}</p>" for _ in range(60))
+
+
+@pytest.mark.parametrize("body", [lyrics, few_letters, without_stops, many_items])
+def test_what_all_pages_of_a_site_have_is_never_all_of_the_text(body: Callable[[random.Random], str]) -> None:
+    with Detector.open() as detector:
+        for number in range(3):
+            text = extracted(f"<html><body>{body(random.Random(number))}</body></html>")
+            assert detector.add(text, f"https://a.example/{number}").kind == "unique"
+
+
+WORDS = st.sampled_from(
+    ["word", "Комментарии", "3 Comments", "Related", "cookie", "。", ".", ENGLISH, "的" * 80]
+)
+MARKUP = st.sampled_from(
+    [f"<{end}{name}>" for end in ("", "/")
+     for name in ("p", "div", "h1", "a href=x", "title", "pre", "nav", "table", "td")]
+    + ["<div class=comments>", "<div class=sidebar>", "<footer>", "<br>", "&amp;", "<", ">",
+       "<meta property=og:title content=x>"]
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(st.lists(MARKUP | WORDS | st.text(max_size=5), max_size=40).map("".join))
+def test_any_page_has_a_text_of_visible_words(html: str) -> None:
+    visible = set(" ".join(Plain().text(html).replace("<", " ").split()))
+    found = extracted(html)
+    assert set(" ".join(found.text.replace("<", " ").split())) <= visible | {"\ufffd", "-", "|"}
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [f"<h2>Comments</h2><p>{ENGLISH}</p>", "<h2><a href=x>Related</a></h2>", "<p><a href=x>cookie</a></p>",
+     "<p><a href=x>x</a></p>", f"<div class=modal><p>{ENGLISH}</div>",
+     "<h1>The harbour stays open</h1>", f"<h2>{'1' * 79}</h2><p>{ENGLISH}</p>",
+     f"<aside>{'<p>' + ENGLISH}</aside>"],
+)  # fmt: skip
+def test_it_takes_linear_time(unit: str) -> None:
+    def seconds(size: int) -> float:
+        html = page(marked(OWN) + unit * (size // len(unit)))
+        started = time.process_time()
+        segment(html, None)
+        return time.process_time() - started
+
+    seconds(1000)
+    # Quadratic time would be 64 times as much.
+    assert seconds(160_000) < 25 * max(seconds(20_000), 0.02)
+
+
+def test_the_heading_over_comments_may_hold_other_elements() -> None:
+    text = " ".join(
+        f"Sentence {number} of the manual says what the parser does with a line." for number in range(20)
+    )
+    end = " ".join(
+        f"Sentence {number} of the last part is about errors and their codes." for number in range(20)
+    )
+    comments = "<h2><div>Comments</div></h2><p>Nice.</p>"
+    page = f"<h1>Manual</h1><p>{text}</p>{comments}<h2><div>Errors</div></h2><p>{end}</p>"
+    found = segment(f"<title>Manual</title><body>{page}</body>", None)
+    assert found is not None
+    assert end in found.text
+
+
+@pytest.mark.parametrize("intro_words", [200, 400])
+@pytest.mark.parametrize("form", ["{intro}{note}", "{note}{intro}", "{intro}<table><tr><td>{note}</table>"])
+def test_short_notes_under_one_title_and_introduction_are_all_kept(form: str, intro_words: int) -> None:
+    """Nothing else tells the pages apart: no headline, no numbers, no short lines."""
+    intro = f"<p>{sentence(random.Random(1), intro_words)}</p>"
+    with Detector.open() as detector:
+        for number in range(6):
+            note = f"<p>{sentence(random.Random(number + 2), 70)}</p>"
+            text = extracted(page("<h1>The Site</h1>" + form.format(intro=intro, note=note), "The Site"))
+            verdict = detector.add(text, f"https://a.example/{number}")
+            assert not verdict.is_duplicate, verdict
+        assert detector.check(text, "https://a.example/again").is_duplicate
