@@ -204,7 +204,7 @@ def _read(connection: Any) -> Any:
 
 def _remedy(error: Exception) -> str:
     text = str(error)
-    if isinstance(error, redis.exceptions.OutOfMemoryError) or text.startswith("OOM"):
+    if "maxmemory" in text:
         return "the server is full, so give it more maxmemory or prune the index."
     if isinstance(error, (redis.exceptions.AuthenticationError, redis.exceptions.NoPermissionError)):
         return "see docs/redis.md for the rights that the user needs."
