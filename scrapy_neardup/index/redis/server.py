@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,6 +37,8 @@ logger = logging.getLogger(__name__)
 CONNECT_SECONDS, ANSWER_SECONDS = 3.0, 5.0
 #: Calls of one index at a time: more wait for each other.
 CONNECTIONS = 32
+#: A connection that was not used for so long is not used again.
+IDLE_SECONDS = 20.0
 #: So many failures in a row open the circuit, for seconds that double up to the last.
 FAILURES, FIRST_PAUSE, LAST_PAUSE = 3, 1.0, 15.0
 #: What a server says that has lost the index.
@@ -62,17 +65,16 @@ class Server:
     ) -> None:
         self.address = address
         self._first_pause = first_pause
-        #: Makes connections. It keeps none: those at rest are here, the one used last at the end.
+        #: Makes connections and keeps none: those at rest are here, each with when it was used.
         self._pool = redis.ConnectionPool.from_url(
             address.server,
             socket_timeout=answer_seconds,
             socket_connect_timeout=CONNECT_SECONDS,
             retry=Retry(NoBackoff(), 0),
-            health_check_interval=30,
             client_name="scrapy-neardup",
             protocol=2,
         )
-        self._resting: deque[Any] = deque()
+        self._resting: deque[tuple[float, Any]] = deque()
         #: Calls that may be under way at a time.
         self._turns = threading.BoundedSemaphore(CONNECTIONS)
         self._lock = threading.Lock()
@@ -107,7 +109,8 @@ class Server:
     def close(self) -> None:
         """Close the connections."""
         while self._resting:
-            self._resting.pop().disconnect()
+            with suppress(IndexError):  # another thread has taken the last one
+                self._resting.pop()[1].disconnect()
 
     def _guarded(
         self, commands: Sequence[Sequence[bytes | str | int]], scripts: Sequence[str | None]
@@ -132,10 +135,7 @@ class Server:
 
     def _send(self, commands: Sequence[Sequence[bytes | str | int]]) -> list[Any]:
         """Send *commands* over one connection; return their answers, some of which may be errors."""
-        try:
-            connection = self._resting.pop()
-        except IndexError:
-            connection = self._pool.make_connection()
+        connection = self._connection()
         try:
             connection.connect()  # nothing, if it is
             packed = [hiredis.pack_command(tuple(each)) for each in commands]  # type: ignore[arg-type]
@@ -143,9 +143,19 @@ class Server:
             answers = [_read(connection) for _ in commands]
         except BaseException:
             connection.disconnect()
+            self.close()  # the others were cut, too, as a rule
             raise
-        self._resting.append(connection)
+        self._resting.append((time.monotonic(), connection))
         return answers
+
+    def _connection(self) -> Any:
+        """Return a connection that was used lately, or else a new one: servers cut those that are idle."""
+        with suppress(IndexError):
+            used, connection = self._resting.pop()
+            if time.monotonic() - used < IDLE_SECONDS:
+                return connection
+            connection.disconnect()
+        return self._pool.make_connection()
 
     def _require_asked(self) -> None:
         """Raise `IndexUnavailable` while the circuit is open; let one call pass after each pause."""
@@ -194,7 +204,7 @@ def _read(connection: Any) -> Any:
 
 def _remedy(error: Exception) -> str:
     text = str(error)
-    if isinstance(error, redis.exceptions.OutOfMemoryError) or text.startswith("OOM"):
+    if "maxmemory" in text:
         return "the server is full, so give it more maxmemory or prune the index."
     if isinstance(error, (redis.exceptions.AuthenticationError, redis.exceptions.NoPermissionError)):
         return "see docs/redis.md for the rights that the user needs."
