@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 #: Characters that are kept of a paragraph, to show it.
 _SHOWN = 300
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 class Boilerplate(NamedTuple):
@@ -106,7 +107,11 @@ def _signed_anew(crawl: Crawl, store: Store, settings: AuditOptions, left_out: d
         for row in rows:
             text = store.main_text(int(crawl.ids[row]))
             assert text is not None  # it has paragraphs
-            yield text._replace(text=without_paragraphs(text.text, left_out[row]))
+            # Which ones a page has tells it from others, where what is left of it does not.
+            marks = " ".join(word for key in sorted(left_out[row]) for word in _words(key))
+            yield text._replace(
+                text=without_paragraphs(text.text, left_out[row]), details=f"{text.details}\n{marks}"
+            )
 
     with closing(sign(texts(), settings.fingerprinter, processes=settings.processes)) as signed:
         signatures = list(signed)
@@ -119,3 +124,9 @@ def _signed_anew(crawl: Crawl, store: Store, settings: AuditOptions, left_out: d
     wall = crawl.wall.copy()
     wall[rows] = [signature.wall for signature in signatures]
     return replace(crawl, wall=wall, long=crawl.documents.records["tokens"] >= max(settings.min_tokens, 1))
+
+
+def _words(key: int) -> list[str]:
+    """Return what stands for the paragraph with *key*: more words than are forgiven, without a number in them."""
+    word = f"{key:016x}".translate(_LETTERS)
+    return [f"{word}{ending}" for ending in "xyz"]
