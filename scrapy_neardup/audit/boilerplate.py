@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 #: Characters that are kept of a paragraph, to show it.
 _SHOWN = 300
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 class Boilerplate(NamedTuple):
@@ -126,8 +127,15 @@ def _signed_anew(
         for row in rows:
             text = store.main_text(int(crawl.ids[row]))
             assert text is not None  # it has paragraphs or a title
-            kept = without_paragraphs(text.text, left_out[row]) if row in left_out else text.text
-            yield text._replace(text=kept, title=titled.get(row, text.title))
+            out = left_out.get(row, ())
+            # Which ones a page has tells it from others, where what is left of it does not.
+            marks = " ".join(word for key in sorted(out) for word in _words(key))
+            yield text._replace(
+                text=without_paragraphs(text.text, out) if out else text.text,
+                title=titled.get(row, text.title),
+                details=f"{text.details}
+{marks}" if out else text.details,
+            )
 
     with closing(sign(texts(), settings.fingerprinter, processes=settings.processes)) as signed:
         signatures = list(signed)
@@ -138,3 +146,9 @@ def _signed_anew(
     wall = crawl.wall.copy()
     wall[rows] = [signature.wall for signature in signatures]
     return replace(crawl, wall=wall, long=crawl.documents.records["tokens"] >= max(settings.min_tokens, 1))
+
+
+def _words(key: int) -> list[str]:
+    """Return what stands for the paragraph with *key*: more words than are forgiven, without a number in them."""
+    word = f"{key:016x}".translate(_LETTERS)
+    return [f"{word}{ending}" for ending in "xyz"]

@@ -80,3 +80,16 @@ def test_a_page_of_nothing_but_boilerplate_is_too_short(tmp_path: Path) -> None:
     crawl = [*rows("a.example", 20), {"url": "https://a.example/x", "title": "Nothing", "text": NOTICE}]
     with audit(feed(tmp_path / "a.jl", crawl), seed=0) as found:
         assert found.pages["verdict"][found.pages["url"] == "https://a.example/x"].tolist() == ["too_short"]
+
+
+def test_pages_of_other_clauses_are_no_copies_because_all_clauses_are_left_out(tmp_path: Path) -> None:
+    clauses, rest = NOTICE.split("\n"), text("rest")
+    crawl = rows("c.example", 20)
+    for name, own in (("a", clauses[:2]), ("b", clauses[2:4]), ("again", clauses[:2])):
+        crawl.append({"url": f"https://c.example/{name}", "title": "Terms", "text": "\n".join([*own, rest])})
+    with audit(feed(tmp_path / "a.jl", crawl), tmp_path / "out", seed=0) as found:
+        assert found.boilerplate[0].paragraphs == 5
+        assert "exact" in verdicts(found)
+    dropped = (tmp_path / "out" / "drop.txt").read_text().split()
+    assert len(dropped) == 1
+    assert dropped[0] != "https://c.example/b"

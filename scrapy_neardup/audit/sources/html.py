@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.extraction.guards import is_binary
+from scrapy_neardup.matching.sites import site_key
 
 from .mirror import mirror_url, saved_from
 from .records import CrawledPage, Origin, Skipped
@@ -27,5 +28,8 @@ def read_html(path: Path, label: str, options: Options) -> Iterator[Record]:
         yield Skipped(origin, "not_html")
     else:
         mirrored = mirror_url(path, options.folder or path.parent, options.base_url)
-        url = saved_from(body) or mirrored or path.absolute().as_uri()
+        own = saved_from(body)
+        if own and mirrored and site_key(own) != site_key(mirrored):
+            own = None  # by its word a page would take the place of another site's
+        url = own or mirrored or path.absolute().as_uri()
         yield CrawledPage(url, None, body, None, None, origin)

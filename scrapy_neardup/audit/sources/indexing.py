@@ -6,9 +6,10 @@ are. Of two copies, one that may be indexed is kept.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
+
+import regex
 
 from .limits import MAX_URL
 from .records import Indexing
@@ -26,8 +27,10 @@ _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "m
 #: Links of one page, and versions of it, that are looked at.
 _MOST = 200
 #: One link of a ``Link`` header (RFC 8288), and a parameter of one.
-_LINK = re.compile(r"<([^>]*)>((?:\s*;\s*[\w*-]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s\",;]*))?)*)")
-_PARAMETER = re.compile(r";\s*([\w*-]+)\s*(?:=\s*(?:\"([^\"]*)\"|([^\s\",;]*)))?")
+_LINK = regex.compile(
+    r"<([^<>]*+)>((?:\s*+;\s*+[\w*-]++\s*+(?:=\s*+(?:\"[^\"]*+\"|[^\s\",;]*+))?+)*+)", regex.V1
+)
+_PARAMETER = regex.compile(r";\s*+([\w*-]++)\s*+(?:=\s*+(?:\"([^\"]*+)\"|([^\s\",;]*+)))?+", regex.V1)
 
 
 def headers_indexing(headers: Mapping[str, str], url: str) -> Indexing:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from scrapy_neardup.audit.sources import Indexing
@@ -70,3 +72,12 @@ def test_both_together_the_head_counts_first() -> None:
 
 def test_a_hostile_header_takes_no_time() -> None:
     headers_indexing({"link": "<a>; " * 20_000 + "<" * 20_000 + ";a=" * 20_000}, PAGE)
+
+
+@pytest.mark.parametrize("unit", ["<", "<a>;a= ", "<a>; ", '<a>;a="', " ", "<a>;a"])
+@pytest.mark.parametrize("start", ["", "<a>;a=", "<a>"])
+def test_link_headers_are_read_in_linear_time(start: str, unit: str) -> None:
+    header = start + unit * (1 << 16) + "-"  # as long as headers may be, or longer
+    started = time.process_time()
+    headers_indexing({"link": header}, "https://a.example/")
+    assert time.process_time() - started < 3  # quadratic time takes half a minute

@@ -73,3 +73,17 @@ def test_a_mirror_has_no_feeds_and_a_folder_of_feeds_does(tmp_path: Path) -> Non
     assert len(records) == len(files) + 1
     skipped = {Path(record.origin.path).name for record in records if isinstance(record, Skipped)}
     assert skipped == {"index.json", "table.json", "table.csv", "a.css", "b.css"}
+
+
+def test_no_page_says_that_it_is_one_of_another_site(tmp_path: Path) -> None:
+    """Else a copy in the place of a page would have others dropped."""
+    victim, own = (
+        b"<!-- saved from url=(0021)https://%s/real -->" % host + PAGE for host in (b"b.org", b"www.a.org")
+    )
+    for name, content in {"x.html": victim, "y.html": own}.items():
+        (tmp_path / "a.org").mkdir(exist_ok=True)
+        (tmp_path / "a.org" / name).write_bytes(content)
+    for base, first in ((None, "https://a.org/x.html"), ("https://a.org/", "https://a.org/a.org/x.html")):
+        (source,) = find_sources([tmp_path])
+        found = {record.url for record in read_source(source, Options(base_url=base))}
+        assert found == {first, "https://www.a.org/real"}
