@@ -133,8 +133,7 @@ def _signed_anew(
             yield text._replace(
                 text=without_paragraphs(text.text, out) if out else text.text,
                 title=titled.get(row, text.title),
-                details=f"{text.details}
-{marks}" if out else text.details,
+                details=f"{text.details}\n{marks}" if out else text.details,
             )
 
     with closing(sign(texts(), settings.fingerprinter, processes=settings.processes)) as signed:
@@ -149,6 +148,6 @@ def _signed_anew(
 
 
 def _words(key: int) -> list[str]:
-    """Return what stands for the paragraph with *key*: more words than are forgiven, without a number in them."""
+    """Return what stands for the paragraph with *key*: more words than are forgiven, none with a number."""
     word = f"{key:016x}".translate(_LETTERS)
     return [f"{word}{ending}" for ending in "xyz"]

@@ -38,8 +38,8 @@ def read_audit(path: Path, label: str, options: Options) -> Iterator[Record]:
                 continue
             text = None if row[9] is None else unpacked(row[9])
             yield CrawledPage(
-                row[1], text.text if text else "" if empty else None, None, None, row[2], origin, row[6], _indexing(row), title=row[10],
-                extracted=text, revisit_of=revisit,
+                row[1], text.text if text else "" if empty else None, None, None, row[2], origin, row[6],
+                _indexing(row), title=row[10], extracted=text, revisit_of=revisit,
             )  # fmt: skip
 
 

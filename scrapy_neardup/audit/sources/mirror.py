@@ -1,7 +1,7 @@
 """The URL of a page in a mirror of a site, as wget and HTTrack lay them out: the host is a folder.
 
-What a page says of itself comes first, see `saved_from`, if it names no other site than the rest does; then the base URL that the user names; then a folder
-that is called like a host.
+What a page says of itself comes first, see `saved_from`, if it names no other site than the rest does; then
+the base URL that the user names; then a folder that is called like a host.
 """
 
 from __future__ import annotations
