@@ -73,8 +73,8 @@ def index() -> None:
     """Look at an index, verify it, remove from it, shrink it.
 
     PATH is the directory of the index, or the URL of one on a server. In a Scrapy project, `scrapy neardup
-    index …` takes it from the settings (NEARDUP_DIR, NEARDUP_STORE) if it is left out. All but compact may run
-    while a crawl uses the index.
+    index …` takes it from the settings (NEARDUP_DIR, NEARDUP_STORE) if it is left out. All but compact may
+    run while a crawl uses the index.
     """
 
 
