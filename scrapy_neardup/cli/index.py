@@ -72,8 +72,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def index() -> None:
     """Look at an index, verify it, remove from it, shrink it.
 
-    PATH is the directory of the index, or the URL of one on a server. In a Scrapy project,
-    `scrapy neardup index …` takes it from the settings (NEARDUP_DIR) if it is left out. All but compact may
+    PATH is the directory of the index, or the URL of one on a server. In a Scrapy project, `scrapy neardup
+    index …` takes it from the settings (NEARDUP_DIR, NEARDUP_STORE) if it is left out. All but compact may
     run while a crawl uses the index.
     """
 
