@@ -111,7 +111,8 @@ def test_a_chain_of_small_steps_is_not_one_cluster(tmp_path: Path) -> None:
     words = text("chain", 400).split()
     rows = []
     for step in range(100):
-        rows.append({"url": f"https://a.example/{step:03}", "text": " ".join(words)})
+        # On one site, larger steps make pages of a template.
+        rows.append({"url": f"https://{step:03}.example/", "text": " ".join(words)})
         words[step * 4 : step * 4 + 4] = text(("step", step), 4).split()
     with audit(feed(tmp_path / "a.jl", rows)) as found:
         near = found.pairs["kind"] == "near"
@@ -119,7 +120,7 @@ def test_a_chain_of_small_steps_is_not_one_cluster(tmp_path: Path) -> None:
         assert len(steps & {(n, n + 1) for n in range(99)}) > 80
         assert len(found.clusters) > 3
         members = found.pages["cluster"] >= 0
-        assert np.nanmin(found.pages["similarity"][members]) > 0.6
+        assert np.nanmin(found.pages["similarity"][members]) > 0.5
 
 
 def test_short_texts_on_many_sites_are_walls(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _HEAD_BYTES, _TITLE = 1 << 17, 200
 #: Characters of a page in which its head is looked for.
 _HEAD_CHARACTERS = 1 << 18
-_TITLE_TAG = re.compile(r"<title\b[^>]*>([^<]{0,2000})", re.IGNORECASE)
+_TITLE_TAG = re.compile(r"<title\b[^<>]*>([^<]{0,2000})", re.IGNORECASE)
 
 
 class Head(NamedTuple):

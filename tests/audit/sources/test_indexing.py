@@ -81,3 +81,9 @@ def test_link_headers_are_read_in_linear_time(start: str, unit: str) -> None:
     started = time.process_time()
     headers_indexing({"link": header}, "https://a.example/")
     assert time.process_time() - started < 3  # quadratic time takes half a minute
+
+
+def test_heads_are_read_in_linear_time() -> None:
+    started = time.process_time()
+    assert head("<title " * (1 << 15)) == Indexing()
+    assert time.process_time() - started < 1.5  # quadratic time takes five seconds
