@@ -117,7 +117,8 @@ def test_copies_are_dropped_and_a_second_run_meets_revisits(demo: Demo) -> None:
     assert_adds_up(first)
     assert first["crawled"] > 100
     assert first["revisits"] == 0
-    assert 30 <= first["dropped"] <= 32  # all copies, but for the chance of the index's seed
+    # All copies, but for those edited on their own site, and the chance of the seed of the index.
+    assert 27 <= first["dropped"] <= 32
     report = demo.lines("duplicates.jl")
     dropped = {path_of(line["url"]) for line in report if line["verdict"] in ("exact", "near")}
     assert len(dropped) == first["dropped"]
