@@ -132,7 +132,8 @@ def test_copies_are_dropped_and_a_second_run_meets_revisits(demo: Demo) -> None:
     second = demo.run("--expect")
     assert_adds_up(second)
     assert second["kept"] == 0
-    assert second["revisits"] == first["kept"]
+    # Some pages of a template are met as what is stored under their URL.
+    assert first["kept"] <= second["revisits"] <= first["kept"] + first["tagged"]
     assert second["dropped"] == first["dropped"]
     assert sorted(demo.stored_paths()) == sorted(stored)
     assert {line["verdict"] for line in demo.lines("duplicates.jl")[len(report) :]} > {"revisit"}
