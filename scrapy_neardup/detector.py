@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .index import Index
     from .index.protocol import Filing, Found
     from .index.reservation import Reservation
-    from .matching.matcher import Preference
+    from .matching.decision import Preference
 
 SECONDS_PER_DAY = 86_400
 #: Has a token of each kind: a word, a number, a character of a script without spaces, a syllable.

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import SCHEMES
-from scrapy_neardup.matching.matcher import Preference
+from scrapy_neardup.matching.decision import Preference
 from scrapy_neardup.matching.records import entries, find_urls
 from scrapy_neardup.matching.rules import CONTAINED, JACCARDS
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.matcher import Judgement
+    from scrapy_neardup.matching.candidates import Judgement
 
     from .crawl import Crawl
     from .names import Names

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.matcher import Candidates, Judgement
+    from scrapy_neardup.matching.candidates import Candidates, Judgement
 
     from .documents import Document
     from .settings import AuditOptions

@@ -17,7 +17,7 @@ from scrapy_neardup.matching.rules import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.matcher import Judgement
+    from scrapy_neardup.matching.candidates import Judgement
 
     from .evaluate.labelled import Judge
 

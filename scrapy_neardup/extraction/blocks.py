@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import regex
 from lxml import etree
 from lxml import html as lxml_html
 
 from scrapy_neardup.fingerprint.paragraphs import length
 
+from .prose import ends_sentence, is_paragraph
 from .regions import Region, names, region_of
 
 if TYPE_CHECKING:
@@ -32,17 +32,11 @@ _ARTICLES, _TEASER = 4, 1200
 #: The number of the element that teasers are said to be within, see `Block.within`.
 OTHER_ARTICLES = -1
 
-#: Letters from which on a block is a paragraph if it ends like a sentence; and if it does not. See `length`.
-_SENTENCE = 60
-_LONG = 200
-_END = regex.compile(r"[\p{Sentence_Terminal}:…][\p{Pe}\p{Pf}\p{Pi}\"'\)\]]*+\s*+$", regex.V1)
-_TAIL = 20  # characters that the end of a sentence is looked for in
-
 
 class Block:
     """A run of text without a line break in it."""
 
-    __slots__ = ("ends", "heading", "letters", "linked", "place", "prose", "region", "tag", "text", "within")
+    __slots__ = ("heading", "letters", "linked", "prose", "region", "tag", "text", "within")
 
     def __init__(self, text: str, linked: int, tag: str, heading: str, region: Region, within: int) -> None:
         self.text = text
@@ -56,15 +50,23 @@ class Block:
         #: The region that it stands in; and the number of the element that is the region, 0 if there is none.
         self.region = region
         self.within = within
-        #: Whether it ends like a sentence.
-        self.ends = _END.search(text[-_TAIL:]) is not None
         #: Whether it reads like a paragraph of a text.
-        self.prose = not self.is_link and (self.letters >= _LONG or (self.letters >= _SENTENCE and self.ends))
+        self.prose = not self.is_link and is_paragraph(text, self.letters)
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends like a sentence."""
+        return ends_sentence(self.text)
 
     @property
     def is_link(self) -> bool:
         """Whether half of it or more are links."""
         return self.linked * 2 >= self.letters
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it stands in no region, and is no link."""
+        return not self.region and not self.is_link
 
 
 def blocks_of(html: str) -> list[Block]:

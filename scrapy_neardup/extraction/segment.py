@@ -16,6 +16,7 @@ import regex
 from scrapy_neardup.fingerprint.main_text import MainText
 
 from .blocks import OTHER_ARTICLES, Block, blocks_of
+from .prose import SENTENCE
 from .regions import heads_comments, heads_more, speaks_of_consent
 from .titles import titles
 from .trafilatura import Trafilatura
@@ -67,7 +68,7 @@ class Segment:
         _leave_out_comments(blocks)
         headline = _headline(blocks, names)
         run = _best_run(blocks, headline)
-        lines = [block for block in blocks[run.begin : run.end] if not block.region and not block.is_link]
+        lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
         found = _letters(prose)
         begin = _beginning(blocks, headline, run)
@@ -101,7 +102,7 @@ def _letters(blocks: Sequence[Block]) -> int:
 
 def _free(blocks: Sequence[Block]) -> list[Block]:
     """Return the blocks that stand around nothing, and are no links."""
-    return [block for block in blocks if not block.region and not block.is_link]
+    return [block for block in blocks if block.is_free]
 
 
 def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
@@ -151,11 +152,11 @@ def _score(block: Block) -> float:
         return min(block.letters, _MOST)
     if block.is_link:
         return -_COST_LINK
-    if (block.heading or block.letters < 60) and heads_more(block.text):
+    if (block.heading or block.letters < SENTENCE) and heads_more(block.text):
         return -_COST_MORE
     if block.heading:
         return -_COST_HEADING
-    if block.ends and block.letters >= _SHORT_SENTENCE:
+    if block.letters >= _SHORT_SENTENCE and block.ends:
         return _SHORT_COUNTS * block.letters
     return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
 
@@ -192,7 +193,7 @@ def _notices(blocks: Sequence[Block]) -> list[_Run]:
     """Return the runs of blocks that speak of consent; a single one only if it is short."""
     runs: list[list[int]] = []
     for number, block in enumerate(blocks):
-        if block.region or block.is_link or not speaks_of_consent(block.text):
+        if not block.is_free or not speaks_of_consent(block.text):
             continue
         if runs and number - runs[-1][-1] <= _CONSENT_GAP:
             runs[-1].append(number)
@@ -247,7 +248,7 @@ def _beginning(blocks: Sequence[Block], headline: int | None, run: _Run) -> int:
     if headline is not None and headline < run.begin:
         return headline + 1
     begin = run.begin
-    while begin > max(0, run.begin - _LEAD) and not (blocks[begin - 1].region or blocks[begin - 1].is_link):
+    while begin > max(0, run.begin - _LEAD) and blocks[begin - 1].is_free:
         begin -= 1
     return begin
 
@@ -259,6 +260,6 @@ def _details(blocks: Sequence[Block], begin: int, run: _Run, kept: set[int]) -> 
         block = blocks[number]
         if number >= run.end and (block.prose or block.region or _heads_others(block.text)):
             break
-        if not block.region and not block.is_link and id(block) not in kept:
+        if block.is_free and id(block) not in kept:
             lines.append(block.text)
     return lines[:_DETAILS]

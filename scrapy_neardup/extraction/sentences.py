@@ -8,31 +8,24 @@ about: where sentences are not most of what was found, nothing of it is left out
 
 from __future__ import annotations
 
-import regex
-
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
 
 from .plain import Plain
+from .prose import SENTENCE, is_paragraph
 from .titles import titles
 
 #: Name and version.
 IDENTITY = "sentences 3"
 
-# All in letters, see `length`. A paragraph of an article is at least so long; of all visible text, which has
-# all of the page's boilerplate, only longer ones count.
-_PARAGRAPH = 60
+# All in letters, see `length`. Of all visible text, which has all of the page's boilerplate, only paragraphs
+# of this length count.
 _VISIBLE_PARAGRAPH = 100
-# What is so long is a paragraph however it ends.
-_LONG = 200
 # With fewer in all the extractor may have missed the article.
 _MISSED = 300
 # With fewer in sentences everything extracted is taken, and so if they are a smaller share of it.
 _LEAST = 600
 _SHARE = 0.5
-
-_END = regex.compile(r"[\p{Sentence_Terminal}:…][\p{Pe}\p{Pf}\p{Pi}\"'\)\]]*\s*$")
-_TAIL = 20  # characters that the end of a sentence is looked for in
 
 _plain = Plain()
 
@@ -57,19 +50,19 @@ def _divided(extracted: str, html: str) -> tuple[str, str]:
         # joined, because the fingerprint leaves out short lines beside longer ones.
         own = " ".join(line for line in extracted.split("\n") if line not in visible)
         return "\n".join([own, *visible] if own else visible), ""
-    kept, size = _sentences(extracted, _PARAGRAPH)
+    kept, size = _sentences(extracted)
     if size >= max(_LEAST, _SHARE * total):
         known = set(kept)
         return "\n".join(kept), "\n".join(line for line in extracted.split("\n") if line not in known)
     return " ".join(extracted.split("\n")), ""
 
 
-def _sentences(text: str, minimum: int) -> tuple[list[str], int]:
-    """Return the lines of at least *minimum* letters that are sentences or long, and their letters."""
+def _sentences(text: str, least: int = SENTENCE) -> tuple[list[str], int]:
+    """Return the lines that are paragraphs of *least* letters or more, and their letters."""
     kept, total = [], 0
     for line in text.split("\n"):
         size = length(line.strip())
-        if size >= minimum and (size >= _LONG or _END.search(line[-_TAIL:])):
+        if is_paragraph(line, size, least):
             kept.append(line)
             total += size
     return kept, total

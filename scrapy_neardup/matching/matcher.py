@@ -1,7 +1,7 @@
 """The one matcher: it compares a document with the stored ones that it meets.
 
-The crawl, `query`, `compare`, `evaluate` and the audit all ask the `Matcher`; none of them has a threshold of
-its own. The thresholds are in rules.py. What a document is in the end is decided in decision.py.
+The crawl, `query`, `compare`, `evaluate` and the audit all ask the `Matcher`. The thresholds are in rules.py.
+What a document is in the end is decided in decision.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .candidates import Candidates, Judgement
-from .decision import Decision, Preference, decide
 from .records import DIGEST, OWN, TEMPLATE, URL, WEAK, flags
 from .rules import CONTAINMENTS, Evidence, varied, verify
 from .sites import UNKNOWN
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.fingerprint import Scheme
     from scrapy_neardup.index.protocol import Documents, Found
-
-__all__ = ["Candidates", "Decision", "Judgement", "Matcher", "Preference", "decide"]
 
 
 @dataclass(frozen=True)

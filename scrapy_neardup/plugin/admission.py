@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.matching.matcher import Preference
+from scrapy_neardup.matching.decision import Preference
 
 from .browser_page import close_page, page_left_open
 from .callback import WatchedCallback

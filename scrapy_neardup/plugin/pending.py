@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.detector import Detector
     from scrapy_neardup.fingerprint.signature import Signature
-    from scrapy_neardup.matching.matcher import Preference
+    from scrapy_neardup.matching.decision import Preference
     from scrapy_neardup.verdict import Verdict
 
     from .events import EventReporter

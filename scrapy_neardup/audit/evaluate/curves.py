@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.matcher import Judgement
+    from scrapy_neardup.matching.candidates import Judgement
     from scrapy_neardup.options import DetectionOptions
 
     from .corpus import Text

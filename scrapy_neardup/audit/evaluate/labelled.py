@@ -13,7 +13,7 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.index import Header
 from scrapy_neardup.index.tables import NO_KEY
-from scrapy_neardup.matching.matcher import Judgement, Matcher
+from scrapy_neardup.matching.candidates import Judgement
 from scrapy_neardup.matching.records import DIGEST, entries, families, record
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.fingerprint import Features
     from scrapy_neardup.index import Documents
+    from scrapy_neardup.matching.matcher import Matcher
 
     from .corpus import Text
 

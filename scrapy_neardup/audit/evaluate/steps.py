@@ -14,7 +14,7 @@ from scrapy_neardup.matching.sites import UNKNOWN
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.matcher import Judgement
+    from scrapy_neardup.matching.candidates import Judgement
 
     from .labelled import Judge
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.matching.matcher import Judgement
+from scrapy_neardup.matching.candidates import Judgement
 from scrapy_neardup.matching.records import DIGEST
 
 from .equal import equal_keys, ranges
