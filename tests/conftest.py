@@ -1,9 +1,35 @@
-"""Hypothesis does not watch the clock."""
+"""What tests of several packages use: Hypothesis that does not watch the clock, and a Redis server."""
 
 from __future__ import annotations
 
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import settings
+
+from tests.index.redis_server import running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.index.redis_server import RedisServer
 
 # The first call in a process makes tables, and machines are busy; how long work takes is measured elsewhere.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+_names = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """Yield a server that the tests of a module share; skip them if there is none, see `running`."""
+    with running(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """Return the URL of an index on the server that no other test uses."""
+    return redis_server.url(f"test{next(_names)}")

@@ -12,12 +12,10 @@ from click.testing import CliRunner
 
 from scrapy_neardup.cli import main
 from scrapy_neardup.detector import Detector
-from tests.index.redis_server import running
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from click.testing import Result
@@ -27,12 +25,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 DAY = 86_400
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with running(tmp_path_factory.mktemp("redis")) as server:
-        yield server
 
 
 def text(number: int) -> str:
@@ -63,8 +55,8 @@ def run(*arguments: object) -> Result:
     return result
 
 
-def test_info_check_prune_and_forget(server: RedisServer) -> None:
-    url = server.url("commands")
+def test_info_check_prune_and_forget(redis_server: RedisServer) -> None:
+    url = redis_server.url("commands")
     fill(url, range(10), days_ago=5)
     fill(url, range(10, 30))
     facts = json.loads(run("info", url, "--json").stdout)
@@ -78,11 +70,11 @@ def test_info_check_prune_and_forget(server: RedisServer) -> None:
     assert stored(url, range(30)) == {number for number in range(10, 30) if number % 3 != 1 and number != 12}
     assert run("check", url).exit_code == 0
     assert run("compact", url).exit_code == 2
-    assert run("info", server.url("none")).exit_code == 2
+    assert run("info", redis_server.url("none")).exit_code == 2
 
 
-def test_check_finds_what_is_missing(server: RedisServer) -> None:
-    url = server.url("damaged")
+def test_check_finds_what_is_missing(redis_server: RedisServer) -> None:
+    url = redis_server.url("damaged")
     fill(url, range(3))
     with Detector.open(url) as detector:
         prefix = detector.index.address.prefix  # type: ignore[attr-defined]
@@ -92,8 +84,8 @@ def test_check_finds_what_is_missing(server: RedisServer) -> None:
     assert (result.exit_code, len(json.loads(result.stdout)["problems"])) == (1, 1)
 
 
-def test_an_index_goes_to_a_server_and_back(server: RedisServer, tmp_path: Path) -> None:
-    url = server.url("copy")
+def test_an_index_goes_to_a_server_and_back(redis_server: RedisServer, tmp_path: Path) -> None:
+    url = redis_server.url("copy")
     fill(tmp_path / "disk", range(40))
     assert "Copied 40 documents" in run("import", url, tmp_path / "disk").stdout
     assert run("check", url).exit_code == 0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from scrapy_neardup.index.conformance.leases import urls_near
 from scrapy_neardup.index.conformance.sample import FURTHER
 from scrapy_neardup.index.protocol import Filing, Lookup
 from scrapy_neardup.index.tables import LAYOUTS, Family
-from tests.index.redis_server import running
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
@@ -25,25 +22,12 @@ from scrapy_neardup.index.redis import Address, RedisIndex
 from scrapy_neardup.index.redis.buckets import Bucket, BucketMemory
 from scrapy_neardup.index.redis.index import CAP
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.index.redis_server import RedisServer
-
 pytestmark = pytest.mark.slow
-
-_names = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with running(tmp_path_factory.mktemp("redis")) as server:
-        yield server
 
 
 @pytest.fixture
-def address(server: RedisServer) -> Address:
-    return Address.parse(server.url(f"exact{next(_names)}"))
+def address(redis_url: str) -> Address:
+    return Address.parse(redis_url)
 
 
 @pytest.mark.parametrize(("tables", "distance"), [(4, 3), (4, 7), (10, 4), (20, 4)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import re
 import time
@@ -26,7 +25,7 @@ from scrapy_neardup.index.redis.server import FAILURES, Server
 from scrapy_neardup.index.redis.settling import Settling, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from scrapy_neardup.index.redis.server import Call
@@ -34,19 +33,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[2] / "docs" / "redis.md"
-
-_names = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with running(tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
-@pytest.fixture
-def url(server: RedisServer) -> str:
-    return server.url(f"faults{next(_names)}")
 
 
 def until_it_works(index: RedisIndex) -> None:
@@ -79,78 +65,82 @@ def test_a_server_that_was_killed_comes_back_with_what_was_confirmed(tmp_path: P
             assert index.gauges()["documents"] == 4
 
 
-def test_scripts_that_a_server_has_forgotten_are_sent_again(server: RedisServer, url: str) -> None:
-    with closing(open_index(url, HEADER)) as index:
+def test_scripts_that_a_server_has_forgotten_are_sent_again(
+    redis_server: RedisServer, redis_url: str
+) -> None:
+    with closing(open_index(redis_url, HEADER)) as index:
         reservation = reserve(index, documents([1]))
-        server.send("SCRIPT FLUSH")
+        redis_server.send("SCRIPT FLUSH")
         reservation.confirm()
         index.flush()
-        server.send("SCRIPT FLUSH")
+        redis_server.send("SCRIPT FLUSH")
         index.add(documents([2, 4], 1))
         assert len(urls_near(index, 1)) == 3
 
 
 def test_an_index_that_a_server_has_lost_begins_anew_with_the_same_header(
-    server: RedisServer, url: str
+    redis_server: RedisServer, redis_url: str
 ) -> None:
-    with closing(open_index(url, HEADER)) as index:
+    with closing(open_index(redis_url, HEADER)) as index:
         index.add(documents([1]))
         pending = reserve(index, documents([0xFFFF << 40], 5))
-        server.send("FLUSHALL")
+        redis_server.send("FLUSHALL")
         assert urls_near(index, 1) == []
         pending.confirm()
         assert urls_near(index, 0xFFFF << 40) == ["u5"]
-        with closing(open_index(url, None)) as again:
+        with closing(open_index(redis_url, None)) as again:
             assert again.header == index.header
 
 
-def test_an_index_in_whose_place_is_another_one_is_not_used(url: str) -> None:
-    with closing(open_index(url, HEADER)) as index:
+def test_an_index_in_whose_place_is_another_one_is_not_used(redis_url: str) -> None:
+    with closing(open_index(redis_url, HEADER)) as index:
         other = Header(HEADER.families, HEADER.record)
-        open_index(url, other, reset=True).close()
+        open_index(redis_url, other, reset=True).close()
         with pytest.raises(IndexUnavailable, match="Another index is in"):
             index.find(documents([1], 9), LOOKUPS)
 
 
-def test_a_header_is_compared_and_kept(url: str) -> None:
+def test_a_header_is_compared_and_kept(redis_url: str) -> None:
     made = Header(HEADER.families, HEADER.record, {"scheme": "a"}, seed=7)
-    open_index(url, made).close()
-    with closing(open_index(url, Header(HEADER.families, HEADER.record, {"scheme": "a"}, seed=8))) as index:
+    open_index(redis_url, made).close()
+    with closing(
+        open_index(redis_url, Header(HEADER.families, HEADER.record, {"scheme": "a"}, seed=8))
+    ) as index:
         assert (index.header.seed, index.header.uuid) == (7, made.uuid)
     with pytest.raises(IndexMismatch, match="scheme: index a, now b"):
-        open_index(url, Header(HEADER.families, HEADER.record, {"scheme": "b"}))
+        open_index(redis_url, Header(HEADER.families, HEADER.record, {"scheme": "b"}))
     with closing(
-        open_index(url, Header(HEADER.families, HEADER.record, {"scheme": "b"}), reset=True)
+        open_index(redis_url, Header(HEADER.families, HEADER.record, {"scheme": "b"}), reset=True)
     ) as index:
         assert index.header.parameters == {"scheme": "b"}
     with pytest.raises(IndexUnavailable, match="no index in"):
-        open_index(url + "else", None)
+        open_index(redis_url + "else", None)
 
 
-def test_a_layout_of_another_version_is_refused(server: RedisServer, url: str) -> None:
-    open_index(url, HEADER).close()
-    name = url.partition("name=")[2]
-    server.send(f"SET neardup:{{{name}}}:header [99,{{}}]")
+def test_a_layout_of_another_version_is_refused(redis_server: RedisServer, redis_url: str) -> None:
+    open_index(redis_url, HEADER).close()
+    name = redis_url.partition("name=")[2]
+    redis_server.send(f"SET neardup:{{{name}}}:header [99,{{}}]")
     with pytest.raises(IndexMismatch, match="has the layout 99"):
-        open_index(url, HEADER)
-    server.send(f"SET neardup:{{{name}}}:header nothing")
+        open_index(redis_url, HEADER)
+    redis_server.send(f"SET neardup:{{{name}}}:header nothing")
     with pytest.raises(IndexUnavailable, match="cannot be read"):
-        open_index(url, HEADER)
+        open_index(redis_url, HEADER)
 
 
-def test_tables_of_short_prefixes_are_refused(url: str) -> None:
+def test_tables_of_short_prefixes_are_refused(redis_url: str) -> None:
     with pytest.raises(ConfigurationError, match="use 4, 10 or 20 tables"):
-        open_index(url, Header((Family(PermutedTables(8, 7)),)))
+        open_index(redis_url, Header((Family(PermutedTables(8, 7)),)))
 
 
-def test_what_one_index_resets_leaves_the_others_alone(server: RedisServer) -> None:
+def test_what_one_index_resets_leaves_the_others_alone(redis_server: RedisServer) -> None:
     with (
-        closing(open_index(server.url("a"), HEADER)) as one,
-        closing(open_index(server.url("ab"), HEADER)) as other,
+        closing(open_index(redis_server.url("a"), HEADER)) as one,
+        closing(open_index(redis_server.url("ab"), HEADER)) as other,
     ):
         one.add(documents([1]))
         other.add(documents([1]))
-        open_index(server.url("a"), HEADER, reset=True).close()
+        open_index(redis_server.url("a"), HEADER, reset=True).close()
         assert urls_near(other, 1) == ["u0"]
 
 
@@ -165,21 +155,23 @@ def test_an_eviction_policy_that_drops_keys_is_refused(tmp_path: Path) -> None:
             open_index(server.url(), HEADER, window=60)
 
 
-def test_a_server_that_is_not_there_or_refuses_is_one_sentence(server: RedisServer, tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_or_refuses_is_one_sentence(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
     with pytest.raises(IndexUnavailable, match="see that the server runs"):
         open_index("redis://127.0.0.1:1/0", HEADER)
     with pytest.raises(IndexUnavailable, match="rights"):
-        open_index(f"redis://nobody:wrong@127.0.0.1:{server.port}/0", HEADER)
+        open_index(f"redis://nobody:wrong@127.0.0.1:{redis_server.port}/0", HEADER)
     with running(tmp_path) as replica:
-        replica.send(f"REPLICAOF 127.0.0.1 {server.port}")
+        replica.send(f"REPLICAOF 127.0.0.1 {redis_server.port}")
         with pytest.raises(IndexUnavailable):
             open_index(replica.url("replica"), HEADER)
 
 
-def test_the_rights_that_the_docs_list_are_enough_and_no_others_are_needed(server: RedisServer) -> None:
+def test_the_rights_that_the_docs_list_are_enough_and_no_others_are_needed(redis_server: RedisServer) -> None:
     (rights,) = re.findall(r"^ACL SETUSER .*$", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
-    assert server.send(rights) == b"+OK\r\n"
-    url = f"redis://crawler:password@127.0.0.1:{server.port}/0"
+    assert redis_server.send(rights) == b"+OK\r\n"
+    url = f"redis://crawler:password@127.0.0.1:{redis_server.port}/0"
     with closing(open_index(f"{url}?name=news", HEADER, window=3600, reset=True)) as index:
         (old,) = index.add(documents([1])).tolist()
         reserve(index, documents([0xFFFF << 40], 5), [old]).confirm()
@@ -190,10 +182,10 @@ def test_the_rights_that_the_docs_list_are_enough_and_no_others_are_needed(serve
         open_index(f"{url}?name=other", HEADER)
 
 
-def test_a_full_server_files_nothing_and_settles(server: RedisServer, url: str) -> None:
-    with closing(open_index(url, HEADER)) as index:
+def test_a_full_server_files_nothing_and_settles(redis_server: RedisServer, redis_url: str) -> None:
+    with closing(open_index(redis_url, HEADER)) as index:
         held = reserve(index, documents([1]))
-        server.send("CONFIG SET maxmemory 1")
+        redis_server.send("CONFIG SET maxmemory 1")
         try:
             with pytest.raises(IndexUnavailable, match="give it more maxmemory"):
                 reserve(index, documents([0xFFFF << 40], 5))
@@ -201,16 +193,16 @@ def test_a_full_server_files_nothing_and_settles(server: RedisServer, url: str) 
             index.flush()
             assert urls_near(index, 1) == ["u0"]
         finally:
-            server.send("CONFIG SET maxmemory 0")
+            redis_server.send("CONFIG SET maxmemory 0")
         assert urls_near(index, 0xFFFF << 40) == []
         reserve(index, documents([0xFFFF << 40], 5)).confirm()
         assert index.gauges()["documents"] == 2
 
 
 def test_the_circuit_opens_after_some_failures_and_closes_by_itself(
-    server: RedisServer, caplog: pytest.LogCaptureFixture
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with DelayingProxy(server.port) as proxy:
+    with DelayingProxy(redis_server.port) as proxy:
         address = Address.parse(f"redis://127.0.0.1:{proxy.port}/0?name=circuit")
         with closing(RedisIndex(address, HEADER, server=Server(address, first_pause=0.5))) as index:
             caplog.set_level(logging.WARNING)

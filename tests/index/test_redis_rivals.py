@@ -16,26 +16,17 @@ import pytest
 
 from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents
 from scrapy_neardup.index.conformance.leases import outcome, pending_of, urls_near
-from tests.index.redis_server import running
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.index.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with running(tmp_path_factory.mktemp("redis")) as server:
-        yield server
 
 
 def start(script: str, *arguments: object) -> subprocess.Popen[str]:
@@ -45,10 +36,10 @@ def start(script: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize(("rivals", "failing"), [(2, 0.0), (2, 0.4), (4, 0.4)])
-def test_one_of_each_group_is_kept(server: RedisServer, rivals: int, failing: float) -> None:
+def test_one_of_each_group_is_kept(redis_server: RedisServer, rivals: int, failing: float) -> None:
     turns = 150
-    url = server.url(f"rivals{rivals}{failing}")
-    server.send("FLUSHALL")  # the barrier of the run before
+    url = redis_server.url(f"rivals{rivals}{failing}")
+    redis_server.send("FLUSHALL")  # the barrier of the run before
     processes = [start("rivals.py", url, own, rivals, turns, failing) for own in range(rivals)]
     confirmed: Counter[int] = Counter()
     failed: Counter[int] = Counter()
@@ -65,10 +56,10 @@ def test_one_of_each_group_is_kept(server: RedisServer, rivals: int, failing: fl
         assert len(confirmed) == turns
 
 
-def test_what_a_killed_process_holds_lapses_and_leaves_nothing_behind(server: RedisServer) -> None:
-    address = Address.parse(server.url("killed"))
+def test_what_a_killed_process_holds_lapses_and_leaves_nothing_behind(redis_server: RedisServer) -> None:
+    address = Address.parse(redis_server.url("killed"))
     with closing(RedisIndex(address, HEADER, lease_seconds=60)) as index:
-        process = start("holder.py", server.url("killed"), 2.0)
+        process = start("holder.py", redis_server.url("killed"), 2.0)
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         handle = pending_of(index, 1)
@@ -78,7 +69,7 @@ def test_what_a_killed_process_holds_lapses_and_leaves_nothing_behind(server: Re
         assert outcome(handle) is False
         assert urls_near(index, 1) == []
         deadline = time.monotonic() + 20
-        while server.send("KEYS neardup:{killed}:b*") != b"*0\r\n" and time.monotonic() < deadline:
+        while redis_server.send("KEYS neardup:{killed}:b*") != b"*0\r\n" and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert server.send("KEYS neardup:{killed}:b*") == b"*0\r\n"
+        assert redis_server.send("KEYS neardup:{killed}:b*") == b"*0\r\n"
         assert index.find(documents([1], 9), LOOKUPS).stored.urls == []

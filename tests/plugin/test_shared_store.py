@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -11,39 +10,24 @@ import pytest
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.plugin.settings import CrawlOptions
-from tests.index.redis_server import DelayingProxy, running
+from tests.index.redis_server import DelayingProxy
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.index.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow
 
-_names = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with running(tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
-@pytest.fixture
-def store(server: RedisServer) -> str:
-    return server.url(f"crawl{next(_names)}")
-
 
 @pytest.mark.parametrize("policy", ["drop_items", "drop_page", "tag"])
 async def test_a_crawl_gives_the_same_verdicts_as_with_an_index_on_disk(
-    site: Any, crawl: Any, pages: Any, store: str, policy: str
+    site: Any, crawl: Any, pages: Any, redis_url: str, policy: str
 ) -> None:
     urls = [site.article(f"/{number}", seed=number % 7) for number in range(21)]
     settings = {"NEARDUP_POLICY": policy, "CONCURRENT_REQUESTS": 1}
     here = await crawl(pages, {**settings, "NEARDUP_DIR": "seen"}, urls=urls)
-    there = await crawl(pages, {**settings, "NEARDUP_STORE": store}, urls=urls)
+    there = await crawl(pages, {**settings, "NEARDUP_STORE": redis_url}, urls=urls)
     assert there.errors == here.errors == {}
     for name in (
         "checked",
@@ -58,32 +42,34 @@ async def test_a_crawl_gives_the_same_verdicts_as_with_an_index_on_disk(
     assert there["unique"] == 7
     assert sorted(item["url"] for item in there.items) == sorted(item["url"] for item in here.items)
     assert there.spider.matches.keys() == here.spider.matches.keys()
-    again = await crawl(pages, {**settings, "NEARDUP_STORE": store}, urls=urls)
+    again = await crawl(pages, {**settings, "NEARDUP_STORE": redis_url}, urls=urls)
     assert (again["unique"], again["index/documents"]) == (0, 7)
 
 
-async def test_of_copies_in_flight_one_is_kept(site: Any, crawl: Any, pages: Any, store: str) -> None:
+async def test_of_copies_in_flight_one_is_kept(site: Any, crawl: Any, pages: Any, redis_url: str) -> None:
     result = await crawl(
-        pages, {"NEARDUP_STORE": store, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}, urls=site.copies(6)
+        pages, {"NEARDUP_STORE": redis_url, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}, urls=site.copies(6)
     )
     assert result.errors == {}
     assert (result["unique"], result["duplicate/exact"], len(result.items)) == (1, 5, 1)
 
 
-async def test_items_are_compared_on_the_server_too(site: Any, crawl: Any, pages: Any, store: str) -> None:
+async def test_items_are_compared_on_the_server_too(
+    site: Any, crawl: Any, pages: Any, redis_url: str
+) -> None:
     class Texts(pages):  # type: ignore[misc]
         def parse(self, response: Any) -> Any:
             yield {"url": response.url, "text": response.css("p::text").get()}
 
     urls = [site.article(f"/{number}", seed=number % 2) for number in range(6)]
-    settings = {"NEARDUP_STORE": store, "NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": "drop_items"}
+    settings = {"NEARDUP_STORE": redis_url, "NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": "drop_items"}
     result = await crawl(Texts, settings, urls=urls, meta={"neardup": False})
     assert result.errors == {}
     assert (result["item/unique"], result["item/dropped"], len(result.items)) == (2, 4, 2)
 
 
 async def test_a_slow_server_slows_pages_and_not_the_event_loop(
-    site: Any, crawl: Any, pages: Any, server: RedisServer
+    site: Any, crawl: Any, pages: Any, redis_server: RedisServer
 ) -> None:
     urls = [site.article(f"/{number}", seed=number) for number in range(12)]
     gaps: list[float] = []
@@ -94,7 +80,7 @@ async def test_a_slow_server_slows_pages_and_not_the_event_loop(
             await asyncio.sleep(0.01)
             gaps.append(time.monotonic() - before)
 
-    with DelayingProxy(server.port) as proxy:
+    with DelayingProxy(redis_server.port) as proxy:
         watcher: list[asyncio.Task[None]] = []
 
         class Watched(pages):  # type: ignore[misc]
@@ -104,8 +90,8 @@ async def test_a_slow_server_slows_pages_and_not_the_event_loop(
                 async for request in super().start():
                     yield request
 
-        store = f"redis://127.0.0.1:{proxy.port}/0?name=slow"
-        result = await crawl(Watched, {"NEARDUP_STORE": store}, urls=urls)
+        redis_url = f"redis://127.0.0.1:{proxy.port}/0?name=slow"
+        result = await crawl(Watched, {"NEARDUP_STORE": redis_url}, urls=urls)
         watcher[0].cancel()
     assert result.errors == {}
     assert (result["unique"], len(result.items)) == (12, 12)
@@ -114,11 +100,11 @@ async def test_a_slow_server_slows_pages_and_not_the_event_loop(
 
 
 async def test_pages_pass_while_the_server_is_away_and_it_is_used_again_when_it_is_back(
-    site: Any, crawl: Any, pages: Any, server: RedisServer, caplog: pytest.LogCaptureFixture
+    site: Any, crawl: Any, pages: Any, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     urls = [site.article(f"/{number}", seed=number % 4) for number in range(8)]
 
-    with DelayingProxy(server.port) as proxy:
+    with DelayingProxy(redis_server.port) as proxy:
 
         class Cut(pages):  # type: ignore[misc]
             async def start(self) -> Any:
@@ -133,8 +119,8 @@ async def test_pages_pass_while_the_server_is_away_and_it_is_used_again_when_it_
                 for request in requests[4:]:
                     yield request
 
-        store = f"redis://127.0.0.1:{proxy.port}/0?name=cut"
-        result = await crawl(Cut, {"NEARDUP_STORE": store, "CONCURRENT_REQUESTS": 1}, urls=urls)
+        redis_url = f"redis://127.0.0.1:{proxy.port}/0?name=cut"
+        result = await crawl(Cut, {"NEARDUP_STORE": redis_url, "CONCURRENT_REQUESTS": 1}, urls=urls)
     assert len(result.items) == 8
     assert result["error/reserve"] == 4
     assert result["unique"] == 4
@@ -144,20 +130,20 @@ async def test_pages_pass_while_the_server_is_away_and_it_is_used_again_when_it_
 
 
 async def test_pages_pass_while_the_server_is_full(
-    site: Any, crawl: Any, pages: Any, server: RedisServer, store: str
+    site: Any, crawl: Any, pages: Any, redis_server: RedisServer, redis_url: str
 ) -> None:
     urls = [site.article(f"/{number}", seed=number) for number in range(5)]
 
     class Full(pages):  # type: ignore[misc]
         async def start(self) -> Any:
-            server.send("CONFIG SET maxmemory 1")
+            redis_server.send("CONFIG SET maxmemory 1")
             async for request in super().start():
                 yield request
 
     try:
-        result = await crawl(Full, {"NEARDUP_STORE": store}, urls=urls)
+        result = await crawl(Full, {"NEARDUP_STORE": redis_url}, urls=urls)
     finally:
-        server.send("CONFIG SET maxmemory 0")
+        redis_server.send("CONFIG SET maxmemory 0")
     assert (len(result.items), result["error/reserve"]) == (5, 5)
 
 
