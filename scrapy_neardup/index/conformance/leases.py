@@ -14,6 +14,7 @@ from .sample import LOOKUPS, Conformance, documents, reserve
 
 if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Found, Index, Pending
+    from scrapy_neardup.index.reservation import Reservation
 
 #: A lease that does not run out during a test, one that has to be renewed during it, and one that runs out
 #: soon.
@@ -55,6 +56,14 @@ class LeasesConformance(Conformance):
     def kill(self, index: Index) -> None:
         """Have *index* renew nothing any more, as if its process were stopped or killed."""
 
+    def lapsed(self, holder: Index, other: Index) -> Reservation:
+        """Have *holder* reserve a document and be killed; return the reservation once *other* sees it lapse."""
+        reservation = reserve(holder, documents([1]))
+        handle = pending_of(other, 1)
+        self.kill(holder)
+        assert outcome(handle) is False
+        return reservation
+
     def test_another_process_sees_what_is_pending_and_is_told_when_it_is_settled(self) -> None:
         holder, other = self.open_two(LONG_SECONDS)
         with closing(holder), closing(other):
@@ -93,10 +102,7 @@ class LeasesConformance(Conformance):
     def test_a_lease_lapses_when_its_holder_dies_and_another_may_take_its_place(self) -> None:
         holder, other = self.open_two(SHORT_SECONDS)
         with closing(holder), closing(other):
-            reserve(holder, documents([1]))
-            handle = pending_of(other, 1)
-            self.kill(holder)
-            assert outcome(handle) is False
+            self.lapsed(holder, other)
             assert urls_near(other, 1) == []
 
             def decide(found: Found) -> Filing | None:
@@ -110,10 +116,7 @@ class LeasesConformance(Conformance):
     def test_what_is_confirmed_after_its_lease_is_kept_beside_what_came_meanwhile(self) -> None:
         holder, other = self.open_two(SHORT_SECONDS)
         with closing(holder), closing(other):
-            late = reserve(holder, documents([1]))
-            handle = pending_of(other, 1)
-            self.kill(holder)
-            assert outcome(handle) is False
+            late = self.lapsed(holder, other)
             reserve(other, documents([1], 5)).confirm()
             late.confirm()
             holder.flush()
@@ -123,10 +126,7 @@ class LeasesConformance(Conformance):
     def test_what_is_released_after_its_lease_stays_gone(self) -> None:
         holder, other = self.open_two(SHORT_SECONDS)
         with closing(holder), closing(other):
-            late = reserve(holder, documents([1]))
-            handle = pending_of(other, 1)
-            self.kill(holder)
-            assert outcome(handle) is False
+            late = self.lapsed(holder, other)
             late.release()
             holder.flush()
             assert urls_near(other, 1) == []
