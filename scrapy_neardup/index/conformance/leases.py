@@ -57,7 +57,7 @@ class LeasesConformance(Conformance):
         """Have *index* renew nothing any more, as if its process were stopped or killed."""
 
     def lapsed(self, holder: Index, other: Index) -> Reservation:
-        """Have *holder* reserve a document and be killed; return the reservation once *other* sees it lapse."""
+        """Have *holder* reserve a document and be killed; return its place once *other* sees it lapse."""
         reservation = reserve(holder, documents([1]))
         handle = pending_of(other, 1)
         self.kill(holder)
