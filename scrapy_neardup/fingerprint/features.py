@@ -9,7 +9,9 @@ from scrapy_neardup.arguments import require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
 
 #: What a feature that occurs n times weighs in the vote: 1, √n, 1 + log n, or n.
-Weight = Literal["set", "sqrt", "log", "tf"]
+FrequencyWeight = Literal["set", "sqrt", "log", "tf"]
+#: Or n² for those that are long among the features of the text, see the module `keywords`.
+Weight = Literal["set", "sqrt", "log", "tf", "keywords"]
 
 #: Of what SimHash takes shingles: of tokens (words; in scripts without spaces, letters), or of characters
 #: with the spaces and signs between them.
@@ -25,7 +27,7 @@ class Features:
     #: Units of one SimHash feature. Kana, Thai, Lao, Khmer and Myanmar letters are taken at least by two.
     shingle: int = 1
     units: Units = "tokens"
-    weight: Weight = "tf"
+    weight: Weight = "keywords"
     #: Paragraphs of fewer letters are left out; a Han character counts as three letters. 0 keeps all.
     min_paragraph: int = 60
     #: Words of one shingle of the sketch; in scripts without spaces, one character more than that.

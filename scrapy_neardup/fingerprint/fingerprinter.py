@@ -6,12 +6,15 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from scrapy_neardup.arguments import require_type, require_whole
 
 from .details import figures, words
 from .features import Features
 from .filters import FIGURES, NUMBERS, TITLE, WORDS
 from .jaccard import character_shingles
+from .keywords import fingerprint_keywords
 from .main_text import MainText, main_text
 from .normalise import normalise
 from .paragraphs import long_paragraphs
@@ -21,14 +24,13 @@ from .signature import Signature
 from .simhash import fingerprint_each
 from .sketch import sketch_each
 from .stopwords import drop, stop_words
-from .terms import Terms
+from .terms import Terms, Votes
 from .tokens import tokenise_each
 from .walls import is_wall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from .tokens import Tokens
@@ -98,12 +100,12 @@ class Fingerprinter:
         every = Terms.of_each(tokens, self.seed)
         terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
         shingles = [each.shingles(size, size + 1) for each in terms]
-        votes = [self._votes(*row) for row in zip(mains, terms, strict=True)]
+        fingerprints = self._fingerprints(mains, terms)
         rows = zip(
             texts,
             mains,
             terms,
-            fingerprint_each(votes, self.features.weight),
+            fingerprints,
             NUMBERS.make_each([each.hashes[each.tokens.numbers] for each in terms]),
             TITLE.make_each([each.hashes for each in titles]),
             FIGURES.make_each([figures(each) for each in short]),
@@ -143,11 +145,18 @@ class Fingerprinter:
             extra=extra,
         )
 
-    def _votes(self, text: str, terms: Terms) -> NDArray[np.uint64]:
-        size = self.features.shingle
-        if self.features.units == "tokens":
-            return terms.votes(size)
-        return character_shingles(text, size, self.seed)
+    def _fingerprints(self, texts: list[str], terms: list[Terms]) -> list[int]:
+        size, weight = self.features.shingle, self.features.weight
+        if self.features.units == "characters":
+            rolled = [character_shingles(text, size, self.seed) for text in texts]
+            votes = [Votes(hashes, np.full(len(hashes), size)) for hashes in rolled]
+        elif weight == "keywords":
+            votes = [each.votes(size, each.tokens.unspaced) for each in terms]
+        else:
+            votes = [each.votes(size, each.tokens.syllables) for each in terms]
+        if weight == "keywords":
+            return fingerprint_keywords(votes)
+        return fingerprint_each([each.hashes for each in votes], weight)
 
     def _tokens(self, texts: list[str], pages: int) -> list[Tokens]:
         tokens = tokenise_each(texts, pages)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .features import Weight
+    from .features import FrequencyWeight
 
 _LARGEST = 2**64 - 1
 _CHUNK = 8192  # features; bounds the memory of a vote at 4 MB
@@ -86,7 +86,7 @@ def _count_each(hashes: NDArray[np.uint64], starts: list[int]) -> NDArray[np.uin
     return counters.view(np.uint8).reshape(8, -1, 8).transpose(1, 2, 0).reshape(-1, 64)
 
 
-def fingerprint(features: NDArray[np.uint64], weight: Weight) -> int:
+def fingerprint(features: NDArray[np.uint64], weight: FrequencyWeight) -> int:
     """Return the 64-bit SimHash of the hashes of a text's features (uint64[n], with repetitions).
 
     How much a repeated feature counts is said by *weight*.
@@ -94,7 +94,7 @@ def fingerprint(features: NDArray[np.uint64], weight: Weight) -> int:
     return fingerprint_each([features], weight)[0]
 
 
-def fingerprint_each(texts: Sequence[NDArray[np.uint64]], weight: Weight) -> list[int]:
+def fingerprint_each(texts: Sequence[NDArray[np.uint64]], weight: FrequencyWeight) -> list[int]:
     """Return the `fingerprint` of each of several texts."""
     if weight == "tf":
         return vote_each(texts)

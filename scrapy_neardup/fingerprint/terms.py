@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,15 @@ class Shingles:
         for known in range(len(self._rolled), size):
             self._rolled.append(roll(self._rolled[-1], self._rolled[0], known, known + 1))
         return self._rolled[size - 1]
+
+
+class Votes(NamedTuple):
+    """What votes for the fingerprint of a text, with repetitions."""
+
+    #: uint64[n].
+    hashes: NDArray[np.uint64]
+    #: How long each is, in bytes of UTF-8; 0 for two characters of a script without spaces. intp[n].
+    lengths: NDArray[np.intp]
 
 
 class Terms:
@@ -86,15 +95,20 @@ class Terms:
                 terms[number] = cls(tokens, shingles, start)
         return [terms[number] for number in range(len(texts))]
 
-    def votes(self, size: int) -> NDArray[np.uint64]:
-        """Return the hashes that vote for the fingerprint: shingles of *size* tokens; uint64[n].
+    def votes(self, size: int, alone: NDArray[np.bool_]) -> Votes:
+        """Return what votes for the fingerprint: shingles of *size* tokens.
 
-        Where a single token is a syllable or letter, two neighbours are taken.
+        *alone* (bool[n]) are tokens that say little alone, such as syllables. Where each token is a shingle,
+        two neighbours of those are taken.
         """
-        if size > 1 or not self.tokens.syllables.any():
-            return self.shingles(size)
-        pairs = self.tokens.syllables[:-1] & self.tokens.syllables[1:]
-        paired = np.zeros(len(self.hashes), np.bool_)
-        paired[:-1] |= pairs
-        paired[1:] |= pairs
-        return np.concatenate((self.hashes[~paired], self.shingles(2)[pairs]))
+        starts, ends = self.tokens.starts, self.tokens.ends
+        if size > 1 or not alone.any():
+            hashes = self.shingles(size)
+            return Votes(hashes, ends[len(ends) - len(hashes) :] - starts[: len(hashes)])
+        pairs = alone[:-1] & alone[1:]
+        single = np.ones(len(self.hashes), np.bool_)
+        single[:-1] &= ~pairs
+        single[1:] &= ~pairs
+        paired = self.shingles(2)[pairs]
+        lengths = np.concatenate(((ends - starts)[single], np.zeros(len(paired), np.intp)))
+        return Votes(np.concatenate((self.hashes[single], paired)), lengths)

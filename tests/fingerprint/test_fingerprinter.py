@@ -414,11 +414,14 @@ def test_what_is_no_segmenter_is_refused(own_segmenters: str, path: str, remedy:
 
 
 def test_words_and_han_vote_one_by_one_and_syllables_in_pairs() -> None:
-    def same(a: str, b: str) -> bool:
-        return FINGERPRINTER.signature(a).fingerprint == FINGERPRINTER.signature(b).fingerprint
+    by_frequency = Fingerprinter(Features(weight="tf"))
+
+    def same(a: str, b: str, maker: Fingerprinter = by_frequency) -> bool:
+        return maker.signature(a).fingerprint == maker.signature(b).fingerprint
 
     assert same("one other word", "word other one")
     assert same("日本語", "語本日")
+    assert not same("日本語", "語本日", FINGERPRINTER)
     assert not same("ひらがな", "なひがら")
     assert not same("กขคง", "งคขก")
     assert not same("日本語 かな", "日本語 なか")

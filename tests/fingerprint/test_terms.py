@@ -105,7 +105,14 @@ def test_a_text_shorter_than_its_shingles_makes_one() -> None:
 def test_votes_of_syllables_are_pairs() -> None:
     made = terms_of("the かな 日")
     the, ka, na, sun = made.hashes.tolist()
-    assert sorted(made.votes(1).tolist()) == sorted(
-        [the, sun, *shingle(np.array([ka, na], np.uint64), 2).tolist()]
-    )
-    assert made.votes(2).tolist() == made.shingles(2).tolist()
+    pair = shingle(np.array([ka, na], np.uint64), 2).tolist()
+    votes = made.votes(1, made.tokens.syllables)
+    assert (votes.hashes.tolist(), votes.lengths.tolist()) == ([the, sun, *pair], [3, 3, 0])
+    votes = made.votes(2, made.tokens.syllables)
+    assert votes.hashes.tolist() == made.shingles(2).tolist()
+    assert votes.lengths.tolist() == [7, 6, 7]
+
+
+def test_votes_of_fewer_words_than_a_shingle_are_one() -> None:
+    votes = terms_of("the cat").votes(3, np.zeros(2, np.bool_))
+    assert (len(votes.hashes), votes.lengths.tolist()) == (1, [7])

@@ -1,0 +1,99 @@
+"""The weight ``keywords``: long words count, frequent ones count most, and none decides alone.
+
+With plain term frequency a few short words decide most bits of a SimHash: "the" and "of" occur in every
+English text, so the fingerprints of texts on different things crowd. Which words are short depends on the
+language, so a word is measured against the other words of its text. docs/fingerprint.md has the evidence.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .murmur import mix
+from .simhash import vote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from .terms import Votes
+
+#: Up to this share of shorter words in its text, a word weighs nothing; from the second share on, all.
+_NOTHING, _ALL = 0.4, 0.6
+#: In between, a word weighs a whole multiple of one part in so many.
+_STEPS = 16
+#: A word that occurs more often than this counts as if it occurred so often: the sums below stay exact.
+_MOST = 127
+#: No word weighs more than half of the Euclidean norm of all weights: the square of the norm is so many times
+#: the square of the greatest weight, or more.
+_SQUARES = 4
+#: Lengths from this on are the same.
+_LONG = 64
+#: The lowest bits of a word's hash give way to its rank, so that one sort orders both.
+_RANK_BITS = np.uint64(5)
+_RANK = np.uint64((1 << 5) - 1)
+
+
+def fingerprint_keywords(texts: Sequence[Votes]) -> list[int]:
+    """Return the 64-bit SimHash of each of several texts, by the weight ``keywords``.
+
+    A word that occurs c times weighs min(c, 127)² times its rank. The rank goes from 0 to 16 while the share
+    of words of the text that are shorter, and of half of those that are as long, goes from .4 to .6. The
+    greatest weights are cut until none is above half of the Euclidean norm of all. Weights are whole numbers,
+    and all sums of them exact, so fingerprints are the same on every machine.
+    """
+    sizes = np.array([len(text.hashes) for text in texts], np.intp)
+    if not sizes.any():
+        return [0] * len(texts)
+    ranks = _ranks(np.concatenate([text.lengths for text in texts]), sizes)
+    keeps = ranks > 0
+    keys = (np.concatenate([text.hashes for text in texts]) & ~_RANK | ranks)[keeps]
+    bounds = np.append(0, keeps.cumsum())[np.append(0, sizes.cumsum())]
+    spans = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+    for start, stop in spans:
+        keys[start:stop].sort()
+    new = np.ones(len(keys), np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=new[1:])
+    new[bounds[:-1][sizes > 0]] = True
+    at = np.flatnonzero(new)
+    bounds = at.searchsorted(bounds)
+    counts = np.minimum(np.diff(at, append=len(keys)), _MOST)
+    keys = keys[at]
+    weights = (counts * counts * (keys & _RANK).astype(np.int64)).astype(np.float64)
+    hashes = mix(keys >> _RANK_BITS)
+    spans = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+    return [vote(hashes[start:stop], _cut(weights[start:stop])) for start, stop in spans]
+
+
+def _ranks(lengths: NDArray[np.intp], sizes: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """Rank words by their *lengths* among those of the same text; uint64[n], 0 to `_STEPS`.
+
+    There are *sizes* words in each text. A length of 0 has the highest rank, and does not count for others.
+    In each text that has words, some have a rank above 0.
+    """
+    columns = _LONG + 1
+    cells = np.repeat(np.arange(len(sizes)) * columns, sizes) + np.minimum(lengths, _LONG)
+    counts = np.bincount(cells, minlength=len(sizes) * columns).reshape(-1, columns)
+    counts[:, 0] = 0
+    shorter = counts.cumsum(axis=1) - counts
+    share = (2 * shorter + counts) / (2 * np.maximum(counts.sum(axis=1, keepdims=True), 1))
+    by_length = np.clip((share - _NOTHING) / (_ALL - _NOTHING), 0, 1) * _STEPS
+    by_length[:, 0] = _STEPS
+    ranks: NDArray[np.uint64] = by_length.astype(np.uint64).ravel()[cells]
+    return ranks
+
+
+def _cut(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cut *weights* to the greatest whole number that is at most half of the norm that they then have."""
+    rest = int(weights @ weights)
+    share = _SQUARES
+    for weight in reversed(np.sort(weights)[1 - _SQUARES :].astype(np.int64).tolist()):
+        if share * weight**2 <= rest:
+            break
+        rest -= weight**2
+        share -= 1
+    return np.minimum(weights, max(math.isqrt(rest // share), 1))
