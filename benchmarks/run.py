@@ -52,6 +52,7 @@ ROWS = (
     Row("fingerprinting", "Fingerprints of main texts"),
     Row("batching", "Building an index, and probes in batch"),
     Row("probing", "One probe of an index on disk", huge=True),
+    Row("crowding", "Fingerprints of real texts", huge=True),
     Row("layouts", "How many tables"),
     Row("disk", "On disk, and opening", huge=True),
     Row("adding", "Adding while crawling"),

@@ -50,6 +50,14 @@ def texts(data: Path | None) -> list[str]:
     return [rewrite(text, variant) for variant in range(VARIANTS) for text in articles]
 
 
+def releases(data: Path | None) -> list[str]:
+    """Return texts of one language and one kind: press releases, or the articles of the example network."""
+    if data is None:
+        return texts(None)
+    with gzip.open(data / "news_fingerprints" / "senate_more.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line)["text"] for line in lines]
+
+
 def rewrite(text: str, variant: int) -> str:
     """Put other letters in the place of those of *text*: another text, of words as long and as frequent."""
     return text.translate(_letters(variant))
@@ -74,20 +82,6 @@ def _letters(variant: int) -> dict[int, str]:
 def fingerprints(count: int) -> NDArray[np.uint64]:
     """Random ones; uint64[count]. The first of a larger number are not those of a smaller."""
     return np.random.default_rng(count).integers(0, 2**64, count, np.uint64)
-
-
-def uneven_fingerprints(data: Path | None, count: int) -> NDArray[np.uint64]:
-    """Return uint64[count] with bits set as often as in real texts, where frequent words decide some."""
-    from scrapy_neardup import Fingerprinter
-
-    sign = Fingerprinter(seed=1).signature
-    real = np.array([sign(text).fingerprint for text in texts(data)[:1000]], np.uint64)
-    dice = np.random.default_rng(count)
-    values = np.zeros(count, np.uint64)
-    for bit in range(64):
-        share = ((real >> np.uint64(bit)) & np.uint64(1)).mean()
-        values |= (dice.random(count) < share).astype(np.uint64) << np.uint64(bit)
-    return values
 
 
 def queries(stored: NDArray[np.uint64], count: int, distance: int, seed: int) -> NDArray[np.uint64]:
