@@ -15,14 +15,14 @@ from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from quality import SETS, load
 
 from scrapy_neardup.audit.evaluate.corpus import Text
 from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts, shared_keys
-from scrapy_neardup.fingerprint import Features, hamming, load_scheme
+from scrapy_neardup.fingerprint import Features, Weight, hamming, load_scheme
 from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
@@ -194,7 +194,7 @@ def per_million(found: NDArray[np.bool_]) -> str:
 
 
 def candidate_table(data: Data, strangers: NDArray[np.int64]) -> None:
-    grid = [replace(FEATURES, weight=w, shingle=n) for w in ("set", "sqrt", "log", "tf") for n in (1, 2, 3)]
+    grid = [replace(FEATURES, weight=w, shingle=n) for w in get_args(Weight) for n in (1, 2, 3)]
     grid += [replace(FEATURES, min_paragraph=letters) for letters in (0, 100)]
     grid += [replace(FEATURES, units="characters", shingle=n) for n in (4, 8)]
     lines = []

@@ -25,10 +25,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 import numpy as np
+from suite import spreading
 
 from scrapy_neardup.audit.evaluate.corpus import Text, read_texts
 from scrapy_neardup.audit.evaluate.curves import find_all, judge_with
 from scrapy_neardup.audit.evaluate.labelled import LabelledPairs, judge_orders, rows_of
+from scrapy_neardup.audit.pairs.components import components
 from scrapy_neardup.cli.settings import read_options
 from scrapy_neardup.extraction import EXTRACTORS, load_extractor
 from scrapy_neardup.extraction.hidden import without_hidden
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy_neardup.audit.evaluate.labelled import Judge
+    from scrapy_neardup.fingerprint import MainText
 
 BEGIN, END = "<!-- begin: make quality -->\n", "<!-- end: make quality -->\n"
 Row = dict[str, str]
@@ -267,6 +270,22 @@ def every_pair(loaded: Loaded) -> Iterator[str]:
     )
 
 
+def one_of_each(loaded: Loaded) -> dict[str, list[Text]]:
+    """Return texts by language, one of all that are labelled as having a part in common."""
+    texts = loaded.texts[DEFAULT]
+    a, b = rows_of(loaded.pairs, texts)
+    language: dict[int, str] = {}
+    for pair, name in zip(np.column_stack((a, b)).tolist(), loaded.languages, strict=True):
+        language |= dict.fromkeys(pair, name or "en")
+    related = np.isin(loaded.pairs.label, ["1", "2", "3"])
+    least = components(len(texts), np.column_stack((a, b))[related])
+    found: dict[str, list[Text]] = {}
+    for row, name in language.items():
+        if least[row] == row:
+            found.setdefault(name, []).append(texts[row])
+    return found
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -275,19 +294,23 @@ def main() -> None:
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     lines: list[str] = []
+    unlike: dict[str, list[str | MainText]] = {}
     for each in SETS:
         folder = options.data / each.name
         if not folder.is_dir():
             sys.exit(f"{folder} is missing: name the folder that has the labelled sets with --data.")
         loaded = load(each, folder)
+        if each.name in ("derived_syndication", "derived_syndication_multi"):
+            for language, texts in one_of_each(loaded).items():
+                unlike.setdefault(language, []).extend(text.text for text in texts)
         new = [*table(each, loaded, options.seeds)]
         if each.name == "minhash_tutorial":
             new += every_pair(loaded)
         print("\n".join(new), flush=True)
         lines += new
-    cost = [*costs(options.data / "derived_syndication")]
-    print("\n".join(cost))
-    lines += cost
+    new = [*spreading.table(unlike), *costs(options.data / "derived_syndication")]
+    print("\n".join(new))
+    lines += new
     if options.write:
         text = options.write.read_text(encoding="utf-8")
         before, rest = text.split(BEGIN)
