@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
-from quality import SETS, load
+from quality import DEFAULT, SETS, load
 
 from scrapy_neardup.audit.evaluate.corpus import Text
 from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts, shared_keys
@@ -73,7 +73,7 @@ def read(data: Path) -> Data:
         if each.name not in READ or not (data / each.name).exists():
             continue
         loaded = load(each, data / each.name)
-        by_id = {text.id: text for text in loaded.texts["trafilatura"]}
+        by_id = {text.id: text for text in loaded.texts[DEFAULT]}
         short = each.name.split("_")[0]
         for id1, id2, label, kind in zip(*loaded.pairs, strict=True):
             if label not in ("3", "2", "0"):
