@@ -1,9 +1,10 @@
 """Crawl the pages of `site` once, and print what it took as JSON.
 
-    python -m suite.crawl BASE WAY PAGES VARIANTS INDEX
+    python -m suite.crawl BASE WAY PAGES VARIANTS INDEX [FIRST]
 
 WAY is "bare" (Scrapy alone), "inline" (trafilatura called in the callback), or an extractor of the plugin;
-after a slash may follow the CONCURRENT_ITEMS of Scrapy's settings, which are 100 otherwise.
+after a slash may follow the CONCURRENT_ITEMS of Scrapy's settings, which are 100 otherwise. The event loop is
+watched for stalls, unless FIRST, the number of the first of the VARIANTS, is given: watching takes time.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 import gc
 import json
 import os
+import resource
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -42,12 +44,13 @@ MAX_SECONDS = 900
 class PagesSpider(scrapy.Spider):
     name = "pages"
 
-    def __init__(self, base: str, way: str, pages: int, variants: int) -> None:
+    def __init__(self, base: str, way: str, pages: int, variants: range, watched: bool) -> None:
         super().__init__()
-        self.urls = [f"{base}/{variant}/{number}" for variant in range(variants) for number in range(pages)]
+        self.urls = [f"{base}/{variant}/{number}" for variant in variants for number in range(pages)]
+        self.watched = watched
         self.extract = load_extractor("trafilatura") if way == "inline" else None
         self.seen = 0
-        self.started = self.ended = (0.0, 0.0)
+        self.started = self.ended = (0.0, 0.0, 0.0)
         self.late: list[float] = []
         self.memory: list[tuple[int, float]] = []
         self.collecting, self.collected = 0.0, 0.0
@@ -60,7 +63,8 @@ class PagesSpider(scrapy.Spider):
         return spider
 
     async def probe(self) -> None:
-        self.probing = asyncio.ensure_future(self._probe())
+        if self.watched:
+            self.probing = asyncio.ensure_future(self._probe())
 
     async def _probe(self) -> None:
         """Note by how much a short sleep is too long, once the crawl is under way."""
@@ -94,10 +98,11 @@ class PagesSpider(scrapy.Spider):
     def count(self) -> None:
         self.seen += 1
         if self.seen == WARM:
-            self.started = (time.perf_counter(), cpu())
+            self.started = (time.perf_counter(), cpu(), own_cpu())
         elif self.seen == len(self.urls):
-            self.ended = (time.perf_counter(), cpu())
-            self.probing.cancel()
+            self.ended = (time.perf_counter(), cpu(), own_cpu())
+            if self.watched:
+                self.probing.cancel()
         if self.seen % SAMPLE == 0:
             self.memory.append((self.seen, own_memory()))
 
@@ -112,8 +117,15 @@ def cpu() -> float:
     return total
 
 
+def own_cpu() -> float:
+    """Return seconds of this process alone, all its threads included."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 def main() -> None:
-    base, way, pages, variants, index = sys.argv[1:]
+    base, way, pages, variants, index, *first = sys.argv[1:]
+    numbers = range(int(first[0]), int(first[0]) + int(variants)) if first else range(int(variants))
     way, _, items = way.partition("/")
     settings: dict[str, Any] = {
         "CONCURRENT_REQUESTS": 16,
@@ -135,16 +147,17 @@ def main() -> None:
         settings["CONCURRENT_ITEMS"] = int(items)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(PagesSpider)
-    process.crawl(crawler, base=base, way=way, pages=int(pages), variants=int(variants))
+    process.crawl(crawler, base=base, way=way, pages=int(pages), variants=numbers, watched=not first)
     process.start()
     spider, stats = crawler.spider, crawler.stats.get_stats()
     if spider.seen != len(spider.urls):
         sys.exit(f"Only {spider.seen} of {len(spider.urls)} pages were crawled.")
     counted = spider.seen - WARM
-    seconds, used = (end - start for start, end in zip(spider.started, spider.ended, strict=True))
+    seconds, used, own = (end - start for start, end in zip(spider.started, spider.ended, strict=True))
     answer = {
         "rate": counted / seconds,
         "cpu": used / counted,
+        "own": own / counted,
         "stall": float(np.percentile(spider.late, 99)) * 1000 if spider.late else 0.0,
         "collection": spider.collected * 1000,
         "memory": spider.memory,
