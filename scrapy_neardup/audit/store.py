@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from array import array
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.index import Header
-from scrapy_neardup.matching.records import entries
+import numpy as np
 
 from .packing import unpacked
 from .sources.earlier import AUDIT
 from .store_errors import explained
-from .stored import CREATE, INSERT, TYPES, StoredColumns, StoredPage, encodable, row_of
+from .stored import CREATE, INSERT, TYPES, Paragraphs, StoredColumns, StoredPage, encodable, row_of
 
 if TYPE_CHECKING:
     import contextlib
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_neardup.fingerprint.main_text import MainText
+    from scrapy_neardup.index import Header
 
     from .sources import Origin
 
@@ -51,7 +52,6 @@ class Store:
         self._path = path
         self._waiting: list[StoredPage] = []
         self._seen: list[tuple[int]] = []
-        self._header = Header(())
         self._committed = time.monotonic()
         self.run = 0
         #: Nothing was stored when the run began.
@@ -84,7 +84,7 @@ class Store:
         """Keep a value that JSON can write."""
         self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
 
-    def begin(self, identity: dict[str, Any], header: Header) -> str:
+    def begin(self, identity: dict[str, Any]) -> str:
         """Begin a run.
 
         Return "new" for an empty store, "resumed" if its pages are used, "anew" if they were removed.
@@ -93,7 +93,6 @@ class Store:
         """
         identity = json.loads(json.dumps(identity))
         before = self.meta("identity")
-        self._header = header
         with self.trusting():
             self._database.execute("BEGIN IMMEDIATE")
             for table in ("problems", "skipped"):
@@ -156,7 +155,6 @@ class Store:
 
     def flush(self) -> None:
         """Commit what was added."""
-        self._file([page for page in self._waiting if page.signature is not None])
         with self.trusting():
             if not self._database.in_transaction:  # a keyboard interrupt can fall between two of them
                 self._database.execute("BEGIN IMMEDIATE")
@@ -207,6 +205,25 @@ class Store:
         with self.trusting():
             return unpacked(rows[0][0])
 
+    def paragraphs(self) -> Paragraphs:
+        """Return the long paragraphs of all pages."""
+        query = "SELECT id, headline, paragraphs FROM pages WHERE paragraphs IS NOT NULL ORDER BY id"
+        ids, ends = array("q"), array("q", [0])
+        headlines: list[str] = []
+        keys = bytearray()
+        with self.trusting():
+            for number, headline, own in self._database.execute(query):
+                ids.append(number)
+                headlines.append(headline.decode("utf-8", "surrogatepass"))
+                keys += own
+                ends.append(len(keys) // 8)
+            return Paragraphs(
+                np.frombuffer(ids, np.int64),
+                headlines,
+                np.frombuffer(keys, np.uint64),
+                np.frombuffer(ends, np.int64),
+            )
+
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Yield file, place and reason of all that could not be read or extracted, in the order of these."""
         yield from self._read(
@@ -240,14 +257,3 @@ class Store:
     def trusting(self) -> contextlib.AbstractContextManager[None]:
         """Return a context that turns the errors of code that reads the file into one line about it."""
         return explained(self._path)
-
-    def _file(self, pages: list[StoredPage]) -> None:
-        """Make keys and records of signatures."""
-        # The site of a page that was saved to a file is what the page says it is.
-        urls = [p.url if p.url.startswith(("http://", "https://")) else p.indexing.declared for p in pages]
-        signatures = [page.signature for page in pages if page.signature is not None]
-        if not signatures:
-            return
-        documents = entries(signatures, urls, self._header)
-        for page, keys, record in zip(pages, documents.keys.T, documents.records, strict=True):
-            page.keys, page.record = keys.tobytes(), record.tobytes()

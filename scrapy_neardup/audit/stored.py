@@ -6,12 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .packing import packed_text
+from .filing import Filed
 from .sources.records import SILENT
 
 if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint import Signature
-    from scrapy_neardup.fingerprint.main_text import MainText
+    import numpy as np
+    from numpy.typing import NDArray
 
     from .sources.records import Indexing, Origin
 
@@ -20,7 +20,7 @@ _COLUMNS = {
     "run": "INTEGER", "root": "TEXT", "source": "TEXT", "place": "TEXT", "stamp": "TEXT", "url": "TEXT",
     "fetched": "REAL", "declared": "TEXT", "alternates": "TEXT", "title": "TEXT", "noindex": "INTEGER",
     "body_digest": "TEXT", "refers_digest": "TEXT", "refers_url": "TEXT", "reason": "TEXT", "wall": "INTEGER",
-    "keys": "BLOB", "record": "BLOB", "text": "BLOB",
+    "keys": "BLOB", "record": "BLOB", "headline": "BLOB", "paragraphs": "BLOB", "text": "BLOB",
 }  # fmt: skip
 CREATE = (
     "CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, "
@@ -56,12 +56,13 @@ class StoredPage:
     refers_url: str | None = None
     #: Why there is no main text; see `extraction.Reason`.
     reason: str | None = None
-    signature: Signature | None = None
-    text: MainText | None = None
-    #: The signature as an index holds it: the bytes of uint64[keys] and of a record. `Store` makes them of
-    #: *signature*.
-    keys: bytes | None = None
-    record: bytes | None = None
+    #: Its signature and its text.
+    filed: Filed | None = None
+
+    @property
+    def of_site(self) -> str:
+        """The URL that says which site it is of: of a page that was saved to a file, what the page names."""
+        return self.url if self.url.startswith(("http://", "https://")) else self.indexing.declared
 
 
 class StoredColumns(NamedTuple):
@@ -84,6 +85,18 @@ class StoredColumns(NamedTuple):
     record: list[bytes | None]
 
 
+class Paragraphs(NamedTuple):
+    """The long paragraphs of the pages that have texts, and the titles of these, in the order of pages."""
+
+    #: The numbers of the pages: int64[n].
+    id: NDArray[np.int64]
+    headline: list[str]
+    #: The keys of all paragraphs, see `paragraph_keys`: uint64[m]. Those of the page in row i are from
+    #: ``ends[i]`` up to ``ends[i + 1]``: int64[n + 1].
+    keys: NDArray[np.uint64]
+    ends: NDArray[np.int64]
+
+
 _NONE = type(None)
 #: The types that a column of `StoredColumns` may hold. Others show that the file is damaged.
 TYPES: dict[str, tuple[type, ...]] = {
@@ -92,22 +105,24 @@ TYPES: dict[str, tuple[type, ...]] = {
     "refers_digest": (str, _NONE), "refers_url": (str, _NONE), "reason": (str, _NONE), "wall": (int,),
     "keys": (bytes, _NONE), "record": (bytes, _NONE),
 }  # fmt: skip
+#: What is stored of a page without a signature.
+_UNSIGNED = Filed("", None, None)
 
 
 def row_of(page: StoredPage, run: int) -> tuple[Any, ...]:
     """Return *page* as a row of the table that `INSERT` stores, met in the run of that number."""
     indexing = page.indexing
     alternates = json.dumps(dict(indexing.alternates)) if indexing.alternates else ""
-    wall = page.signature is not None and page.signature.wall
-    packed = None if page.text is None else packed_text(page.text)
+    filed = page.filed or _UNSIGNED
     return (
         run, encodable(page.root), encodable(page.origin.path), encodable(page.origin.place), page.stamp,
         encodable(page.url), page.fetched, encodable(indexing.declared), encodable(alternates),
-        encodable(page.title), indexing.noindex, page.body_digest, page.refers_digest, page.refers_url,
-        page.reason, wall, page.keys, page.record, packed,
+        encodable(page.title or filed.title), indexing.noindex, page.body_digest, page.refers_digest,
+        page.refers_url, page.reason, filed.wall, filed.keys, filed.record, filed.headline, filed.paragraphs,
+        filed.text,
     )  # fmt: skip
 
 
 def encodable(text: str) -> str:
     """Return *text* with escapes for what UTF-8 cannot write."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
