@@ -77,10 +77,13 @@ def _borrow(minima: NDArray[np.uint64], filled: NDArray[np.bool_]) -> NDArray[np
     empty = np.flatnonzero(~filled)
     bins = empty % BINS
     for lenders in _LENDERS_FIRST:
-        lender = lenders.take(bins) + (empty - bins)
+        lender = lenders.take(bins)
+        lender += empty - bins
         found = filled.take(lender)
-        minima[empty[found]] = minima.take(lender[found]) >> _BIT.take(bins[found])
-        empty, bins = empty[~found], bins[~found]
+        hits = found.nonzero()[0]
+        minima[empty.take(hits)] = minima.take(lender.take(hits)) >> _BIT.take(bins.take(hits))
+        missed = np.logical_not(found, out=found).nonzero()[0]
+        empty, bins = empty.take(missed), bins.take(missed)
     if len(empty):
         asked = _LENDERS.take(bins, axis=0) + (empty - bins)[:, np.newaxis]
         lender = asked[np.arange(len(empty)), filled.take(asked).argmax(axis=1)]

@@ -11,7 +11,7 @@ only walls have tell those that stand around other text.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import regex
@@ -107,14 +107,18 @@ def subjects(text: str) -> set[str]:
     vocabulary = _vocabulary()
     words = _words(text)
     found = {vocabulary.alone[word] for word in words & vocabulary.alone.keys()}
-    for word in words:
-        for start, subject in vocabulary.starts.get(word[:_FIRST], ()):
-            if word.startswith(start):
-                found.add(subject)
+    found.update(*map(_begun, words))
     # Only parts that begin with a word or character of the text are searched for.
     for beginning in (words if text.isascii() else words.union(text)) & vocabulary.anywhere.keys():
         found.update(subject for part, subject in vocabulary.anywhere[beginning] if part in text)
     return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _begun(word: str) -> frozenset[str]:
+    """Return the subjects that *word* is a word of by how it begins."""
+    starts = _vocabulary().starts.get(word[:_FIRST], ())
+    return frozenset(subject for start, subject in starts if word.startswith(start))
 
 
 def _words(text: str) -> set[str]:
