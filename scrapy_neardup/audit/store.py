@@ -9,15 +9,12 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from array import array
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from .packing import unpacked
 from .sources.earlier import AUDIT
 from .store_errors import explained
-from .stored import CREATE, INSERT, TYPES, Paragraphs, StoredColumns, StoredPage, encodable, row_of
+from .stored import CREATE, INSERT, Paragraphs, StoredColumns, StoredPage, encodable, row_of
 
 if TYPE_CHECKING:
     import contextlib
@@ -182,15 +179,9 @@ class Store:
             for row in self._database.execute(f"SELECT {names} FROM pages ORDER BY id"):  # noqa: S608
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
-            sizes = {"keys": 8 * header.keys, "record": header.dtype.itemsize}
-            for name, column in zip(StoredColumns._fields, columns, strict=True):
-                if not {*map(type, column)} <= {*TYPES[name]}:
-                    raise ValueError(f"the column {name} holds values of other types")
-                if name in sizes and not {len(value) for value in column if value is not None} <= {
-                    sizes[name]
-                }:
-                    raise ValueError(f"the column {name} holds values of other sizes")
-        return StoredColumns(*columns)
+            found = StoredColumns(*columns)
+            found.require(header)
+        return found
 
     def text(self, page: int) -> str | None:
         """Return the main text of the page with that id, and its title and short lines, to be read."""
@@ -208,21 +199,8 @@ class Store:
     def paragraphs(self) -> Paragraphs:
         """Return the long paragraphs of all pages."""
         query = "SELECT id, headline, paragraphs FROM pages WHERE paragraphs IS NOT NULL ORDER BY id"
-        ids, ends = array("q"), array("q", [0])
-        headlines: list[str] = []
-        keys = bytearray()
         with self.trusting():
-            for number, headline, own in self._database.execute(query):
-                ids.append(number)
-                headlines.append(headline.decode("utf-8", "surrogatepass"))
-                keys += own
-                ends.append(len(keys) // 8)
-            return Paragraphs(
-                np.frombuffer(ids, np.int64),
-                headlines,
-                np.frombuffer(keys, np.uint64),
-                np.frombuffer(ends, np.int64),
-            )
+            return Paragraphs.of(self._database.execute(query))
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Yield file, place and reason of all that could not be read or extracted, in the order of these."""

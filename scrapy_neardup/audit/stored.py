@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from .filing import Filed
 from .sources.records import SILENT
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
+
+    from scrapy_neardup.index import Header
 
     from .sources.records import Indexing, Origin
 
@@ -84,6 +90,15 @@ class StoredColumns(NamedTuple):
     keys: list[bytes | None]
     record: list[bytes | None]
 
+    def require(self, header: Header) -> None:
+        """Raise ValueError unless all values are of the types and sizes that *header* asks for."""
+        sizes = {"keys": 8 * header.keys, "record": header.dtype.itemsize}
+        for name, column in self._asdict().items():
+            if not {*map(type, column)} <= {*_TYPES[name]}:
+                raise ValueError(f"the column {name} holds values of other types")
+            if name in sizes and not {len(value) for value in column if value is not None} <= {sizes[name]}:
+                raise ValueError(f"the column {name} holds values of other sizes")
+
 
 class Paragraphs(NamedTuple):
     """The long paragraphs of the pages that have texts, and the titles of these, in the order of pages."""
@@ -96,10 +111,24 @@ class Paragraphs(NamedTuple):
     keys: NDArray[np.uint64]
     ends: NDArray[np.int64]
 
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, bytes, bytes]]) -> Paragraphs:
+        """Make columns of *rows*: numbers of pages, titles in UTF-8, keys. Raises ValueError for others."""
+        ids, ends = array("q"), array("q", [0])
+        headlines: list[str] = []
+        keys = bytearray()
+        for number, headline, own in rows:
+            ids.append(number)
+            headlines.append(headline.decode("utf-8", "surrogatepass"))
+            keys += own
+            ends.append(len(keys) // 8)
+        numbers = (np.frombuffer(each, np.int64) for each in (ids, ends))
+        return cls(next(numbers), headlines, np.frombuffer(keys, np.uint64), next(numbers))
+
 
 _NONE = type(None)
 #: The types that a column of `StoredColumns` may hold. Others show that the file is damaged.
-TYPES: dict[str, tuple[type, ...]] = {
+_TYPES: dict[str, tuple[type, ...]] = {
     "id": (int,), "root": (str,), "url": (str,), "fetched": (float, _NONE), "declared": (str,),
     "alternates": (str,), "title": (str,), "noindex": (int,), "body_digest": (str, _NONE),
     "refers_digest": (str, _NONE), "refers_url": (str, _NONE), "reason": (str, _NONE), "wall": (int,),
