@@ -16,13 +16,15 @@ from scrapy_neardup.matching.boilerplate import paragraph_keys
 from scrapy_neardup.matching.records import entries
 
 from .packing import packed_text, storable
-from .sources.head import first_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
     from scrapy_neardup.index import Header
+
+#: Characters of the words that stand for the title of a text, and those among which they are looked for.
+_TITLE, _BEGINNING = 100, 800
 
 
 class Unsigned(NamedTuple):
@@ -67,7 +69,7 @@ class Filing:
             main_text(each.text)._replace(title=each.title) if isinstance(each.text, str) else each.text
             for each in texts
         ]
-        titles = [each.title or first_words(main.text) for each, main in zip(texts, mains, strict=True)]
+        titles = [each.title or _first_words(main.text) for each, main in zip(texts, mains, strict=True)]
         signatures = [*self.fingerprinter.signatures(mains)]
         return self.filed(signatures, mains, titles, [each.url for each in texts])
 
@@ -95,3 +97,8 @@ def _with_text(filed: Filed, text: MainText) -> Filed:
     paragraphs = np.array(sorted({*paragraph_keys(text.text)}), np.uint64).tobytes()
     headline = text.title.encode("utf-8", "surrogatepass")
     return filed._replace(headline=headline, paragraphs=paragraphs, text=packed_text(text))
+
+
+def _first_words(text: str) -> str:
+    """Return what stands for the title of a text."""
+    return " ".join(text[:_BEGINNING].split())[:_TITLE]

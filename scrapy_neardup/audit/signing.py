@@ -57,9 +57,11 @@ def spread(
     """
     rest = iter(items)
     first = list(islice(rest, ALONE))
-    parts = _parts(chain(first, rest), size)
     count = processes or processors()
-    if len(first) < ALONE or count == 1:
+    alone = len(first) < ALONE or count == 1
+    parts = _parts(chain(first, rest), size)
+    del first  # which may be large
+    if alone:
         for part in parts:
             yield from work(part)
         return
