@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from scrapy_neardup.matching.boilerplate import TITLES
@@ -23,27 +24,35 @@ _NONE: Words = frozenset()
 
 
 class Names(NamedTuple):
-    """The names of n pages: lists of n."""
+    """The names of n pages: lists of n. Words are found when they are asked for, as few are."""
 
-    #: Words of the title that each page is compared by, its headline where it has one; empty if not known.
-    own: list[Words]
-    #: Words of the title in its head.
-    head: list[Words]
+    #: The title that each page is compared by, its headline where it has one; "" if not known.
+    own: list[str]
+    #: The title in its head.
+    head: list[str]
+    #: The words that its site and its release put into titles, which are no part of its name.
+    common: list[Words]
     #: The URL without the release that it names, the same for a page in all releases; "" if it names none.
     page: list[str]
 
     def differ(self, a: int, b: int) -> bool:
         """Tell whether each of two pages has a word in its name that the other lacks."""
-        one, other = self.own[a], self.own[b]
+        one, other = self._words(self.own, a), self._words(self.own, b)
         return bool(one - other) and bool(other - one)
 
     def are_releases(self, a: int, b: int) -> bool:
         """Tell whether two pages are the same page of two releases, by URL and name."""
-        return bool(self.page[a]) and self.page[a] == self.page[b] and self.own[a] == self.own[b]
+        return bool(self.page[a]) and self.page[a] == self.page[b] and self._are_equal(self.own, a, b)
 
     def are_equal(self, a: int, b: int) -> bool:
         """Tell whether two pages have the same words in both titles."""
-        return self.own[a] == self.own[b] and self.head[a] == self.head[b]
+        return self._are_equal(self.own, a, b) and self._are_equal(self.head, a, b)
+
+    def _are_equal(self, titles: list[str], a: int, b: int) -> bool:
+        return self._words(titles, a) == self._words(titles, b)
+
+    def _words(self, titles: list[str], page: int) -> Words:
+        return _words(titles[page]) - self.common[page]
 
 
 def name_pages(
@@ -67,28 +76,31 @@ def name_pages(
             releases[site].append(of_folders[site, folder])
     # The words that all releases of a site have are no release's.
     everywhere = {site: frozenset.intersection(*each) for site, each in releases.items()}
-    own, head = [], []
+    own: list[str] = []
+    rest: list[Words] = []
+    together: dict[tuple[int, str], Words] = {}
     instead: dict[int, str] = {}
     for row, (site, folder, in_head, title) in enumerate(zip(sites, folders, heads, titles, strict=True)):
         of_site = common.get(site, _NONE)
         of_release = of_folders.get((site, folder), _NONE) - everywhere.get(site, _NONE) if folder else _NONE
         chosen = title
-        if title and _words(title) <= of_site and not _words(in_head) <= of_site:
+        if title and _has_only(title, of_site) and not _has_only(in_head, of_site):
             chosen = in_head
         shown = _without(chosen, of_release)
         if shown != title:
             instead[row] = shown
-        rest = of_site | of_release
-        own.append(_words(chosen) - rest)
-        head.append(_words(in_head) - rest)
-    pages = [_without_release(url, folder) for url, folder in zip(urls, folders, strict=True)]
-    return Names(own, head, pages), instead
+        own.append(chosen)
+        rest.append(together.setdefault((site, folder), of_site | of_release))
+    pages = [
+        _without_release(url, folder) if folder else "" for url, folder in zip(urls, folders, strict=True)
+    ]
+    return Names(own, [*heads], rest, pages), instead
 
 
 def _without_release(url: str, folder: str) -> str:
-    """Return *url* without the last part of *folder*, which its path begins with; "" without a folder."""
+    """Return *url* without the last part of *folder*, which its path begins with."""
     start, _, end = url.lower().partition(folder + "/")
-    return f"{start}{folder.rpartition('/')[0]}/{end}" if folder and end else ""
+    return f"{start}{folder.rpartition('/')[0]}/{end}" if end else ""
 
 
 def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Words]:
@@ -105,12 +117,18 @@ def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Wor
     return found
 
 
+@lru_cache(maxsize=4096)
 def _words(title: str) -> Words:
     return frozenset(_WORD.findall(title.casefold()))
 
 
+def _has_only(title: str, words: Words) -> bool:
+    """Tell whether *title* has no words but *words*."""
+    return all(found[0] in words for found in _WORD.finditer(title.casefold()))
+
+
 def _without(title: str, words: Collection[str]) -> str:
     """Return *title* without *words*, as it is if it has none of them, or nothing else."""
-    every = _WORD.findall(title)
+    every = _WORD.findall(title) if words else []
     kept = [word for word in every if word.casefold() not in words]
     return " ".join(kept) if kept and len(kept) < len(every) else title
