@@ -70,7 +70,7 @@ class LocalIndex(ABC):
 
     @abstractmethod
     def _search_closest(self, lookup: Lookup, keys: NDArray[np.uint64]) -> Met:
-        """Look up the single one of *keys* (uint64[1]) within a distance and within the bounds of *lookup*."""
+        """Look up the only one of *keys* (uint64[1]) within the bounds of *lookup*."""
 
     @abstractmethod
     def fetch(self, documents: NDArray[np.int64]) -> Stored:

@@ -177,10 +177,11 @@ def _find_ranges(
     return size
 
 
-def _compare(ranges: list[Range], distance: int) -> Iterator[Matches]:
+def _compare(ranges: list[Range], distance: int, first: int | None = None) -> Iterator[Matches]:
     """Compare the key of each of *ranges* with its entries, those of short ranges all at once.
 
-    Yields those within *distance* bits.
+    Yields those within *distance* bits. Equal ones are in every table: if the key as the *first* table
+    permutes it is given, those of other tables may be left out.
     """
     short = []
     for each in ranges:
@@ -191,7 +192,10 @@ def _compare(ranges: list[Range], distance: int) -> Iterator[Matches]:
         for low in range(start, stop, LONG):
             part = slice(low, min(low + LONG, stop))
             bits = np.bitwise_count(entries.keys[part] ^ np.uint64(permuted))
-            (near,) = (bits <= distance).nonzero()
+            near = bits <= distance
+            if first not in (None, permuted):
+                near &= bits > 0
+            (near,) = near.nonzero()
             if len(near):
                 documents = entries.documents[part][near].astype(np.int64)
                 yield Matches(np.full(len(near), position), documents, bits[near])
@@ -226,7 +230,8 @@ def search_one(
     narrowed = bool(compared) and size > compared
     if narrowed:
         ranges = _narrowed(ranges, compared)
-    return list(_compare(ranges, distance)), narrowed
+    first = reader.header.families[family].tables.permute(key)[0]
+    return list(_compare(ranges, distance, first)), narrowed
 
 
 def _narrowed(ranges: list[Range], most: int) -> list[Range]:
