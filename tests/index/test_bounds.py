@@ -194,7 +194,11 @@ def test_another_process_finds_the_same_of_a_crowd(tmp_path: Path) -> None:
             for lookup in lookups:
                 assert urls(one, asked, lookup) == expected(known, asked, lookup)
         other = subprocess.run(
-            [sys.executable, "-c", OTHER, str(tmp_path)], capture_output=True, text=True, check=True, timeout=60
+            [sys.executable, "-c", OTHER, str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
         )
         for lookup, line in zip(lookups, other.stdout.splitlines(), strict=True):
             assert set(line.split()) == expected(known, asked, lookup)
