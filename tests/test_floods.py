@@ -1,4 +1,4 @@
-"""Floods of like pages: what a lookup does stays within a bound, no page is lost, and equal texts are found."""
+"""Floods of like pages: the work of a lookup has a bound, no page is lost, and equal texts are found."""
 
 from __future__ import annotations
 
@@ -224,6 +224,7 @@ def test_a_hundred_thousand_pages_of_one_template_do_not_hold_the_event_loop(tmp
 
 
 BATCH = """
+import resource
 import numpy as np
 from scrapy_neardup import FingerprintIndex
 with FingerprintIndex.open(None) as index:

@@ -1,4 +1,4 @@
-"""Lookups with bounds: what is found is that of brute force, in memory, log, runs, and for other processes."""
+"""Lookups with bounds find what brute force does: in memory, log and runs, and in other processes."""
 
 from __future__ import annotations
 
