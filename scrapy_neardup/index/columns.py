@@ -14,7 +14,7 @@ import numpy as np
 from .lmdb.tuning import DEFAULT
 from .protocol import Documents, Matches, Stored
 from .search import age, make_probes
-from .sorted_arrays import Entries, flatten, look_up, sort_entries
+from .sorted_arrays import Entries, flatten, look_up, merge_entries, sort_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -173,13 +173,15 @@ class Columns:
     def _sort(self, family: int, queries: int) -> tuple[Entries, int]:
         """Return the sorted keys of a family with their rows, and the first row that they do not cover.
 
-        All rows are sorted first, if comparing the newer ones with so many *queries* would take longer.
+        The newer ones are merged with the others first, if comparing them with so many *queries* would take
+        longer.
         """
         entries, covered = self._sorted[family]
         size = len(self._urls)
         if queries * (size - covered) > max(self._tuning.unsorted_comparisons, covered // 16):
-            kind, rows = self._header.families[family], np.arange(size, dtype=np.uint32)
-            entries = sort_entries(*flatten(kind, self._keys[self._header.rows[family], :size], rows))
+            kind, rows = self._header.families[family], np.arange(covered, size, dtype=np.uint32)
+            newer = sort_entries(*flatten(kind, self._keys[self._header.rows[family], covered:size], rows))
+            entries = merge_entries([entries, newer])
             covered = size
             self._sorted[family] = entries, covered
         return entries, covered

@@ -124,7 +124,7 @@ def closest(
 
 
 def _ascending(values: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
-    """Yield *values* (int64[n]) in ascending order, *size* at a time; the first ones before all are sorted."""
+    """Yield *values* (int64[n]) in ascending order, *size* at a time, the first ones early."""
     step = len(values) // size
     if step > 2 * SAMPLED:
         # About as many values are below one of a sample as its rank says.

@@ -1,4 +1,4 @@
-"""What an index takes stays in proportion: logs while runs are merged, removed documents, what is remembered."""
+"""What an index takes stays in proportion: logs during merges, removed documents, what is remembered."""
 
 from __future__ import annotations
 
