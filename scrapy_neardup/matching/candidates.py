@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Pending
 
 
-#: In a crawl each lookup finds at most so many documents. Real pages do not come near: of 19,777 press releases
-#: none met more than 72 by all its lookups (benchmarks/bounds.py).
+#: In a crawl each lookup finds at most so many documents. Real pages do not come near: of 19,777 press
+#: releases none met more than 72 by all its lookups (benchmarks/bounds.py).
 NEAREST = 256
 #: And it compares at most about so many stored fingerprints, which takes some milliseconds. Of one language a
 #: page is compared with up to 4 of 100 that are stored.
