@@ -264,7 +264,7 @@ class Detector:
         def decide(found: Found) -> Filing | None:
             nonlocal answer
             answer = inquiry.answer(found)
-            return inquiry.filing(answer.decision)
+            return inquiry.filing(answer.decision, crowded=found.crowded)
 
         reservation = None
         if reserve:
@@ -283,10 +283,10 @@ class Detector:
 
         With *count*, the site of a copy counts for the question whether the text is a wall.
         """
-        decision, candidates = answer
+        decision, candidates, _ = answer
         row = decision.row
         if candidates is None or row is None:
-            return Verdict("unique", reservation=reservation)
+            return Verdict("unique", reservation=reservation, bounded=answer.bounded)
         match = candidates.urls[row]
         is_copy = decision.kind in ("near", "exact")
         walled = is_copy and self._site_counter.meets(match, filed_url(url), tokens, count=count)
@@ -299,6 +299,7 @@ class Detector:
             pending=candidates.pending[row],
             weak=bool(candidates.weak[row]),
             unchanged=decision.unchanged,
+            bounded=answer.bounded,
             explain=partial(
                 self.matcher.explain,
                 candidates.record.copy(),

@@ -78,7 +78,7 @@ def query(
                 yield Answer(document, unfit, [])
                 continue
             entry = entries([signature], [document.url], index.header, scope=scope or "")
-            found = index.find(entry, matcher.lookups)
+            found = index.find(entry, matcher.unbounded_lookups)
             candidates = matcher.candidates(entry, found, all_scopes=scope is None)
             matches = _matches(candidates, settings.min_similarity)
             yield Answer(document, matches[0].kind if matches else "unique", matches)

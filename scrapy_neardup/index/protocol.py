@@ -123,11 +123,19 @@ class Lookup(NamedTuple):
 
     A key that more than *most* documents match is passed over, unless *most* is 0: a stock phrase tells
     nothing.
+
+    The other two bound the work, whatever is stored; 0 is no bound. At most *nearest* documents are found:
+    those of the most keys in common, of these the ones of the fewest different bits, of these the ones that
+    were filed first. If more than *compared* stored keys share a prefix with the document's, an index may
+    pass over those that share the shortest ones. Which documents are found depends on what is stored, not on
+    how it is arranged.
     """
 
     family: int
     distance: int = 0
     most: int = 0
+    nearest: int = 0
+    compared: int = 0
 
 
 class Found(NamedTuple):
@@ -141,11 +149,20 @@ class Found(NamedTuple):
     stored: Stored
     #: The handle of each one that is pending, None for the others.
     pending: list[Pending | None]
+    #: Whether a lookup met more documents than it may find.
+    crowded: bool = False
+    #: Whether a lookup has passed over stored keys because there were too many to be compared.
+    narrowed: bool = False
 
     def take(self, rows: NDArray[np.int64]) -> Found:
         """Return some of the rows, in the order of *rows* (int64[k])."""
         pending = [self.pending[row] for row in rows.tolist()]
-        return Found(self.documents[rows], self.shared[:, rows], self.stored.take(rows), pending)
+        return self._replace(
+            documents=self.documents[rows],
+            shared=self.shared[:, rows],
+            stored=self.stored.take(rows),
+            pending=pending,
+        )
 
 
 class Filing(NamedTuple):

@@ -77,12 +77,18 @@ def decide(
     stays as long as the text does, unless it was stored before *renewed* (seconds since 1970) and so will
     soon expire.
 
+    If a bound has left candidates out, only equal texts repeat each other: the page is kept.
+
     With *has_items* the document's page yields items. Then it repeats no page that has stored none, but takes
     the place of such pages. *preference* says which near-duplicates are better than what they repeat.
     """
     judgement, own, weak = candidates.judgement, candidates.own, candidates.weak
-    outdone = judgement.near & weak & ~own & has_items
-    near = judgement.near & ~outdone
+    repeats = judgement.near
+    if not candidates.complete:
+        # One of those that were left out might show that it is a page of its own, as boilerplate does.
+        repeats = repeats & (own | judgement.exact)
+    outdone = repeats & weak & ~own & has_items
+    near = repeats & ~outdone
     kind, row = _strongest(candidates, near)
     with_its_text = judgement.text_only & ~own
     pages = int(with_its_text.sum())

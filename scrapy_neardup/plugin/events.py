@@ -152,6 +152,8 @@ class EventReporter:
         self, what: Literal["page", "item"], prefix: str, url: str, verdict: Verdict, action: Action
     ) -> None:
         self.count(f"{prefix}checked")
+        if verdict.bounded:
+            self.count(f"{prefix}bounded")
         if not verdict.is_duplicate:
             self.count(prefix + verdict.kind)
             if verdict.kind == "revisit":

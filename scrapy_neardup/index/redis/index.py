@@ -12,6 +12,8 @@ from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.leases import Lease, Leases
 from scrapy_neardup.index.protocol import NO_MATCHES, Documents, Found, Matches, Stored
 from scrapy_neardup.index.reservation import Reservation
+from scrapy_neardup.index.search import NONE_MET, Met, closest, most_shared
+from scrapy_neardup.index.sorted_arrays import is_member
 
 from .buckets import Bucket, BucketMemory
 from .layout import NEAR_BYTES, Layout
@@ -21,7 +23,7 @@ from .server import Call, IndexGone, Server
 from .settling import Settling, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -56,8 +58,8 @@ class Probe(NamedTuple):
 class Candidates(NamedTuple):
     """Documents that probes have met, before it is known whether they are still there."""
 
-    #: Of each lookup: how many of its keys each number matches.
-    shared: list[dict[int, int]]
+    #: What each lookup has met.
+    met: list[Met]
     #: Keys, each with its family, that so many documents have that no more need to be filed.
     crowded: set[tuple[int, int]]
 
@@ -215,7 +217,7 @@ class RedisIndex:
     def _probes(self, document: Documents, lookups: Sequence[Lookup]) -> list[Probe]:
         """Return the probes of *document*, one row."""
         probes: dict[Probe, None] = {}
-        for number, (family, distance, _) in enumerate(lookups):
+        for number, (family, distance, *_) in enumerate(lookups):
             for key in self.layout.keys(document, family):
                 for probe in self._key_probes(number, family, key, distance):
                     probes[probe] = None
@@ -252,6 +254,13 @@ class RedisIndex:
         # What this process has settled goes along, and is seen.
         return self._follow(buckets, self._settling.drain(self._call(LOOK, names, arguments)), age)
 
+    def _whole(self, buckets: Iterable[tuple[bytes, Bucket]]) -> dict[bytes, Bucket]:
+        """Read *buckets*, of which the oldest entries were passed over, in full; they are not kept."""
+        return {
+            name: bucket.followed(*self._run(self._call(LOOK, [name], bucket.arguments(whole=True)))[0])
+            for name, bucket in ((name, Bucket.unknown(cut.size)) for name, cut in buckets)
+        }
+
     def _follow(self, buckets: dict[bytes, Bucket], parts: Sequence[Any], age: int) -> dict[bytes, Bucket]:
         """Return *buckets* with what the server says of them."""
         newest = {
@@ -264,45 +273,65 @@ class RedisIndex:
         self, probes: Sequence[Probe], buckets: dict[bytes, Bucket], lookups: Sequence[Lookup]
     ) -> Candidates:
         """Return what *probes* meet in *buckets*."""
-        met: dict[tuple[int, int], set[int]] = {}
+        met: list[dict[int, list[Matches]]] = [{} for _ in lookups]
+        narrowed = [False for _ in lookups]
         for probe in probes:
             bucket = buckets[probe.name]
-            if not len(bucket.keys):
-                continue
-            if probe.size == NEAR_BYTES:
-                near = np.bitwise_count(bucket.keys ^ np.uint64(probe.target)) <= probe.distance
-            else:
-                near = bucket.keys == np.uint64(probe.target)
-            (rows,) = near.nonzero()
-            if len(rows):
-                met.setdefault((probe.lookup, probe.key), set()).update(bucket.numbers[rows].tolist())
-        shared: list[dict[int, int]] = [{} for _ in lookups]
+            narrowed[probe.lookup] |= bucket.is_cut
+            if len(bucket.keys) and len((matches := _matches(probe, bucket, lookups[probe.lookup])).document):
+                met[probe.lookup].setdefault(probe.key, []).append(matches)
         crowded: set[tuple[int, int]] = set()
-        for (lookup, key), numbers in met.items():
-            most = lookups[lookup].most
-            if most and len(numbers) > CAP + most:
-                crowded.add((lookups[lookup].family, key))
-            if most and len(numbers) > most:
-                continue
-            for number in numbers:
-                shared[lookup][number] = shared[lookup].get(number, 0) + 1
-        return Candidates(shared, crowded)
+        return Candidates(
+            [
+                self._meet(lookup, parts, crowded)._replace(narrowed=cut)
+                for lookup, parts, cut in zip(lookups, met, narrowed, strict=True)
+            ],
+            crowded,
+        )
+
+    def _meet(self, lookup: Lookup, parts: dict[int, list[Matches]], crowded: set[tuple[int, int]]) -> Met:
+        """Return what one *lookup* has met, given what the probes of each key have.
+
+        Keys that so many documents have that no more need to be filed are added to *crowded*.
+        """
+        if lookup.nearest and not self.header.families[lookup.family].equal and len(parts) == 1:
+            (of_key,) = parts.values()
+            return closest(of_key, lookup.nearest)
+        found = []
+        for key, of_key in parts.items():
+            numbers = np.unique(np.concatenate([part.document for part in of_key]))
+            if lookup.most and len(numbers) > CAP + lookup.most:
+                crowded.add((lookup.family, key))
+            if not lookup.most or len(numbers) <= lookup.most:
+                found.append(numbers)
+        if not found:
+            return NONE_MET
+        whole = Met(*np.unique(np.concatenate(found), return_counts=True))
+        return most_shared(whole, lookup.nearest) if lookup.nearest else whole
 
     def _found(
         self, document: Documents, lookups: Sequence[Lookup], candidates: Candidates
     ) -> tuple[Found, Known]:
         """Return those of *candidates* that are there, and all that the server says of them."""
-        numbers = sorted(set().union(*candidates.shared)) if candidates.shared else []
-        known = self._fetch(numbers)
-        shared = np.array(
-            [[each.get(number, 0) for number in known.numbers] for each in candidates.shared], np.int64
-        ).reshape(len(lookups), len(known.numbers))
+        known = self._fetch(sorted(set().union(*(each.documents.tolist() for each in candidates.met))))
+        there = np.array(known.numbers, np.int64)
+        shared = np.zeros((len(lookups), len(there)), np.int64)
+        for row, each in zip(shared, candidates.met, strict=True):
+            still = is_member(each.documents, there)
+            row[there.searchsorted(each.documents[still])] = each.shared[still]
         self._verify(document, lookups, known, shared)
         pending = [
             self._handle(number, known.documents.urls[row], known.leases[row])
             for row, number in enumerate(known.numbers)
         ]
-        found = Found(np.array(known.numbers, np.int64), shared, known.documents.stored, pending)
+        found = Found(
+            there,
+            shared,
+            known.documents.stored,
+            pending,
+            crowded=any(each.crowded for each in candidates.met),
+            narrowed=any(each.narrowed for each in candidates.met),
+        )
         meets = shared.any(axis=0) if len(lookups) else np.zeros(0, bool)
         return (found if meets.all() else found.take(np.flatnonzero(meets))), known
 
@@ -310,7 +339,7 @@ class RedisIndex:
         self, document: Documents, lookups: Sequence[Lookup], known: Known, shared: NDArray[np.int64]
     ) -> None:
         """Correct how many equal keys are *shared*: entries have 24 bits of a hash, documents the keys."""
-        for lookup, (family, _, _) in enumerate(lookups):
+        for lookup, (family, *_) in enumerate(lookups):
             kind, rows = self.header.families[family], self.header.rows[family]
             if not kind.equal or not shared[lookup].any():
                 continue
@@ -358,8 +387,9 @@ class RedisIndex:
                 for probe in self._key_probes(row, family, key, distance)
             ]
             buckets = self._look(probes)
+            whole = self._whole(bucket for bucket in buckets.items() if bucket[1].is_cut)
             for probe in probes:
-                bucket = buckets[probe.name]
+                bucket = whole.get(probe.name) or buckets[probe.name]
                 if len(bucket.keys):
                     (found,) = (
                         np.bitwise_count(bucket.keys ^ np.uint64(probe.target)) <= probe.distance
@@ -515,6 +545,18 @@ class RedisIndex:
             raise IndexUnavailable(
                 f"Another index is in {self.address.shown} now: start this crawl anew to use that one."
             )
+
+
+def _matches(probe: Probe, bucket: Bucket, lookup: Lookup) -> Matches:
+    """Return the entries of *bucket* that *probe* meets."""
+    if probe.size == NEAR_BYTES:
+        bits = np.bitwise_count(bucket.keys ^ np.uint64(probe.target))
+        (rows,) = (bits <= probe.distance).nonzero()
+        distances = bits[rows] + np.uint8(lookup.distance - probe.distance)
+    else:
+        (rows,) = (bucket.keys == np.uint64(probe.target)).nonzero()
+        distances = np.zeros(len(rows), np.uint8)
+    return Matches(np.zeros(len(rows), np.int64), bucket.numbers[rows], distances)
 
 
 def _lease(milliseconds: int) -> Lease:
