@@ -43,8 +43,8 @@ def url(number: int) -> str:
 
 
 def fill(path: Path, numbers: range, days_ago: float = 0) -> None:
-    with Detector.open(path, extractor="plain 1") as detector:
-        detector._clock = lambda: time.time() - days_ago * DAY
+    with Detector.open(path, extractor="plain 1") as opened:
+        detector = Detector(opened.index, clock=lambda: time.time() - days_ago * DAY)
         for number in numbers:
             assert detector.add(text(number), url=url(number)).kind == "unique"
 
