@@ -5,8 +5,9 @@ from __future__ import annotations
 from .fingerprints import FingerprintIndex
 from .header import Header
 from .lmdb.index import LmdbIndex
+from .matches import Matches
 from .memory import MemoryIndex
-from .protocol import Documents, Index, Matches, Stored
+from .protocol import Documents, Index, Stored
 from .stores import open_index
 
 __all__ = [

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .header import Header
-    from .protocol import Documents, Filing, Lookup, Matches
+    from .matches import Matches
+    from .protocol import Documents, Filing, Lookup
 
 
 class LocalIndex(ABC):

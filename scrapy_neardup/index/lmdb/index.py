@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Documents, Matches, Stored
+    from scrapy_neardup.index.matches import Matches
+    from scrapy_neardup.index.protocol import Documents, Stored
     from scrapy_neardup.index.reservation import Reservation
 
     from .tuning import Tuning

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.index.protocol import NO_MATCHES, Found, Matches
+from scrapy_neardup.index.matches import NO_MATCHES, Matches
+from scrapy_neardup.index.protocol import Found
 
 from .buckets import Bucket, BucketMemory
 from .probes import probes_of_key
