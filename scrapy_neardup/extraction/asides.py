@@ -37,10 +37,10 @@ def letters_of(blocks: Sequence[Block]) -> int:
 
 
 def leave_out_notices(blocks: Sequence[Block]) -> None:
-    """Take the article for one that only seems to stand around it; then make regions of notices of consent.
+    """Give notices of consent a region. Before that, take the region away from what is the article itself.
 
-    A region "around" with as much prose as all that stands in no region holds the article itself. Teasers of
-    other articles do so only on a page that has next to nothing else.
+    A region "around" holds the article if it has as much prose as all that stands in no region. Teasers of
+    other articles count as the article only on a page that has next to nothing else.
     """
     inside: dict[int, int] = {}
     free = 0
@@ -82,7 +82,7 @@ def _notices(blocks: Sequence[Block]) -> list[Run]:
 
 
 def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:
-    """Return where the notice ends of which the blocks *numbers* speak of consent: at a heading, or soon."""
+    """Return where a notice ends whose blocks *numbers* speak of consent: at a heading, or soon."""
     end = numbers[-1] + 1
     if len(numbers) > 1:
         for _ in range(_CONSENT_TAIL):
@@ -92,9 +92,10 @@ def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:
 
 
 def leave_out_comments(blocks: Sequence[Block]) -> None:
-    """Make a region of what follows a heading over comments, up to the next one of its level or a higher one.
+    """Give the comments of readers a region: what follows a heading over comments.
 
-    Where the words stand in no heading element, the region goes to the end of the page.
+    It ends at the next heading of the same level or a higher one. If the words stand in no heading element,
+    it goes to the end of the page.
     """
     letters_before = 0
     begun, heading = False, ""

@@ -38,7 +38,7 @@ _DECAY = 1500
 #: What other blocks cost: what stands in a region; links; headings over further articles; other headings;
 #: lines of tables, lists and paragraphs; other lines.
 _COST_AROUND, _COST_LINK, _COST_MORE, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 300, 10, 15, 25
-#: A short sentence of so many letters costs nothing, it counts half.
+#: A short sentence of at least so many letters costs nothing: its letters count half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 #: Paragraphs that are a smaller share of the page are no article.
 _SMALL_SHARE = 1 / 4
@@ -149,7 +149,10 @@ def _score(block: Block) -> float:
 
 
 def _beginning(blocks: Sequence[Block], headline: int | None, run: Run) -> int:
-    """Return the number of the first block of the main text: behind its headline, or what is around it."""
+    """Return the number of the first block of the main text, which is the one behind the headline.
+
+    If there is no headline before the *run*, the lines right before the run are part of the main text.
+    """
     if headline is not None and headline < run.begin:
         return headline + 1
     begin = run.begin

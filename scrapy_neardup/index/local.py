@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LocalIndex(ABC):
-    """An `Index` whose pending documents are those of this process. Methods are documented there."""
+    """An `Index` whose pending documents are those of this process. `Index` says what the methods do."""
 
     header: Header
     remote = False

@@ -59,7 +59,7 @@ class CrawlLog:
             self.write(logging.WARNING, message, url=url)
 
     def failure(self, stage: str, message: str, *, trace: bool) -> None:
-        """Log that *stage* has failed, if few have: a fault often meets every page."""
+        """Log that *stage* has failed; only the first failures, since one fault often meets every page."""
         self._failures += 1
         if self._failures > _SHOWN_FAILURES and not self._debug:
             return
