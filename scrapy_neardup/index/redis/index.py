@@ -227,7 +227,7 @@ class RedisIndex:
         self._store.renew(numbers, self.leases.seconds)
 
     def _before_reading(self) -> None:
-        """Have what this process has settled be seen."""
+        """Write what this process has settled, so that the next answers show it."""
         self._require_open()
         self._store.settling.drain()
 
