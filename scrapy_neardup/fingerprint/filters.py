@@ -42,7 +42,7 @@ class Filter:
         return self.make_each([values])[0]
 
     def make_each(self, texts: Sequence[NDArray[np.uint64]]) -> list[bytes]:
-        """Make the filters of several texts together, see `make`."""
+        """Make the filters of several texts together, each as `make` does."""
         entered = [values if len(values) <= self.most else self._least(values) for values in texts]
         mixed = mix(np.concatenate(entered))
         width = np.uint64(self.bits.bit_length() - 1)

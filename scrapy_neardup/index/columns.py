@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .lmdb.tuning import DEFAULT
-from .protocol import Documents, Matches, Stored
+from .matches import Matches
+from .protocol import Documents, Stored
 from .search import age, make_probes
 from .sorted_arrays import Entries, flatten, look_up, merge_entries, sort_entries
 

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .header import Header
-    from .protocol import Documents, Filing, Lookup, Matches
+    from .matches import Matches
+    from .protocol import Documents, Filing, Lookup
     from .search import Met
 
 
 class LocalIndex(ABC):
-    """An `Index` whose pending documents are those of this process. Methods are documented there."""
+    """An `Index` whose pending documents are those of this process. `Index` says what the methods do."""
 
     header: Header
     remote = False

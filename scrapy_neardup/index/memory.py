@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .header import Header
-    from .protocol import Documents, Lookup, Matches, Stored
+    from .matches import Matches
+    from .protocol import Documents, Lookup, Stored
     from .reservation import Reservation
     from .search import Met
 

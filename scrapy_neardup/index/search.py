@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .protocol import Matches
+from .matches import Matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

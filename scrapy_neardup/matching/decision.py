@@ -145,7 +145,7 @@ def _better_than(candidates: Candidates, near: NDArray[np.bool_], preference: Pr
     """Return which of the *near* candidates the new document is better than; None if it is not better.
 
     It takes the place of all pages that name it as canonical. Else it has to be longer than every near
-    candidate, and takes the place of those of its own site only. Could it replace pages of other sites, a
+    candidate, and takes the place of those of its own site only. If it could replace pages of other sites, a
     site that publishes a longer copy would push out the original, whose next visit would then count as a
     copy.
     """

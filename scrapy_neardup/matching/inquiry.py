@@ -1,4 +1,4 @@
-"""One document as the index is asked about it: what it is, and how it is filed."""
+"""What the index is asked about one document: what it is to the stored ones, and how it is filed."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scr
 
 from scrapy_neardup.index.redis import Address, RedisIndex
 from scrapy_neardup.index.redis.buckets import Bucket, BucketMemory
-from scrapy_neardup.index.redis.index import CAP
+from scrapy_neardup.index.redis.probes import CAP
 
 pytestmark = pytest.mark.slow
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Documents, Lookup, Matches, Stored
+    from scrapy_neardup.index.matches import Matches
+    from scrapy_neardup.index.protocol import Documents, Lookup, Stored
     from scrapy_neardup.index.reservation import Reservation
     from scrapy_neardup.index.search import Met
 

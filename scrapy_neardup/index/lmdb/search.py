@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.index.protocol import Matches
+from scrapy_neardup.index.matches import Matches
 from scrapy_neardup.index.search import PIECE, make_probes
 from scrapy_neardup.index.sorted_arrays import Entries, is_member, look_up
 

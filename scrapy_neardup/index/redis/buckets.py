@@ -45,9 +45,9 @@ class Bucket(NamedTuple):
         return cls(size, 0, b"", _NO_KEYS, _NO_NUMBERS)
 
     def followed(self, start: int, data: bytes, anew: int = 0) -> Bucket:
-        """Return the bucket as it is by an answer of the script LOOK: *data* from byte *start* on.
+        """Return the bucket after an answer of the script LOOK, which has its *data* from byte *start* on.
 
-        It goes on from what is known, or is *anew*.
+        The data continues what is known, or with *anew* replaces it.
         """
         if not data and not anew:
             return self
