@@ -142,6 +142,7 @@ def _texts(docs: Path, wanted: set[str] | None, options: DetectionOptions, cache
             extractor=options.extractor,
             timeout=options.extract_timeout,
             memory=options.extract_memory,
+            area=options.area,
             cache=cache / "texts.sqlite",
             advance=advance,
         )

@@ -17,7 +17,7 @@ from scrapy_neardup.audit.sources.kinds import kind_of_file
 from scrapy_neardup.audit.sources.limits import Unreadable
 from scrapy_neardup.audit.sources.streams import Stream
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.extraction import Page, Workers, load_extractor
+from scrapy_neardup.extraction import WHOLE_PAGE, ContentArea, Page, Workers, load_extractor
 from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.options import processors
@@ -78,6 +78,7 @@ def read_texts(
     extractor: str,
     timeout: float,
     memory: int,
+    area: ContentArea = WHOLE_PAGE,
     cache: Path | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, Text]:
@@ -86,15 +87,22 @@ def read_texts(
     Or read any source of an audit; there the URL of a page is its id.
 
     A text may have a ``title``. Only the documents *wanted* (by id; None: all) are kept. HTML goes through
-    *extractor* on all cores, a page in *timeout* seconds and *memory* bytes; a page without main text has the
-    text "". Where a page has no URL its canonical link serves. Texts extracted before are taken from the file
-    *cache*. Raises `ConfigurationError` for a line that is no document.
+    *extractor* on all cores, which looks in the *area* of the page, a page in *timeout* seconds and *memory*
+    bytes; a page without main text has the text "". Where a page has no URL its canonical link serves. Texts
+    extracted before are taken from the file *cache*. Raises `ConfigurationError` for a line that is no
+    document.
     """
     texts: dict[str, Text] = {}
     workers = Workers(
-        TextOnly(), extractor, processes=processors(), timeout=timeout, memory=memory, keep_text=True
+        TextOnly(),
+        extractor,
+        processes=processors(),
+        timeout=timeout,
+        memory=memory,
+        keep_text=True,
+        area=area,
     )
-    with closing(_Cache(cache, load_extractor(extractor).identity)) as known, closing(workers):
+    with closing(_Cache(cache, area.identity(load_extractor(extractor).identity))) as known, closing(workers):
         waiting: deque[tuple[_Source, bytes, Future[Extraction]]] = deque()
 
         def settle() -> None:
