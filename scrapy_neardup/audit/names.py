@@ -31,11 +31,21 @@ class Names(NamedTuple):
     head: list[Words]
     #: The URL without the release that it names, the same for a page in all releases; "" if it names none.
     page: list[str]
+    #: Whether the title in its head says more of what it is, or something else: it is a name, too.
+    two: list[bool]
+    #: The words of the compared title as they are written, with those of the site.
+    written: list[Words]
 
     def differ(self, a: int, b: int) -> bool:
-        """Tell whether each of two pages has a word in its name that the other lacks."""
-        one, other = self.own[a], self.own[b]
-        return bool(one - other) and bool(other - one)
+        """Tell whether each of two pages has a word in its name that the other lacks.
+
+        Words differ in case, too, if some other word has the same capitals.
+        """
+        if _differ(self.own[a], self.own[b]):
+            return True
+        if (self.two[a] or self.two[b]) and _differ(self.head[a], self.head[b]):
+            return True
+        return self.own[a] == self.own[b] and _differ_in_case(self.written[a], self.written[b], self.own[a])
 
     def are_releases(self, a: int, b: int) -> bool:
         """Tell whether two pages are the same page of two releases, by URL and name."""
@@ -55,7 +65,8 @@ def name_pages(
     where not known. A word that stands in most titles of a site is the site's; one that stands in most
     of those of a release, but not of all releases of the site, is that release's. Both of `TITLES` titles at
     least. Pages are compared without the words of releases, and a headline that has only words of the site,
-    such as its name over the menu, is replaced by the title in the head.
+    such as its name over the menu, is replaced by the title in the head. That is a second name if it has
+    little in common with the headline, unless `TITLES` pages have it, as that of a section.
     """
     folders = [release_of(url).folder for url in urls]
     places = list(zip(sites, folders, strict=True))
@@ -67,7 +78,11 @@ def name_pages(
             releases[site].append(of_folders[site, folder])
     # The words that all releases of a site have are no release's.
     everywhere = {site: frozenset.intersection(*each) for site, each in releases.items()}
-    own, head = [], []
+    pages_with = Counter(zip(sites, heads, strict=True))
+    own: list[Words] = []
+    head: list[Words] = []
+    two: list[bool] = []
+    written: list[Words] = []
     instead: dict[int, str] = {}
     for row, (site, folder, in_head, title) in enumerate(zip(sites, folders, heads, titles, strict=True)):
         of_site = common.get(site, _NONE)
@@ -81,8 +96,37 @@ def name_pages(
         rest = of_site | of_release
         own.append(_words(chosen) - rest)
         head.append(_words(in_head) - rest)
+        two.append(pages_with[site, in_head] < TITLES and not _much_alike(own[-1], head[-1]))
+        written.append(frozenset(_WORD.findall(chosen)))
     pages = [_without_release(url, folder) for url, folder in zip(urls, folders, strict=True)]
-    return Names(own, head, pages), instead
+    return Names(own, head, pages, two, written), instead
+
+
+def _differ(one: Words, other: Words) -> bool:
+    """Tell whether each has a word that the other lacks."""
+    return bool(one - other) and bool(other - one)
+
+
+def _much_alike(one: Words, other: Words) -> bool:
+    """Tell whether half of the words of each are in the other."""
+    return 2 * len(one & other) >= max(len(one), len(other))
+
+
+def _differ_in_case(one: Words, other: Words, name: Words) -> bool:
+    """Tell whether a word of a *name* differs in case in two titles, while one with capitals does not.
+
+    So ``LINK /Fr`` is not ``LINK /FR``, but a headline in capitals is the same headline, and ``and`` may be
+    ``And``.
+    """
+    if one == other or not any(word != word.lower() for word in one & other):
+        return False
+    mine, others = ({_small(word) for word in words if word.casefold() in name} for words in (one, other))
+    return mine != others
+
+
+def _small(word: str) -> str:
+    """Return *word* as it is written where no sentence begins."""
+    return word.lower() if word[1:] == word[1:].lower() else word
 
 
 def _without_release(url: str, folder: str) -> str:

@@ -90,3 +90,66 @@ def test_a_page_of_a_template_repeats_itself_in_another_release(tmp_path: Path) 
         for page in joined:
             kept = pages["url"][page["canonical"]]
             assert page["url"].replace("2.0", "1.0") == kept.replace("2.0", "1.0")
+
+
+def numbered(heads: list[str], titles: list[str]) -> Any:
+    """Return the names of pages of one site, with others whose titles have nothing in common with them."""
+    more = [f"Other{n} {text(n, 1)}" for n in range(20)]
+    urls = [f"https://a.example/{n}" for n in range(len(heads) + 20)]
+    return name_pages([1] * len(urls), urls, [*heads, *more], [*titles, *more])[0]
+
+
+def test_where_the_headline_is_only_a_heading_the_title_in_the_head_tells_pages_apart() -> None:
+    names = numbered(["Events for July 2016", "Events for May 2020"], ["Products", "Products"])
+    assert names.differ(0, 1)
+    # The heading of a nested class, and headlines of several stories on one page.
+    names = numbered(["Anchor.Close (API)", "Form.Close (API)"], ["Close", "Close"])
+    assert names.differ(0, 1)
+    several = "How two firms track phones What northern lights are Why routers stay on"
+    names = numbered(["How two firms track phones", "What northern lights are"], [several, several])
+    assert names.differ(0, 1)
+
+
+def test_the_section_in_the_title_of_a_story_tells_no_pages_apart() -> None:
+    story = "Council agrees on a plan for the harbour"
+    assert not numbered([f"{story} | Sport", f"{story} | News"], [story, story]).differ(0, 1)
+    sections = ["Sport today"] * 15 + ["News today"] * 15
+    assert not numbered(sections, [story] * 30).differ(0, 29)
+
+
+def test_case_tells_pages_apart_where_other_words_have_the_same_capitals() -> None:
+    def differ(one: str, other: str) -> bool:
+        return bool(numbered([one, other], [one, other]).differ(0, 1))
+
+    assert differ("LINK /Fr", "LINK /FR")
+    assert differ("CL option zI", "CL option ZI")
+    assert not differ("Council agrees on NATO plan", "COUNCIL AGREES ON NATO PLAN")
+    assert not differ("Council Agrees", "COUNCIL AGREES")
+    assert not differ("Council And Harbour", "Council and Harbour")
+    assert not differ("/Fr", "/FR")
+
+
+def test_what_is_equal_under_another_name_is_listed_and_not_dropped_unasked(tmp_path: Path) -> None:
+    story = {"url": "https://docs.example/1.0/z", "title": "LINK /Fr", "text": text("story")}
+    other = {**story, "url": "https://docs.example/1.0/zz", "title": "LINK /FR"}
+    again = {**story, "url": "https://docs.example/1.0/zzz"}
+    with audit(
+        feed(tmp_path / "a.jl", [*release("1.0", "1.0"), story, other, again]), tmp_path / "out", seed=0
+    ) as found:
+        assert verdicts(found).count("exact") == 2
+    assert (tmp_path / "out" / "drop.txt").read_text() == "https://docs.example/1.0/zzz\n"
+
+
+def test_pages_of_a_series_are_not_dropped_for_their_numbers(tmp_path: Path) -> None:
+    def notes(version: int, url: str) -> dict[str, Any]:
+        words = text("notes").split()
+        return {"url": url, "title": "Project", "text": " ".join([*words[:150], str(version), *words[150:]])}
+
+    def dropped(name: str, *urls: str) -> list[str]:
+        rows = [notes(version, url) for version, url in enumerate(urls, 6)]
+        with audit(feed(tmp_path / f"{name}.jl", rows), tmp_path / name, seed=0) as found:
+            assert {*verdicts(found)} == {"unique", "near"}
+        return (tmp_path / name / "drop.txt").read_text().split()
+
+    assert dropped("series", "https://a.example/notes-5-6", "https://a.example/notes-5-7") == []
+    assert len(dropped("copies", "https://a.example/notes", "https://a.example/print/notes")) == 1
