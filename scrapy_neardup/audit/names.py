@@ -39,7 +39,7 @@ class Names(NamedTuple):
     def differ(self, a: int, b: int) -> bool:
         """Tell whether each of two pages has a word in its name that the other lacks.
 
-        Words differ in case, too, if some other word has the same capitals.
+        Words differ in case, too, if as many others have the same capitals.
         """
         if _differ(self.own[a], self.own[b]):
             return True
@@ -113,15 +113,13 @@ def _much_alike(one: Words, other: Words) -> bool:
 
 
 def _differ_in_case(one: Words, other: Words, name: Words) -> bool:
-    """Tell whether a word of a *name* differs in case in two titles, while one with capitals does not.
+    """Tell whether words of a *name* differ in case in two titles, and as many with capitals do not.
 
     So ``LINK /Fr`` is not ``LINK /FR``, but a headline in capitals is the same headline, and ``and`` may be
     ``And``.
     """
-    if one == other or not any(word != word.lower() for word in one & other):
-        return False
     mine, others = ({_small(word) for word in words if word.casefold() in name} for words in (one, other))
-    return mine != others
+    return 0 < len(mine - others) <= sum(word != word.lower() for word in one & other)
 
 
 def _small(word: str) -> str:

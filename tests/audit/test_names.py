@@ -117,7 +117,7 @@ def test_the_section_in_the_title_of_a_story_tells_no_pages_apart() -> None:
     assert not numbered(sections, [story] * 30).differ(0, 29)
 
 
-def test_case_tells_pages_apart_where_other_words_have_the_same_capitals() -> None:
+def test_case_tells_pages_apart_where_as_many_words_have_the_same_capitals() -> None:
     def differ(one: str, other: str) -> bool:
         return bool(numbered([one, other], [one, other]).differ(0, 1))
 
