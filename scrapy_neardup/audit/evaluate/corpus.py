@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import re
 import sqlite3
 import zlib
 from collections import deque
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 #: Seconds to wait for another evaluation that writes to the cache.
 _PATIENCE = 10.0
+#: What a page says of its language, and the characters of it in which that is looked for.
+_LANG = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
+_HEAD, _LONGEST_LANGUAGE = 1 << 14, 16
 
 
 class Text(NamedTuple):
@@ -44,6 +48,8 @@ class Text(NamedTuple):
     #: As `MainText` has them.
     title: str = ""
     details: str = ""
+    #: Its language, in lower case and without a region, such as ``en``; empty if that is unknown.
+    language: str = ""
 
     @property
     def main(self) -> MainText:
@@ -59,6 +65,8 @@ class _Source(NamedTuple):
     title: str
     #: What an extractor made of it before.
     extracted: MainText | None = None
+    #: As `Text` has it.
+    language: str = ""
 
 
 class TextOnly:
@@ -86,11 +94,11 @@ def read_texts(
 
     Or read any source of an audit; there the URL of a page is its id.
 
-    A text may have a ``title``. Only the documents *wanted* (by id; None: all) are kept. HTML goes through
-    *extractor* on all cores, which looks in the *area* of the page, a page in *timeout* seconds and *memory*
-    bytes; a page without main text has the text "". Where a page has no URL its canonical link serves. Texts
-    extracted before are taken from the file *cache*. Raises `ConfigurationError` for a line that is no
-    document.
+    A text may have a ``title`` and a ``lang``, in place of which pages name their language. Only the
+    documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, which looks in
+    the *area* of the page, a page in *timeout* seconds and *memory* bytes; a page without main text has the
+    text "". Where a page has no URL its canonical link serves. Texts extracted before are taken from the file
+    *cache*. Raises `ConfigurationError` for a line that is no document.
     """
     texts: dict[str, Text] = {}
     workers = Workers(
@@ -139,7 +147,7 @@ def read_texts(
 
 
 def _text(source: _Source, text: MainText) -> Text:
-    return Text(source.id, text.text, source.url, text.title, text.details)
+    return Text(source.id, text.text, source.url, text.title, text.details, source.language)
 
 
 def _read(path: Path) -> Iterator[_Source]:
@@ -165,7 +173,9 @@ def _read_source(path: Path) -> Iterator[_Source]:
             if not isinstance(record, CrawledPage) or record.revisit_of is not None:
                 continue
             html = None if record.body is None else decode(record.body, record.content_type)
-            yield _Source(record.url, record.text, html, record.url, record.title, record.extracted)
+            yield _Source(
+                record.url, record.text, html, record.url, record.title, record.extracted, _language(html)
+            )
 
 
 def _read_documents(path: Path) -> Iterator[_Source]:
@@ -193,7 +203,26 @@ def _document(line: bytes, where: str) -> _Source:
     if not isinstance(text if text is not None else html, str):
         raise ConfigurationError(f'{where}: the document {fields["id"]!r} has neither "text" nor "html".')
     title = fields.get("title")
-    return _Source(str(fields["id"]), text, html, _url(fields), title if isinstance(title, str) else "")
+    said = fields.get("lang")
+    return _Source(
+        str(fields["id"]),
+        text,
+        html,
+        _url(fields),
+        title if isinstance(title, str) else "",
+        language=_primary(said) if isinstance(said, str) else _language(html),
+    )
+
+
+def _language(html: object) -> str:
+    """Return the language that a page says it is in; "" if it says none."""
+    found = _LANG.search(html[:_HEAD]) if isinstance(html, str) else None
+    return _primary(found[1]) if found else ""
+
+
+def _primary(tag: str) -> str:
+    """Return the first part of a language tag, such as ``pt`` of ``pt-BR``."""
+    return re.split(r"[-_]", tag.strip().lower())[0][:_LONGEST_LANGUAGE]
 
 
 def _url(fields: dict[str, Any]) -> str:
