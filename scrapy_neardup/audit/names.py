@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from scrapy_neardup.matching.boilerplate import TITLES
 
-from .releases import release_of
+from .releases import Release, release_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -68,7 +68,8 @@ def name_pages(
     such as its name over the menu, is replaced by the title in the head. That is a second name if it has
     little in common with the headline, unless `TITLES` pages have it, as that of a section.
     """
-    folders = [release_of(url).folder for url in urls]
+    releases_of = [release_of(url) for url in urls]
+    folders = [each.folder for each in releases_of]
     places = list(zip(sites, folders, strict=True))
     common = _common(sites, heads)
     of_folders = _common(places, heads)
@@ -98,7 +99,7 @@ def name_pages(
         head.append(_words(in_head) - rest)
         two.append(pages_with[site, in_head] < TITLES and not _much_alike(own[-1], head[-1]))
         written.append(frozenset(_WORD.findall(chosen)))
-    pages = [_without_release(url, folder) for url, folder in zip(urls, folders, strict=True)]
+    pages = [_without_release(url, release) for url, release in zip(urls, releases_of, strict=True)]
     return Names(own, head, pages, two, written), instead
 
 
@@ -127,10 +128,11 @@ def _small(word: str) -> str:
     return word.lower() if word[1:] == word[1:].lower() else word
 
 
-def _without_release(url: str, folder: str) -> str:
-    """Return *url* without the last part of *folder*, which its path begins with; "" without a folder."""
+def _without_release(url: str, release: Release) -> str:
+    """Return *url* without the name of *release*, which its path begins with; "" if it names none."""
+    folder = release.folder
     start, _, end = url.lower().partition(folder + "/")
-    return f"{start}{folder.rpartition('/')[0]}/{end}" if folder and end else ""
+    return f"{start}{folder.rpartition('/')[0]}/{release.product}/{end}" if folder and end else ""
 
 
 def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Words]:

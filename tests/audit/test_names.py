@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.names import name_pages
+from scrapy_neardup.audit.releases import release_of
 
 from .corpora import edited, feed, text
 
@@ -33,6 +34,17 @@ def test_the_number_of_a_release_is_no_part_of_the_names_of_its_pages(tmp_path: 
     with audit(feed(tmp_path / "a.jl", crawl), tmp_path / "out", seed=0) as found:
         assert verdicts(found).count("exact") == 20
     assert len((tmp_path / "out" / "drop.txt").read_text().split()) == 20
+
+
+def test_a_release_may_stand_behind_the_name_of_what_it_is_of(tmp_path: Path) -> None:
+    crawl = [*release("lib-3.7.1/html", "3.7.1"), *release("lib-3.10.0/html", "3.10.0", changes=3)]
+    with audit(feed(tmp_path / "a.jl", crawl), seed=0, rules=("latest",)) as found:
+        assert verdicts(found).count("near") == 20
+        assert all("3.10.0" in url for url in found.pages["url"][found.pages["verdict"] == "unique"])
+    assert release_of("https://a.example/lib-2.1/x").folder == "/lib-2.1"
+    assert release_of("https://a.example/docs/lib_v2.1.3/x") == ((0, 2, 1, 3), "/docs/lib_v2.1.3", "lib")
+    assert release_of("https://a.example/notes/lib-2.1").folder == ""  # a page
+    assert release_of("https://a.example/story-2/x").folder == ""
 
 
 def test_years_of_a_path_are_no_releases(tmp_path: Path) -> None:
