@@ -98,7 +98,8 @@ class Audit:
     #: canonical, or ""), ``noindex`` (whether it asks search engines not to index it), ``alternates`` (its
     #: versions for other languages: a JSON object of ``hreflang`` to URL, or ""), ``handled`` (one of
     #: `HANDLED`, "" for none: search engines know already that it repeats its canonical page), ``renamed``
-    #: (whether its titles have other words than those of its canonical page on the same site).
+    #: (whether its titles have other words than those of its canonical page on the same site; with an equal
+    #: text whether it has another name, see `names`).
     pages: NDArray[Any]
     #: k clusters, the largest first, as `CLUSTERS`: ``canonical`` (row of the page), ``size`` (pages), and
     #: how many of these are ``exact``, ``near``, ``part`` and ``revisit``.

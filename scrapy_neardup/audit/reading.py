@@ -156,6 +156,7 @@ class _Reader:
                 timeout=settings.extract_timeout,
                 memory=settings.extract_memory,
                 keep_text=True,
+                area=settings.area,
             )
         job = self._workers.submit(extraction.Page(record.body, record.url, record.content_type))
         head = read_head(record.body, record.content_type, record.url)

@@ -84,7 +84,7 @@ def _next(connection: Connection, extractor: Extractor, job: Job) -> Extraction:
     except MemoryError:
         return Extraction(None, "memory", 0.0)
     signal.setitimer(signal.ITIMER_REAL, job.timeout + ORPHAN_GRACE)  # SIGALRM kills, even inside of C code
-    extraction = extract(page, extractor, job.fingerprinter, job.keep_text)
+    extraction = extract(page, extractor, job.fingerprinter, job.keep_text, job.area)
     signal.setitimer(signal.ITIMER_REAL, 0)
     return extraction
 

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
+from .areas import WHOLE_PAGE, ContentArea
 from .base import Extraction, Job
 from .process import ForkServer, StartError, Worker
 
@@ -40,12 +41,13 @@ class Workers:
         timeout: float,
         memory: int,
         keep_text: bool = False,
+        area: ContentArea = WHOLE_PAGE,
         max_results: int = MAX_RESULTS,
         server: type[ForkServer] = ForkServer,
     ) -> None:
         self._timeout = timeout
         self._max_results = max_results
-        self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text))
+        self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text, area))
         self._threads = [
             Thread(target=self._drive, name=f"neardup-extract-{number}", daemon=True)
             for number in range(processes)

@@ -82,7 +82,7 @@ class NearDupExtension:
             features=self.config.features,
             min_tokens=self.config.min_tokens,
             window=self.config.window,
-            extractor=extractor.identity,
+            extractor=self.config.area.identity(extractor.identity),
             reset=self.config.reset,
         )
         rehearse(extractor, self.detector.fingerprinter)
@@ -92,6 +92,7 @@ class NearDupExtension:
             processes=self.config.processes,
             timeout=self.config.extract_timeout,
             memory=self.config.extract_memory,
+            area=self.config.area,
             server=self.fork_server,
         )
         self.pending = PendingResolver(
