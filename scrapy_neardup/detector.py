@@ -1,30 +1,24 @@
 """The detector: one document in, a verdict out.
 
-It makes the signature of a text, has the index look for stored documents that may be like it, has the matcher
-decide, and files the document if it is to be remembered.
+It makes the signature of a text, and a `Judge` compares that with those of the index.
 """
 
 from __future__ import annotations
 
-import math
 import secrets
 import time
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from . import clock
 from .arguments import require_number, require_path, require_type, require_whole
 from .dependencies import dependencies_in_use
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, MainText, Signature, load_scheme
 from .index import open_index
-from .matching.inquiry import Answer, Inquiry
+from .judging import Judge
 from .matching.matcher import Matcher
-from .matching.records import entries, filed_url, find_urls, fingerprinter_of, header_for, scheme_of
-from .matching.site_counter import SiteCounter
+from .matching.records import entries, find_urls, fingerprinter_of, header_for, scheme_of
 from .matching.sites import load_suffixes
 from .options import DetectionOptions
-from .verdict import Verdict
 
 if TYPE_CHECKING:
     import os
@@ -34,9 +28,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .index import Index
-    from .index.protocol import Filing, Found
-    from .index.reservation import Reservation
     from .matching.decision import Preference
+    from .verdict import Verdict
 
 SECONDS_PER_DAY = 86_400
 #: Has a token of each kind: a word, a number, a character of a script without spaces, a syllable.
@@ -80,9 +73,7 @@ class Detector:
             # The first signature takes 0.1 s more than others. If a package is missing, this shows here and
             # not with the first page.
             entries([self.signature(_SAMPLE)], ["https://example.com/"], index.header, scope="any")
-        self._clock = clock
-        self._site_counter = SiteCounter()
-        self._reservations: set[Reservation] = set()
+        self._judge = Judge(index, self.matcher, (window or 0) * SECONDS_PER_DAY, clock)
         self._closed = False
 
     @classmethod
@@ -149,7 +140,9 @@ class Detector:
 
     def check(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document without storing it."""
-        return self._judge(self._signed(document), url, scope, reserve=False)
+        signature = self._signed(document)
+        _require_page(url, scope)
+        return self._judge.judge(signature, url, scope, reserve=False)
 
     def reserve(
         self,
@@ -170,8 +163,10 @@ class Detector:
         `Verdict.weak`, but takes the place of such pages once it is confirmed. With *keep_fragment* the
         fragment is part of the URL. *preference* says which near-duplicates are ``preferred``.
         """
-        return self._judge(
-            self._signed(document),
+        signature = self._signed(document)
+        _require_page(url, scope)
+        return self._judge.judge(
+            signature,
             url,
             scope,
             reserve=True,
@@ -207,8 +202,7 @@ class Detector:
 
     def close(self) -> None:
         """Release what is pending, write what is confirmed, and leave the index. Raises as `flush` does."""
-        for reservation in list(self._reservations):
-            reservation.release()
+        self._judge.release_all()
         if not self._closed:  # the index counts its users
             self._closed = True
             self.index.close()
@@ -229,87 +223,10 @@ class Detector:
         )
         return self.signature(document)
 
-    def _judge(
-        self,
-        signature: Signature,
-        url: str,
-        scope: str,
-        *,
-        reserve: bool,
-        has_items: bool = False,
-        keep_fragment: bool = False,
-        preference: Preference | None = None,
-    ) -> Verdict:
-        """Judge a document. With *reserve*, one that is to be stored gets a pending place."""
-        require_type("A URL", url, str, "text, a str")
-        require_type("A scope", scope, str, "text, a str")
-        unfit = self.matcher.unfit(signature.tokens, signature.wall)
-        if unfit is not None:
-            return Verdict(unfit, explain=partial(_unfit, signature.tokens, self.min_tokens))
-        now = clock.now(self._clock)
-        documents = entries(
-            [signature], [url], self.index.header, scope=scope, time=now, keep_fragments=keep_fragment
-        )
-        window = (self.window or 0) * SECONDS_PER_DAY
-        inquiry = Inquiry(
-            self.matcher,
-            documents,
-            oldest=now - window if window else 0,
-            renewed=now - window / 8 if window else -math.inf,
-            has_items=has_items,
-            preference=preference,
-        )
-        answer = Answer()
 
-        def decide(found: Found) -> Filing | None:
-            nonlocal answer
-            answer = inquiry.answer(found)
-            return inquiry.filing(answer.decision)
-
-        reservation = None
-        if reserve:
-            reservation = self.index.reserve_if(documents, self.matcher.lookups, decide)
-        else:
-            answer = inquiry.answer(self.index.find(documents, self.matcher.lookups))
-        if reservation is not None:
-            self._reservations.add(reservation)
-            reservation.add_done_callback(self._reservations.discard)
-        return self._verdict(answer, url, signature.tokens, reservation, count=reserve)
-
-    def _verdict(
-        self, answer: Answer, url: str, tokens: int, reservation: Reservation | None, *, count: bool
-    ) -> Verdict:
-        """Return the verdict on the document at *url*, of so many *tokens*.
-
-        With *count*, the site of a copy counts for the question whether the text is a wall.
-        """
-        decision, candidates = answer
-        row = decision.row
-        if candidates is None or row is None:
-            return Verdict("unique", reservation=reservation)
-        match = candidates.urls[row]
-        is_copy = decision.kind in ("near", "exact")
-        walled = is_copy and self._site_counter.meets(match, filed_url(url), tokens, count=count)
-        return Verdict(
-            kind="wall" if walled else decision.kind,
-            url=match,
-            distance=int(candidates.judgement.distance[row]),
-            similarity=float(candidates.judgement.similarity[row]),
-            reservation=reservation,
-            pending=candidates.pending[row],
-            weak=bool(candidates.weak[row]),
-            unchanged=decision.unchanged,
-            explain=partial(
-                self.matcher.explain,
-                candidates.record.copy(),
-                candidates.stored[row : row + 1].copy(),
-                candidates.shared[:, row].tolist(),
-            ),
-        )
-
-
-def _unfit(tokens: int, least: int) -> dict[str, Any]:
-    return {"step": "text", "tokens": tokens, "tokens_asked": least}
+def _require_page(url: str, scope: str) -> None:
+    require_type("A URL", url, str, "text, a str")
+    require_type("A scope", scope, str, "text, a str")
 
 
 def _require_limits(min_tokens: int, window: float | None) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import ConfigurationError
+from .extraction.areas import ContentArea
 from .fingerprint import SCHEMES, Features, Scheme
 from .index.tables import LAYOUTS
 
@@ -106,6 +107,17 @@ def _extractor(name: str, value: object) -> str:
     return value
 
 
+def _selectors(name: str, value: object) -> tuple[str, ...]:
+    """Read CSS selectors: a list of them, or one, which may be several with commas."""
+    selectors = (value,) if isinstance(value, str) else value
+    if not isinstance(selectors, (list, tuple)) or not all(isinstance(each, str) for each in selectors):
+        raise ConfigurationError(f"{name} is {value!r}: set it to a CSS selector, or to a list of these.")
+    try:
+        return ContentArea(tuple(selectors)).include
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{name}: {error}") from None
+
+
 def _features(name: str, value: object) -> Features:
     """Read a dict, or JSON with one, of some of the fields of `Features`."""
     known = {each.name: each.type for each in fields(Features) if each.name != "version"}
@@ -165,6 +177,10 @@ class DetectionOptions:
     min_tokens: int = field(default=40, metadata=parsed(whole_number, 0, 1_000_000))
     #: The name or import path of the extractor, which finds the main text of a page.
     extractor: str = field(default="segment", metadata=parsed(_extractor))
+    #: CSS selectors of the parts of a page in which that looks, all if there are none; and of those in which
+    #: it does not.
+    include_area: tuple[str, ...] = field(default=(), metadata=parsed(_selectors))
+    exclude_area: tuple[str, ...] = field(default=(), metadata=parsed(_selectors))
     #: Worker processes; 0: one for each usable processor.
     workers: int = field(default=0, metadata=parsed(whole_number, 1, 1024))
     #: Seconds that a page may take to extract.
@@ -178,6 +194,11 @@ class DetectionOptions:
     def processes(self) -> int:
         """How many worker processes to use."""
         return self.workers or processors()
+
+    @property
+    def area(self) -> ContentArea:
+        """Where on a page the extractor looks. Raises `ConfigurationError`."""
+        return ContentArea(tuple(self.include_area), tuple(self.exclude_area))
 
     @classmethod
     def settings(cls) -> dict[str, tuple[str, Parser]]:

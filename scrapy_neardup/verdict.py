@@ -51,6 +51,8 @@ class Verdict:
     weak: bool = False
     #: Whether this is a revisit, and its text is the stored one.
     unchanged: bool = False
+    #: Whether so many like documents are stored that not all of them were compared.
+    bounded: bool = False
     #: Returns what `explanation` says. It is made when somebody asks: most verdicts are never explained.
     explain: Callable[[], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
 

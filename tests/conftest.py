@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.examples import QUICK, THOROUGH
 from tests.index.redis_server import running
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from tests.index.redis_server import RedisServer
 
 # The first call in a process makes tables, and machines are busy; how long work takes is measured elsewhere.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
+settings.register_profile("thorough", deadline=None, max_examples=THOROUGH)
+settings.register_profile("quick", deadline=None, max_examples=QUICK)  # --hypothesis-profile quick
+settings.load_profile("thorough")
 
 _names = itertools.count()
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tests import forked
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -49,14 +49,7 @@ def run(script: Script, folder: Path, given: str = "") -> str:
     path = folder / "example.py"
     blank = "\n" * (script.line - 1 - given.count("\n"))
     path.write_text(blank + given + script.code, "utf-8")
-    done = subprocess.run(
-        [sys.executable, "-X", "utf8", path],
-        cwd=folder,
-        check=False,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-    )
+    done = forked.script(path)
     if done.returncode:
         pytest.fail(done.stderr.replace(str(path), script.name), pytrace=False)
     return done.stdout

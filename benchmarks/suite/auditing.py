@@ -1,15 +1,24 @@
-"""The audit of a finished crawl, texts in and clusters out, against datasketch's MinHashLSH on a sample."""
+"""The audit of a finished crawl, texts in and report out, against what others do for the pairs alone.
+
+datasketch's MinHashLSH runs in one process. text-dedup's MinHash runs in as many as ours, if it is there: for
+this Python, or for another one, which ``TEXT_DEDUP_PYTHON`` names. It brings Spark along, so no extra has it.
+"""
 
 from __future__ import annotations
 
 import json
-import resource
+import os
 import shutil
+import subprocess
+import sys
 import time
+from contextlib import suppress
+from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.audit import audit
+import psutil
+
 from scrapy_neardup.fingerprint.tokens import tokenise
 from scrapy_neardup.options import processors
 
@@ -22,7 +31,10 @@ if TYPE_CHECKING:
 
     from .measuring import Form
 
-SAMPLE = 1000  # documents
+#: Documents of which datasketch gets as many; its time for more is extrapolated.
+SAMPLE = 10_000
+#: How many times faster than each peer the whole audit is to be, report included.
+DATASKETCH, TEXT_DEDUP_MINHASH = Goal(4.5, ratio=True), Goal(3.5, ratio=True)
 #: text-dedup's published seconds for 100,000 abstracts on 6 processes, by MinHash and by SimHash.
 TEXT_DEDUP = {"MinHash": 11.09, "SimHash": 626.0}
 
@@ -33,20 +45,27 @@ def measure(form: Form) -> Iterator[Finding]:
 
 
 def audits(form: Form, size: int) -> Iterator[Finding]:
-    sample = SAMPLE // 4 if form.quick else SAMPLE
+    sample = min(size, SAMPLE // 40 if form.quick else SAMPLE)
     feed, out = write_feed(form, size), form.folder / "audit"
-    tasks = {"ours": lambda: audited(feed, out), "peer": lambda: by_datasketch(form, sample) * size / sample}
+    python = other_python()
+    peaks: dict[str, float] = {}
+    tasks = {
+        "ours": lambda: audited(feed, out, peaks),
+        "datasketch": lambda: by_datasketch(form, sample) * size / sample,
+    }
+    if python:
+        tasks["text-dedup"] = lambda: by_text_dedup(python, feed, form.folder / "text-dedup", peaks)
     found = interleave(REPEATS if size < 100_000 else 1, tasks)
-    peaks = [
-        resource.getrusage(who).ru_maxrss / 2**20 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    ]
-    note = f"one document in ten a copy; peak of memory {peaks[0]:.2f} GB, of a worker {peaks[1]:.2f} GB"
-    work, ours, goal = "audit of texts", found["ours"], Goal(60.0) if size == 100_000 else None
-    peer = "datasketch MinHashLSH, one process, extrapolated"
-    yield Finding(work, size, "s", ours, peer, found["peer"], goal, note, growth=True)
+    note = f"one document in ten a copy; {', '.join(f'{name} {peak:.2f} GB' for name, peak in peaks.items())}"
+    work, ours = "audit of texts", found["ours"]
+    peer = f"datasketch MinHashLSH, one process{', extrapolated' if sample < size else ''}"
+    yield Finding(work, size, "s", ours, peer, found["datasketch"], DATASKETCH, note, growth=True)
+    if python:
+        peer = f"text-dedup MinHash, {processors()} processes"
+        yield Finding(work, size, "s", ours, peer, found["text-dedup"], TEXT_DEDUP_MINHASH)
     if size == 100_000:
-        memory = (peaks[0] + processors() * peaks[1],)
-        yield Finding(f"{work}: memory of all processes at their peaks", size, "GB", memory, goal=Goal(2.0))
+        memory = (peaks["ours"],)
+        yield Finding(f"{work}: memory of all processes together", size, "GB", memory, goal=Goal(0.4))
         for name, seconds in TEXT_DEDUP.items():
             yield Finding(
                 work, size, "s", ours, f"text-dedup {name}, 6 processes, published", (seconds,) * len(ours)
@@ -72,11 +91,38 @@ def write_feed(form: Form, size: int) -> Path:
     return path
 
 
-def audited(feed: Path, out: Path) -> float:
+def audited(feed: Path, out: Path, peaks: dict[str, float]) -> float:
+    """Seconds of the command, start of Python included."""
     shutil.rmtree(out, ignore_errors=True)
+    command = "from scrapy_neardup.cli import main; main()"
+    return run([sys.executable, "-c", command, "audit", str(feed), "--out", str(out)], "ours", peaks)
+
+
+def run(
+    command: list[str], name: str, peaks: dict[str, float], environment: dict[str, str] | None = None
+) -> float:
+    """Return the seconds that *command* takes; note the most memory that it has with all that it starts."""
     start = time.perf_counter()
-    with audit(feed, out):
-        return time.perf_counter() - start
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, env=environment, **quiet) as process:
+        watched = psutil.Process(process.pid)
+        while process.poll() is None:
+            peaks[name] = max(peaks.get(name, 0), _memory(watched))
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.2)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return time.perf_counter() - start
+
+
+def _memory(process: psutil.Process) -> float:
+    """GB of a process and its children, what they share counted for each."""
+    total = 0
+    with suppress(psutil.Error):
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):
+                total += each.memory_info().rss
+    return total / 1e9
 
 
 def by_datasketch(form: Form, sample: int) -> float:
@@ -92,3 +138,21 @@ def by_datasketch(form: Form, sample: int) -> float:
         lsh.query(minhash)
         lsh.insert(number, minhash)
     return time.perf_counter() - start
+
+
+def other_python() -> str | None:
+    """Return the Python that has text-dedup, if there is one."""
+    return os.environ.get("TEXT_DEDUP_PYTHON") or (sys.executable if find_spec("text_dedup") else None)
+
+
+def by_text_dedup(python: str, feed: Path, folder: Path, peaks: dict[str, float]) -> float:
+    """Seconds from texts to the rows that are kept, start of Python included."""
+    shutil.rmtree(folder, ignore_errors=True)
+    options = {
+        "path": "json", "data_files": feed, "split": "train", "column": "text", "output": folder / "kept",
+        "cache_dir": folder / "cache", "num_proc": processors(), "ngram": 5, "num_perm": 128,
+        "threshold": 0.5, "batch_size": 10_000,
+    }  # fmt: skip
+    arguments = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    environment = {**os.environ, "HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
+    return run([python, "-m", "text_dedup.minhash", *arguments], "text-dedup", peaks, environment)

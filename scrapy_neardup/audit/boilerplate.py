@@ -1,7 +1,7 @@
 """Leaves the boilerplate of sites out of the texts and titles of a crawl, before its pages are compared.
 
-The texts are read twice: once to find what stands on many pages of a site, and again, those of the pages that
-have some, to sign what is left of them.
+What stands on many pages of a site is found by the keys of paragraphs, which are stored. Only the texts of
+the pages that have some are read, to sign what is left of them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scrapy_neardup.matching.boilerplate import TITLES, paragraph_keys, widespre
 from scrapy_neardup.matching.records import entries
 
 from .names import name_pages
+from .pairs.equal import ranges
 from .signing import sign
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def leave_out_boilerplate(
 
 
 def _read(crawl: Crawl, store: Store) -> tuple[NDArray[np.int64], NDArray[np.uint64], list[str]]:
-    """Read the texts of sites with enough titles.
+    """Read what is known of the texts of sites with enough titles.
 
     Returns their long paragraphs, the rows of their pages and their keys, of m each, and the title of each
     page's text; "" where there is none.
@@ -80,16 +81,15 @@ def _read(crawl: Crawl, store: Store) -> tuple[NDArray[np.int64], NDArray[np.uin
     for site, title in zip(sites, crawl.titles, strict=True):
         if len(titles[site]) < TITLES:
             titles[site].add(title)
-    rows, keys, named = [np.empty(0, np.int64)], [np.empty(0, np.uint64)], [""] * len(crawl)
-    for row, site in enumerate(sites):
-        text = store.main_text(int(crawl.ids[row])) if len(titles[site]) >= TITLES else None
-        if text is None:
-            continue
-        named[row] = text.title
-        if own := {*paragraph_keys(text.text)}:
-            rows.append(np.full(len(own), row))
-            keys.append(np.array(sorted(own), np.uint64))
-    return np.concatenate(rows), np.concatenate(keys), named
+    enough = np.array([len(titles[site]) >= TITLES for site in sites], bool)
+    stored = store.paragraphs()
+    rows = np.flatnonzero(enough & np.isin(crawl.ids, stored.id))
+    places = np.searchsorted(stored.id, crawl.ids[rows])
+    named = [""] * len(crawl)
+    for row, place in zip(rows.tolist(), places.tolist(), strict=True):
+        named[row] = stored.headline[place]
+    starts, counts = stored.ends[places], np.diff(stored.ends)[places]
+    return np.repeat(rows, counts), stored.keys[ranges(starts, counts)], named
 
 
 def _by_site(sites: NDArray[np.int64]) -> list[NDArray[np.int64]]:

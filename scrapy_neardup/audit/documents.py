@@ -58,6 +58,7 @@ def read_documents(paths: Sequence[str], settings: AuditOptions) -> Iterator[Doc
         timeout=settings.extract_timeout,
         memory=settings.extract_memory,
         keep_text=True,
+        area=settings.area,
     )
     with closing(workers):
         for name in paths:

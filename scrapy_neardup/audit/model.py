@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 #: What an audit says of a page. ``unique``: it is kept. ``exact``, ``near``: it repeats its canonical page.
 #: ``part``: its canonical page contains it, and much else.
-#: ``template``: it has the words of another page and other numbers. ``wall``: it is a captcha, login, cookie
-#: or error page. ``too_short``: it has too few words to judge. ``revisit``: its URL was fetched before.
+#: ``template``: it has the sentences of another page, with other numbers, another title or other short
+#: lines. ``wall``: it is a captcha, login, cookie or error page. ``too_short``: it has too few words to
+#: judge. ``revisit``: its URL was fetched before.
 VERDICTS = ("unique", "exact", "near", "part", "template", "wall", "too_short", "revisit")
 
 #: What an audit says of two pages. ``rejected``: they are similar, but not enough. ``template``: they differ
-#: in their numbers only, which no threshold makes a pair. ``part``: one contains the other, and much else.
-#: ``near``, ``exact``: one repeats the other.
+#: in numbers, title or short lines, which no threshold makes a pair. ``part``: one contains the other, and
+#: much else. ``near``, ``exact``: one repeats the other.
 PAIR_KINDS = ("rejected", "template", "part", "near", "exact")
 
 #: What tells search engines already that a page repeats its canonical page, see `Audit.pages`.
@@ -97,7 +98,8 @@ class Audit:
     #: canonical, or ""), ``noindex`` (whether it asks search engines not to index it), ``alternates`` (its
     #: versions for other languages: a JSON object of ``hreflang`` to URL, or ""), ``handled`` (one of
     #: `HANDLED`, "" for none: search engines know already that it repeats its canonical page), ``renamed``
-    #: (whether its titles have other words than those of its canonical page on the same site).
+    #: (whether its titles have other words than those of its canonical page on the same site; with an equal
+    #: text whether it has another name, see `names`).
     pages: NDArray[Any]
     #: k clusters, the largest first, as `CLUSTERS`: ``canonical`` (row of the page), ``size`` (pages), and
     #: how many of these are ``exact``, ``near``, ``part`` and ``revisit``.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from scrapy_neardup.matching.boilerplate import TITLES
 
-from .releases import release_of
+from .releases import Release, release_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -23,27 +24,50 @@ _NONE: Words = frozenset()
 
 
 class Names(NamedTuple):
-    """The names of n pages: lists of n."""
+    """The names of n pages: lists of n. Words are found when they are asked for, as few are."""
 
-    #: Words of the title that each page is compared by, its headline where it has one; empty if not known.
-    own: list[Words]
-    #: Words of the title in its head.
-    head: list[Words]
+    #: The title that each page is compared by, its headline where it has one; "" if not known.
+    own: list[str]
+    #: The title in its head.
+    head: list[str]
+    #: The words that its site and its release put into titles, which are no part of its name.
+    common: list[Words]
     #: The URL without the release that it names, the same for a page in all releases; "" if it names none.
     page: list[str]
+    #: Whether few pages of its site have the title in its head.
+    rare: list[bool]
 
     def differ(self, a: int, b: int) -> bool:
-        """Tell whether each of two pages has a word in its name that the other lacks."""
-        one, other = self.own[a], self.own[b]
-        return bool(one - other) and bool(other - one)
+        """Tell whether each of two pages has a word in its name that the other lacks.
+
+        Words differ in case, too, if as many others have the same capitals.
+        """
+        one, other = self._words(self.own, a), self._words(self.own, b)
+        if _differ(one, other):
+            return True
+        if (self._has_two(a) or self._has_two(b)) and _differ(
+            self._words(self.head, a), self._words(self.head, b)
+        ):
+            return True
+        return one == other and _differ_in_case(_written(self.own[a]), _written(self.own[b]), one)
 
     def are_releases(self, a: int, b: int) -> bool:
         """Tell whether two pages are the same page of two releases, by URL and name."""
-        return bool(self.page[a]) and self.page[a] == self.page[b] and self.own[a] == self.own[b]
+        return bool(self.page[a]) and self.page[a] == self.page[b] and self._are_equal(self.own, a, b)
 
     def are_equal(self, a: int, b: int) -> bool:
         """Tell whether two pages have the same words in both titles."""
-        return self.own[a] == self.own[b] and self.head[a] == self.head[b]
+        return self._are_equal(self.own, a, b) and self._are_equal(self.head, a, b)
+
+    def _are_equal(self, titles: list[str], a: int, b: int) -> bool:
+        return self._words(titles, a) == self._words(titles, b)
+
+    def _has_two(self, page: int) -> bool:
+        """Tell whether the title in the head is a second name: it says more than the headline, or else."""
+        return self.rare[page] and not _much_alike(self._words(self.own, page), self._words(self.head, page))
+
+    def _words(self, titles: list[str], page: int) -> Words:
+        return _words(titles[page]) - self.common[page]
 
 
 def name_pages(
@@ -55,9 +79,11 @@ def name_pages(
     where not known. A word that stands in most titles of a site is the site's; one that stands in most
     of those of a release, but not of all releases of the site, is that release's. Both of `TITLES` titles at
     least. Pages are compared without the words of releases, and a headline that has only words of the site,
-    such as its name over the menu, is replaced by the title in the head.
+    such as its name over the menu, is replaced by the title in the head. That is a second name if it has
+    little in common with the headline, unless `TITLES` pages have it, as that of a section.
     """
-    folders = [release_of(url).folder for url in urls]
+    releases_of = [release_of(url) for url in urls]
+    folders = [each.folder for each in releases_of]
     places = list(zip(sites, folders, strict=True))
     common = _common(sites, heads)
     of_folders = _common(places, heads)
@@ -67,28 +93,63 @@ def name_pages(
             releases[site].append(of_folders[site, folder])
     # The words that all releases of a site have are no release's.
     everywhere = {site: frozenset.intersection(*each) for site, each in releases.items()}
-    own, head = [], []
+    pages_with = Counter(zip(sites, heads, strict=True))
+    own: list[str] = []
+    rest: list[Words] = []
+    rare: list[bool] = []
+    together: dict[tuple[int, str], Words] = {}
     instead: dict[int, str] = {}
     for row, (site, folder, in_head, title) in enumerate(zip(sites, folders, heads, titles, strict=True)):
         of_site = common.get(site, _NONE)
         of_release = of_folders.get((site, folder), _NONE) - everywhere.get(site, _NONE) if folder else _NONE
         chosen = title
-        if title and _words(title) <= of_site and not _words(in_head) <= of_site:
+        if title and _has_only(title, of_site) and not _has_only(in_head, of_site):
             chosen = in_head
         shown = _without(chosen, of_release)
         if shown != title:
             instead[row] = shown
-        rest = of_site | of_release
-        own.append(_words(chosen) - rest)
-        head.append(_words(in_head) - rest)
-    pages = [_without_release(url, folder) for url, folder in zip(urls, folders, strict=True)]
-    return Names(own, head, pages), instead
+        own.append(chosen)
+        rest.append(together.setdefault((site, folder), of_site | of_release))
+        rare.append(pages_with[site, in_head] < TITLES)
+    pages = [_without_release(url, release) for url, release in zip(urls, releases_of, strict=True)]
+    return Names(own, [*heads], rest, pages, rare), instead
 
 
-def _without_release(url: str, folder: str) -> str:
-    """Return *url* without the last part of *folder*, which its path begins with; "" without a folder."""
+def _differ(one: Words, other: Words) -> bool:
+    """Tell whether each has a word that the other lacks."""
+    return bool(one - other) and bool(other - one)
+
+
+def _much_alike(one: Words, other: Words) -> bool:
+    """Tell whether half of the words of each are in the other."""
+    return 2 * len(one & other) >= max(len(one), len(other))
+
+
+def _written(title: str) -> Words:
+    """Return the words of *title* as they are written."""
+    return frozenset(_WORD.findall(title))
+
+
+def _differ_in_case(one: Words, other: Words, name: Words) -> bool:
+    """Tell whether words of a *name* differ in case in two titles, and as many with capitals do not.
+
+    So ``LINK /Fr`` is not ``LINK /FR``, but a headline in capitals is the same headline, and ``and`` may be
+    ``And``.
+    """
+    mine, others = ({_small(word) for word in words if word.casefold() in name} for words in (one, other))
+    return 0 < len(mine - others) <= sum(word != word.lower() for word in one & other)
+
+
+def _small(word: str) -> str:
+    """Return *word* as it is written where no sentence begins."""
+    return word.lower() if word[1:] == word[1:].lower() else word
+
+
+def _without_release(url: str, release: Release) -> str:
+    """Return *url* without the name of *release*, which its path begins with; "" if it names none."""
+    folder = release.folder
     start, _, end = url.lower().partition(folder + "/")
-    return f"{start}{folder.rpartition('/')[0]}/{end}" if folder and end else ""
+    return f"{start}{folder.rpartition('/')[0]}/{release.product}/{end}" if folder and end else ""
 
 
 def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Words]:
@@ -105,12 +166,18 @@ def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Wor
     return found
 
 
+@lru_cache(maxsize=4096)
 def _words(title: str) -> Words:
     return frozenset(_WORD.findall(title.casefold()))
 
 
+def _has_only(title: str, words: Words) -> bool:
+    """Tell whether *title* has no words but *words*."""
+    return all(found[0] in words for found in _WORD.finditer(title.casefold()))
+
+
 def _without(title: str, words: Collection[str]) -> str:
     """Return *title* without *words*, as it is if it has none of them, or nothing else."""
-    every = _WORD.findall(title)
+    every = _WORD.findall(title) if words else []
     kept = [word for word in every if word.casefold() not in words]
     return " ".join(kept) if kept and len(kept) < len(every) else title

@@ -7,10 +7,14 @@ import zlib
 from scrapy_neardup.fingerprint.main_text import MainText
 
 
+def storable(text: MainText) -> MainText:
+    """Return *text* as `unpacked` would: without the character that is between its parts."""
+    return text if not any("\0" in part for part in text) else MainText(*(p.replace("\0", " ") for p in text))
+
+
 def packed_text(text: MainText) -> bytes:
-    """Return *text* with all its parts in few bytes."""
-    parts = "\0".join(part.replace("\0", " ") for part in text)
-    return zlib.compress(parts.encode("utf-8", "surrogatepass"), 1)
+    """Return a `storable` *text* with all its parts in few bytes."""
+    return zlib.compress("\0".join(text).encode("utf-8", "surrogatepass"), 1)
 
 
 def unpacked(packed: bytes) -> MainText:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.extraction import EXTRACTORS
+from scrapy_neardup.extraction import EXTRACTORS, ContentArea
 from scrapy_neardup.index import open_index
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import entries, fingerprinter_of, scheme_of
@@ -45,11 +46,21 @@ class Answer(NamedTuple):
     matches: list[Match]
 
 
-def extractor_of(path: Path, default: str) -> str:
-    """Return the name of the extractor that made the texts of an index, *default* if it is not known."""
+def extracting_as(path: Path, settings: AuditOptions) -> AuditOptions:
+    """Return *settings* with the extractor and the content area that made the texts of an index.
+
+    An extractor that is none of this package, and so not known by its name, is that of *settings*.
+    """
     with closing(open_index(path, None)) as index:
-        name = str(index.header.parameters.get("extractor", "")).partition(" ")[0]
-    return name if name in EXTRACTORS else default
+        identity = str(index.header.parameters.get("extractor", ""))
+    name = identity.partition(" ")[0]
+    area = ContentArea.of_identity(identity)
+    return replace(
+        settings,
+        extractor=name if name in EXTRACTORS else settings.extractor,
+        include_area=area.include,
+        exclude_area=area.exclude,
+    )
 
 
 def query(
@@ -78,7 +89,7 @@ def query(
                 yield Answer(document, unfit, [])
                 continue
             entry = entries([signature], [document.url], index.header, scope=scope or "")
-            found = index.find(entry, matcher.lookups)
+            found = index.find(entry, matcher.unbounded_lookups)
             candidates = matcher.candidates(entry, found, all_scopes=scope is None)
             matches = _matches(candidates, settings.min_similarity)
             yield Answer(document, matches[0].kind if matches else "unique", matches)

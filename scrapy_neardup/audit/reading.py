@@ -6,66 +6,33 @@ that, and which can be killed. Both go on at once, and few pages are in memory a
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections import Counter, deque
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_neardup import extraction
-from scrapy_neardup.fingerprint.main_text import main_text
-from scrapy_neardup.index.lmdb.recognition import is_index
 
-from .model import Input
-from .signing import sign
-from .sources import BrokenRecord, CrawledPage, Options, find_sources, open_sources, read_source
-from .sources.head import first_words, read_head
+from .filing import Filed, Filing, Unsigned
+from .signing import characters, spread
+from .sources import BrokenRecord, CrawledPage, Options, find_sources, read_source
+from .sources.head import read_head
 from .sources.index import all_documents, reading_index
 from .sources.records import Origin
+from .stamps import Stamps
 from .stored import StoredPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from concurrent.futures import Future
 
-    from scrapy_neardup.fingerprint.main_text import MainText
-    from scrapy_neardup.index import Header
-
+    from .model import Input
     from .settings import AuditOptions
     from .sources import Record
     from .store import Store
 
 #: Pages that wait for each extracting process.
 _WAITING = 8
-
-
-def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: AuditOptions) -> list[Input]:
-    """Return the sources that *paths* name, sorted by name.
-
-    Raises `SourceUnavailable` if one is missing or unknown.
-    """
-    indexes = [path for path in paths if is_index(Path(path))]
-    others = [path for path in paths if not is_index(Path(path))]
-    # This checks what can be checked before anything is read.
-    open_sources(others, trust_pickle=settings.trust_pickle)
-    found = [Input(str(source.path), source.kind) for source in find_sources(others)]
-    return sorted({*found, *(Input(os.fspath(path), "index") for path in indexes)})
-
-
-def header_of(inputs: Sequence[Input]) -> Header | None:
-    """Return the header of the indexes among *inputs*, None if there is none.
-
-    Raises `IndexMismatch` if headers differ.
-    """
-    header: Header | None = None
-    for name, kind in inputs:
-        if kind == "index":
-            with reading_index(Path(name)) as (own, _):
-                if header is not None:
-                    header.require(own, name)
-                header = header or own
-    return header
 
 
 def fill(
@@ -91,12 +58,13 @@ class _Reader:
         self._advance = advance
         self._done = 0
         self._file, self._own = "", False
-        self._stamps = _Stamps()
+        self._stamps = Stamps()
+        self._filing = Filing(settings.fingerprinter, settings.header)
         self._options = Options(
             settings.text_field, settings.url_field, settings.trust_pickle, settings.base_url
         )
         self._workers: extraction.Workers | None = None
-        self._extracting: deque[tuple[StoredPage, CrawledPage, Future[extraction.Extraction]]] = deque()
+        self._extracting: deque[tuple[StoredPage, Future[extraction.Extraction]]] = deque()
         self._texts: deque[StoredPage] = deque()
         self._skipped: Counter[tuple[str, str]] = Counter()
 
@@ -106,22 +74,20 @@ class _Reader:
 
     def signed(self, inputs: Sequence[Input]) -> Generator[StoredPage, None, None]:
         """Yield every new page once its signature is known, or the reason why it has none."""
-        signatures = sign(
-            self._sort_out(inputs), self._settings.fingerprinter, processes=self._settings.processes
-        )
-        with closing(signatures):
-            for signature in signatures:
+        texts = self._sort_out(inputs)
+        with closing(spread(texts, self._filing, _characters, self._settings.processes)) as every:
+            for filed in every:
                 page = self._texts.popleft()
-                page.signature = signature
+                page.filed = filed
                 yield page
-                while self._extracting and self._extracting[0][2].done():
+                while self._extracting and self._extracting[0][1].done():
                     yield self._extracted()
         while self._extracting:
             yield self._extracted()
         for (root, reason), count in sorted(self._skipped.items()):
             self._store.add_skipped(root, reason, count)
 
-    def _sort_out(self, inputs: Sequence[Input]) -> Iterator[MainText]:
+    def _sort_out(self, inputs: Sequence[Input]) -> Iterator[Unsigned]:
         """Yield the texts of new pages.
 
         HTML is handed to the extracting processes, and what is no page is noted.
@@ -132,13 +98,11 @@ class _Reader:
                 continue
             (source,) = find_sources([name])
             for record in read_source(source, self._options):
-                page = None if self._is_result(record.origin.path) else self._noted(name, record)
-                if page is None:
+                if self._is_result(record.origin.path) or (found := self._noted(name, record)) is None:
                     continue
-                stored, text = page
-                if text is not None:
-                    self._texts.append(stored)
-                    yield text
+                page, text = found
+                self._texts.append(page)
+                yield text
 
     def _is_result(self, path: str) -> bool:
         """Tell whether a file is a result of this audit.
@@ -150,7 +114,7 @@ class _Reader:
             self._file, self._own = path, own is not None and own in Path(path).resolve().parents
         return self._own
 
-    def _noted(self, root: str, record: Record) -> tuple[StoredPage, MainText | None] | None:
+    def _noted(self, root: str, record: Record) -> tuple[StoredPage, Unsigned] | None:
         """Return a page and its text if *record* is a new page that has a text.
 
         Every other record is handled here, and None is returned.
@@ -177,10 +141,8 @@ class _Reader:
         elif record.body is not None:
             self._extract(page, record)
         else:
-            text = record.extracted or main_text(record.text or "")._replace(title=record.title)
-            page.title, page.text = record.title or first_words(text.text), text
             page.indexing = record.indexing
-            return page, text
+            return page, Unsigned(record.extracted or record.text or "", record.title, page.of_site)
         return None
 
     def _extract(self, page: StoredPage, record: CrawledPage) -> None:
@@ -194,19 +156,21 @@ class _Reader:
                 timeout=settings.extract_timeout,
                 memory=settings.extract_memory,
                 keep_text=True,
+                area=settings.area,
             )
         job = self._workers.submit(extraction.Page(record.body, record.url, record.content_type))
         head = read_head(record.body, record.content_type, record.url)
         page.title, page.indexing = head.title, head.indexing | record.indexing
-        self._extracting.append((page, record, job))
+        self._extracting.append((page, job))
         if len(self._extracting) > _WAITING * settings.processes:
             self._store.add(self._extracted())
 
     def _extracted(self) -> StoredPage:
-        page, _, job = self._extracting.popleft()
+        page, job = self._extracting.popleft()
         done = job.result()
-        page.reason, page.signature = done.reason, done.signature
-        page.text = done.text
+        page.reason = done.reason
+        if done.signature is not None:
+            (page.filed,) = self._filing.filed([done.signature], [done.text], [page.title], [page.of_site])
         return page
 
     def _copy_index(self, name: str) -> None:
@@ -222,32 +186,9 @@ class _Reader:
             self._advance(origin, self._done)
             if not self._store.has(origin, header.uuid):
                 page = StoredPage(name, origin, header.uuid, url, time or None)
-                page.keys, page.record = keys.tobytes(), record.tobytes()
+                page.filed = Filed("", keys.tobytes(), record.tobytes())
                 self._store.add(page)
 
 
-class _Stamps:
-    """Returns the stamp of a file, its size and time of change.
-
-    A file with the same stamp is taken for unchanged.
-    """
-
-    def __init__(self) -> None:
-        self._path = ""
-        self._stamp: str | None = None
-
-    def of(self, origin: Origin) -> str:
-        if origin.path != self._path:
-            self._path = origin.path
-            path = Path(origin.path)
-            self._stamp = None if path.is_dir() else _stamp(path)
-        if self._stamp is not None:
-            return self._stamp
-        return _stamp(Path(origin.path, origin.place, "response_body"))
-
-
-def _stamp(path: Path) -> str:
-    with contextlib.suppress(OSError):
-        found = path.stat()
-        return f"{found.st_size} {found.st_mtime_ns}"
-    return ""
+def _characters(text: Unsigned) -> int:
+    return characters(text.text)

@@ -1,4 +1,4 @@
-"""Releases that paths name, as those of documentation do: /2.10/, /v3/, /stable/."""
+"""Releases that paths name, as those of documentation do: /2.10/, /v3/, /stable/, /library-2.10/."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 #: Parts of a path that name a release: numbers, perhaps after a v; and words that stand for the newest one,
 #: or for one that is not out yet.
 _RELEASE = re.compile(r"v?(\d{1,9}(?:[._]\d{1,9}){0,5})(?:[._]x)?")
+#: A name before a release, of two numbers or more.
+_OF_PRODUCT = re.compile(r"([a-z][a-z0-9_+-]{0,99}?)[-_]v?(\d{1,9}(?:\.\d{1,9}){1,5})")
 _STANDING = {"stable": 2, "latest": 2, "current": 2, "dev": -1, "main": -1, "master": -1, "nightly": -1}
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -20,6 +22,8 @@ class Release(NamedTuple):
     order: tuple[int, ...]
     #: The path up to its name; "" if it names none, or a year, which may be that of a date.
     folder: str
+    #: The name of what it is a release of, where the path has it in the same part; else "".
+    product: str = ""
 
 
 def release_of(url: str) -> Release:
@@ -29,6 +33,9 @@ def release_of(url: str) -> Release:
     except ValueError:  # such as an unclosed bracket
         return Release((), "")
     for number, part in enumerate(parts, 1):
+        if number < len(parts) and (found := _OF_PRODUCT.fullmatch(part)):
+            order = (0, *map(int, found[2].split(".")))
+            return Release(order, "/".join(parts[:number]), found[1])
         folder = "/".join(parts[:number])
         if part in _STANDING:
             return Release((_STANDING[part],), folder)

@@ -14,9 +14,10 @@ from scrapy_neardup.errors import ConfigurationError
 from .boilerplate import leave_out_boilerplate
 from .clustering import cluster
 from .crawl import load_crawl
+from .inputs import find_inputs, header_of
 from .model import Audit, Input
 from .output import files as results
-from .reading import fill, find_inputs, header_of
+from .reading import fill
 from .refusals import differing, kept_seed, no_pages, require_same
 from .settings import VERSION, AuditOptions
 from .store import FILE, Store
@@ -68,7 +69,7 @@ def audit(
             identity = options.identity()
             if not overwrite:
                 require_same(store, inputs, identity)
-        started = store.begin(identity, options.header)
+        started = store.begin(identity)
         store.set_meta("inputs", inputs)
         fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
         store.set_meta("settings", options.to_json())

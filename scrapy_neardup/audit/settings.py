@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Scheme
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
-VERSION = 3
+VERSION = 4
 
 
 def scheme_named(options: DetectionOptions) -> Scheme:
@@ -74,6 +74,7 @@ class AuditOptions(DetectionOptions):
         if self.seed is None:
             object.__setattr__(self, "seed", secrets.randbelow(1 << 32))
         _ = self.loaded_scheme
+        _ = self.area
 
     @cached_property
     def loaded_scheme(self) -> Scheme:
@@ -126,12 +127,14 @@ class AuditOptions(DetectionOptions):
             "rules": None if values["rules"] is None else tuple(values["rules"]),
             "hosts": tuple(values["hosts"]),
             "urls": tuple(values["urls"]),
+            "include_area": tuple(values.get("include_area", ())),
+            "exclude_area": tuple(values.get("exclude_area", ())),
         }
         return cls(**{**values, **restored})
 
     def identity(self) -> dict[str, Any]:
         """Return all that signatures depend on: stored ones of another identity are of no use."""
-        extractor = load_extractor(self.extractor).identity
+        extractor = self.area.identity(load_extractor(self.extractor).identity)
         record = [list(field) for field in self.header.record]
         return {
             "version": VERSION,

@@ -1,4 +1,4 @@
-"""The processes that sign: each reads texts from its standard input, and ends with it.
+"""The processes that sign: each reads what to do from its standard input, and ends with it.
 
 No ``multiprocessing``, whose processes outlive a parent that is killed, answer Ctrl-C with a traceback each,
 and import the script that started the audit once more.
@@ -15,14 +15,15 @@ from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread, local
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy_neardup.errors import NearDupError
 
 if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint import Fingerprinter, Signature
-    from scrapy_neardup.fingerprint.main_text import MainText
+    from collections.abc import Callable
 
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 _COMMAND = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from scrapy_neardup.audit.signing_worker import main; main()"
@@ -33,21 +34,21 @@ class SignerDied(NearDupError):
     """A signing process has ended before its work."""
 
 
-class Signers:
-    """A process for each thread that signs. Thread-safe."""
+class Workers(Generic[_Item, _Result]):
+    """A process for each thread that calls, which does *work*. Thread-safe."""
 
-    def __init__(self, fingerprinter: Fingerprinter) -> None:
-        self._fingerprinter = fingerprinter
+    def __init__(self, work: Callable[[list[_Item]], list[_Result]]) -> None:
+        self._work = work
         self._own = local()
         self._lock = Lock()
         self._processes: list[subprocess.Popen[bytes]] = []
         self._closed = False
 
-    def sign(self, texts: list[str | MainText]) -> list[Signature]:
-        """Return their signatures. Raises `SignerDied`, and what the fingerprinter raises."""
+    def do(self, items: list[_Item]) -> list[_Result]:
+        """Return what the work makes of *items*. Raises `SignerDied`, and what the work raises."""
         try:
             process = self._process()
-            _send(process.stdin, texts)
+            _send(process.stdin, items)
             assert process.stdout is not None
             found = pickle.load(process.stdout)  # noqa: S301  # it comes from our own process
         except (EOFError, OSError, pickle.UnpicklingError) as error:
@@ -81,23 +82,23 @@ class Signers:
                     start_new_session=True,  # out of reach of Ctrl-C, which is for this process to handle
                 )
                 self._processes.append(process)
-            _send(process.stdin, self._fingerprinter)
+            _send(process.stdin, self._work)
             self._own.process = process
         return self._own.process  # type: ignore[no-any-return]
 
 
 def main() -> None:
-    """Sign what comes, until the other end of standard input is closed, be it in the middle of a text."""
+    """Do the work that comes first, on all that comes after, until standard input ends, even half-way."""
     answers = os.fdopen(os.dup(1), "wb")
     with Path(os.devnull).open("wb") as null:
         os.dup2(null.fileno(), 1)  # what libraries print is no answer
     received: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_receive, args=(sys.stdin.buffer, received), daemon=True).start()
-    fingerprinter = received.get()
+    work = received.get()
     while True:
-        texts = received.get()
+        items = received.get()
         try:
-            answer: Any = list(fingerprinter.signatures(texts))
+            answer: Any = work(items)
         except Exception as error:  # noqa: BLE001  # the other side raises it
             answer = error
         _send(answers, answer)

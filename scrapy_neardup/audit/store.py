@@ -11,13 +11,10 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.index import Header
-from scrapy_neardup.matching.records import entries
-
 from .packing import unpacked
 from .sources.earlier import AUDIT
 from .store_errors import explained
-from .stored import CREATE, INSERT, TYPES, StoredColumns, StoredPage, encodable, row_of
+from .stored import CREATE, INSERT, Paragraphs, StoredColumns, StoredPage, encodable, row_of
 
 if TYPE_CHECKING:
     import contextlib
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_neardup.fingerprint.main_text import MainText
+    from scrapy_neardup.index import Header
 
     from .sources import Origin
 
@@ -51,7 +49,6 @@ class Store:
         self._path = path
         self._waiting: list[StoredPage] = []
         self._seen: list[tuple[int]] = []
-        self._header = Header(())
         self._committed = time.monotonic()
         self.run = 0
         #: Nothing was stored when the run began.
@@ -84,7 +81,7 @@ class Store:
         """Keep a value that JSON can write."""
         self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
 
-    def begin(self, identity: dict[str, Any], header: Header) -> str:
+    def begin(self, identity: dict[str, Any]) -> str:
         """Begin a run.
 
         Return "new" for an empty store, "resumed" if its pages are used, "anew" if they were removed.
@@ -93,7 +90,6 @@ class Store:
         """
         identity = json.loads(json.dumps(identity))
         before = self.meta("identity")
-        self._header = header
         with self.trusting():
             self._database.execute("BEGIN IMMEDIATE")
             for table in ("problems", "skipped"):
@@ -156,7 +152,6 @@ class Store:
 
     def flush(self) -> None:
         """Commit what was added."""
-        self._file([page for page in self._waiting if page.signature is not None])
         with self.trusting():
             if not self._database.in_transaction:  # a keyboard interrupt can fall between two of them
                 self._database.execute("BEGIN IMMEDIATE")
@@ -184,15 +179,9 @@ class Store:
             for row in self._database.execute(f"SELECT {names} FROM pages ORDER BY id"):  # noqa: S608
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
-            sizes = {"keys": 8 * header.keys, "record": header.dtype.itemsize}
-            for name, column in zip(StoredColumns._fields, columns, strict=True):
-                if not {*map(type, column)} <= {*TYPES[name]}:
-                    raise ValueError(f"the column {name} holds values of other types")
-                if name in sizes and not {len(value) for value in column if value is not None} <= {
-                    sizes[name]
-                }:
-                    raise ValueError(f"the column {name} holds values of other sizes")
-        return StoredColumns(*columns)
+            found = StoredColumns(*columns)
+            found.require(header)
+        return found
 
     def text(self, page: int) -> str | None:
         """Return the main text of the page with that id, and its title and short lines, to be read."""
@@ -206,6 +195,12 @@ class Store:
             return None
         with self.trusting():
             return unpacked(rows[0][0])
+
+    def paragraphs(self) -> Paragraphs:
+        """Return the long paragraphs of all pages."""
+        query = "SELECT id, headline, paragraphs FROM pages WHERE paragraphs IS NOT NULL ORDER BY id"
+        with self.trusting():
+            return Paragraphs.of(self._database.execute(query))
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Yield file, place and reason of all that could not be read or extracted, in the order of these."""
@@ -240,14 +235,3 @@ class Store:
     def trusting(self) -> contextlib.AbstractContextManager[None]:
         """Return a context that turns the errors of code that reads the file into one line about it."""
         return explained(self._path)
-
-    def _file(self, pages: list[StoredPage]) -> None:
-        """Make keys and records of signatures."""
-        # The site of a page that was saved to a file is what the page says it is.
-        urls = [p.url if p.url.startswith(("http://", "https://")) else p.indexing.declared for p in pages]
-        signatures = [page.signature for page in pages if page.signature is not None]
-        if not signatures:
-            return
-        documents = entries(signatures, urls, self._header)
-        for page, keys, record in zip(pages, documents.keys.T, documents.records, strict=True):
-            page.keys, page.record = keys.tobytes(), record.tobytes()

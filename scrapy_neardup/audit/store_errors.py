@@ -25,7 +25,7 @@ def explained(path: Path | None) -> Iterator[None]:
     except ConfigurationError:
         raise
     except sqlite3.OperationalError as error:
-        if "decode" in str(error):
+        if "decode" in str(error) or "no such" in str(error):  # of a text, of a column
             raise _damaged(path, error) from error
         if "locked" in str(error):
             raise ConfigurationError(

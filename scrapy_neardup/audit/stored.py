@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .packing import packed_text
+import numpy as np
+
+from .filing import Filed
 from .sources.records import SILENT
 
 if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint import Signature
-    from scrapy_neardup.fingerprint.main_text import MainText
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.index import Header
 
     from .sources.records import Indexing, Origin
 
@@ -20,7 +26,7 @@ _COLUMNS = {
     "run": "INTEGER", "root": "TEXT", "source": "TEXT", "place": "TEXT", "stamp": "TEXT", "url": "TEXT",
     "fetched": "REAL", "declared": "TEXT", "alternates": "TEXT", "title": "TEXT", "noindex": "INTEGER",
     "body_digest": "TEXT", "refers_digest": "TEXT", "refers_url": "TEXT", "reason": "TEXT", "wall": "INTEGER",
-    "keys": "BLOB", "record": "BLOB", "text": "BLOB",
+    "keys": "BLOB", "record": "BLOB", "headline": "BLOB", "paragraphs": "BLOB", "text": "BLOB",
 }  # fmt: skip
 CREATE = (
     "CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, "
@@ -56,12 +62,13 @@ class StoredPage:
     refers_url: str | None = None
     #: Why there is no main text; see `extraction.Reason`.
     reason: str | None = None
-    signature: Signature | None = None
-    text: MainText | None = None
-    #: The signature as an index holds it: the bytes of uint64[keys] and of a record. `Store` makes them of
-    #: *signature*.
-    keys: bytes | None = None
-    record: bytes | None = None
+    #: Its signature and its text.
+    filed: Filed | None = None
+
+    @property
+    def of_site(self) -> str:
+        """The URL that says which site it is of: of a page that was saved to a file, what the page names."""
+        return self.url if self.url.startswith(("http://", "https://")) else self.indexing.declared
 
 
 class StoredColumns(NamedTuple):
@@ -83,31 +90,68 @@ class StoredColumns(NamedTuple):
     keys: list[bytes | None]
     record: list[bytes | None]
 
+    def require(self, header: Header) -> None:
+        """Raise ValueError unless all values are of the types and sizes that *header* asks for."""
+        sizes = {"keys": 8 * header.keys, "record": header.dtype.itemsize}
+        for name, column in self._asdict().items():
+            if not {*map(type, column)} <= {*_TYPES[name]}:
+                raise ValueError(f"the column {name} holds values of other types")
+            if name in sizes and not {len(value) for value in column if value is not None} <= {sizes[name]}:
+                raise ValueError(f"the column {name} holds values of other sizes")
+
+
+class Paragraphs(NamedTuple):
+    """The long paragraphs of the pages that have texts, and the titles of these, in the order of pages."""
+
+    #: The numbers of the pages: int64[n].
+    id: NDArray[np.int64]
+    headline: list[str]
+    #: The keys of all paragraphs, see `paragraph_keys`: uint64[m]. Those of the page in row i are from
+    #: ``ends[i]`` up to ``ends[i + 1]``: int64[n + 1].
+    keys: NDArray[np.uint64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, bytes, bytes]]) -> Paragraphs:
+        """Make columns of *rows*: numbers of pages, titles in UTF-8, keys. Raises ValueError for others."""
+        ids, ends = array("q"), array("q", [0])
+        headlines: list[str] = []
+        keys = bytearray()
+        for number, headline, own in rows:
+            ids.append(number)
+            headlines.append(headline.decode("utf-8", "surrogatepass"))
+            keys += own
+            ends.append(len(keys) // 8)
+        numbers = (np.frombuffer(each, np.int64) for each in (ids, ends))
+        return cls(next(numbers), headlines, np.frombuffer(keys, np.uint64), next(numbers))
+
 
 _NONE = type(None)
 #: The types that a column of `StoredColumns` may hold. Others show that the file is damaged.
-TYPES: dict[str, tuple[type, ...]] = {
+_TYPES: dict[str, tuple[type, ...]] = {
     "id": (int,), "root": (str,), "url": (str,), "fetched": (float, _NONE), "declared": (str,),
     "alternates": (str,), "title": (str,), "noindex": (int,), "body_digest": (str, _NONE),
     "refers_digest": (str, _NONE), "refers_url": (str, _NONE), "reason": (str, _NONE), "wall": (int,),
     "keys": (bytes, _NONE), "record": (bytes, _NONE),
 }  # fmt: skip
+#: What is stored of a page without a signature.
+_UNSIGNED = Filed("", None, None)
 
 
 def row_of(page: StoredPage, run: int) -> tuple[Any, ...]:
     """Return *page* as a row of the table that `INSERT` stores, met in the run of that number."""
     indexing = page.indexing
     alternates = json.dumps(dict(indexing.alternates)) if indexing.alternates else ""
-    wall = page.signature is not None and page.signature.wall
-    packed = None if page.text is None else packed_text(page.text)
+    filed = page.filed or _UNSIGNED
     return (
         run, encodable(page.root), encodable(page.origin.path), encodable(page.origin.place), page.stamp,
         encodable(page.url), page.fetched, encodable(indexing.declared), encodable(alternates),
-        encodable(page.title), indexing.noindex, page.body_digest, page.refers_digest, page.refers_url,
-        page.reason, wall, page.keys, page.record, packed,
+        encodable(page.title or filed.title), indexing.noindex, page.body_digest, page.refers_digest,
+        page.refers_url, page.reason, filed.wall, filed.keys, filed.record, filed.headline, filed.paragraphs,
+        filed.text,
     )  # fmt: skip
 
 
 def encodable(text: str) -> str:
     """Return *text* with escapes for what UTF-8 cannot write."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -60,14 +60,21 @@ def pages_table(
     pages["verdict"][members] = verdicts
     pages["cluster"][~alone] = 0  # numbered by `number_clusters`
     pages["handled"][members] = [_handled(pages, filed, row) for row in members.tolist()]
-    pages["renamed"][members] = [_renamed(crawl, row, leaders[row]) for row in members.tolist()]
+    pages["renamed"][members] = [
+        _renamed(crawl, row, leaders[row], pages["verdict"][row] == "exact") for row in members.tolist()
+    ]
     return pages
 
 
-def _renamed(crawl: Crawl, page: int, kept: int) -> bool:
-    """Tell whether the titles of two pages of one site have different words."""
+def _renamed(crawl: Crawl, page: int, kept: int, exact: bool) -> bool:
+    """Tell whether the titles of two pages of one site have different words.
+
+    Of pages with equal texts each must have one that the other lacks.
+    """
     sites = crawl.documents.records["site"]
-    return crawl.names is not None and sites[page] == sites[kept] and not crawl.names.are_equal(page, kept)
+    if crawl.names is None or sites[page] != sites[kept]:
+        return False
+    return crawl.names.differ(page, kept) if exact else not crawl.names.are_equal(page, kept)
 
 
 def _handled(pages: NDArray[Any], filed: NDArray[np.object_], row: int) -> str:

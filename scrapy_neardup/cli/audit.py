@@ -103,6 +103,19 @@ seed_option = click.option(
     metavar="NAME",
     help="Field of feeds and tables with the text or HTML.  [default: guessed]",
 )
+@click.option(
+    "--include-area",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Look for the text of a page in these elements alone: CSS, such as 'article, #main'. May be"
+    " repeated.",
+)
+@click.option(
+    "--exclude-area",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Leave out these elements, such as '.related'. May be repeated.",
+)
 @click.option("--url-field", metavar="NAME", help="Field with the URL.  [default: guessed]")
 @click.option(
     "--base-url",

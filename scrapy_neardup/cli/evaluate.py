@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from scrapy_neardup.audit.evaluate.corpus import Text
     from scrapy_neardup.audit.evaluate.curves import Outcome
     from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs
-    from scrapy_neardup.audit.evaluate.scores import Result
+    from scrapy_neardup.audit.evaluate.scores import Group, Result, Scores
     from scrapy_neardup.options import DetectionOptions
 
 _file = RegularFile()
+#: Hosts and languages that are shown.
+_GROUPS = 20
 
 
 def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
@@ -54,6 +56,13 @@ def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> 
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of the hashes.  [default: 0]"
 )
 @click.option(
+    "--seeds",
+    type=click.IntRange(1, 100),
+    default=1,
+    metavar="N",
+    help="Judge with N seeds, from --seed on, and show how much the scores depend on them.",
+)
+@click.option(
     "--cache",
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory for texts extracted from HTML.  [default: the user's cache]",
@@ -68,24 +77,27 @@ def evaluate(
     plot: Path,
     worst: int,
     seed: int,
+    seeds: int,
     cache: Path | None,
     as_json: bool,
 ) -> None:
     """Judge labelled pairs of documents as a crawl would, and score the result.
 
     DOCS has a JSON object a line (plain or packed): "id" and "text" or "html", and if you have it "url" or
-    "host"; HTML goes through the extractor of the settings. Or it is a source of an audit, such as a feed, an
-    archive, or the directory that the audit has written: the ids are URLs then. PAIRS is a table with a
-    header line, separated by tabs: id1, id2, label and, if you like, kind. Labels: 3 the same text, 2 a
-    near-duplicate, 0 different; 1 (partly shared) and empty (unsure) are shown, not scored. Each pair is
-    judged in both orders, with only the document that came first stored: "found" is with the second one
-    stored, the last two columns are by length. A page that has much more than the stored one is no copy of
-    it, so fewer are found where the shorter came first.
+    "host", and "lang"; HTML goes through the extractor of the settings. Or it is a source of an audit, such
+    as a feed, an archive, or the directory that the audit has written: the ids are URLs then. PAIRS is a
+    table with a header line, separated by tabs: id1, id2, label and, if you like, kind. Labels: 3 the same
+    text, 2 a near-duplicate, 0 different; 1 (partly shared) and empty (unsure) are shown, not scored. Each
+    pair is judged in both orders, with only the document that came first stored: "found" is with the second
+    one stored, the last two columns are by length. A page that has much more than the stored one is no copy
+    of it, so fewer are found where the shorter came first. By host and language count the pairs with a
+    document of it.
     """
     from scrapy_neardup.audit.evaluate.labelled import read_pairs
+    from scrapy_neardup.audit.evaluate.scores import by_document
 
-    if compare and (worst or all_pairs):
-        option = "--worst" if worst else "--all-pairs"
+    if compare and (worst or all_pairs or seeds > 1):
+        option = "--worst" if worst else "--all-pairs" if all_pairs else "--seeds"
         raise click.UsageError(f"{option} looks at one scheme, --compare at all: leave out one of them.")
     started = time.monotonic()
     options = read_options(assignments)
@@ -94,8 +106,12 @@ def evaluate(
     if compare:
         _compare(texts, labelled, assignments, seed, plot, as_json)
         return
-    result, extra, judge = _judge(texts, labelled, options, seed, all_pairs=all_pairs)
-    facts = _facts(assignments, labelled, result, time.monotonic() - started) | extra
+    drawn = [(seed + number) % 2**32 for number in range(seeds)]
+    judged = [_judge(texts, labelled, options, each, all_pairs=all_pairs) for each in drawn]
+    result, extra, judge = judged[0]
+    results = dict(zip(drawn, (each for each, _, _ in judged), strict=True))
+    groups = by_document(labelled, [each.orders for each in results.values()], _groups(texts))
+    facts = _facts(assignments, labelled, results, groups, time.monotonic() - started) | extra
     wrong = find_worst(labelled, texts, result, judge, worst) if worst else ()
     if as_json:
         print_json(facts | ({"worst": [asdict(pair) for pair in wrong]} if worst else {}))
@@ -114,11 +130,15 @@ def evaluate(
     print_table(
         "Scores",
         ["positives", "precision", "recall", "F1"],
-        [
-            (name, f"{scores.precision:.3f}", f"{scores.recall:.3f}", f"{scores.f1:.3f}")
-            for name, scores in (("3 and 2", result.near), ("3", result.same))
-        ],
+        [(name, *_figures(scores)) for name, scores in (("3 and 2", result.near), ("3", result.same))],
     )
+    _print_groups(groups)
+    if seeds > 1:
+        print_table(
+            "Scores by seed, with 3 and 2 as positives",
+            ["seed", "precision", "recall", "F1"],
+            [(str(each), *_figures(one.near)) for each, one in results.items()],
+        )
     for name, value in extra.items():
         print_line(f"{name.replace('_', ' ')}: {value}")
     for pair in wrong:
@@ -142,6 +162,7 @@ def _texts(docs: Path, wanted: set[str] | None, options: DetectionOptions, cache
             extractor=options.extractor,
             timeout=options.extract_timeout,
             memory=options.extract_memory,
+            area=options.area,
             cache=cache / "texts.sqlite",
             advance=advance,
         )
@@ -172,15 +193,52 @@ def _judge(
     return score(labelled, judge_orders(found.of, judge.documents, a, b)), extra, judge
 
 
+def _groups(texts: list[Text]) -> dict[str, dict[str, str]]:
+    """Return the host and the language of each document by its identifier; "" if that is not known."""
+    from scrapy_neardup.audit.output.report.urls import split_url
+
+    return {
+        "host": {text.id: split_url(text.url).host for text in texts},
+        "language": {text.id: text.language for text in texts},
+    }
+
+
+def _print_groups(groups: list[Group]) -> None:
+    """Print the scores by host and by language, where there are several."""
+    for by in dict.fromkeys(each.by for each in groups):
+        own = [each for each in groups if each.by == by]
+        if len(own) > 1:
+            print_table(
+                f"Scores by {by}, with 3 and 2 as positives"
+                + (f": {_GROUPS} of {len(own):,}" * (len(own) > _GROUPS)),
+                [by, "pairs", "3 and 2", "0", "precision", "recall", "F1"],
+                [
+                    (each.name, f"{each.n:,}", f"{each.alike:,}", f"{each.different:,}", *_figures(each.near))
+                    for each in own[:_GROUPS]
+                ],
+            )
+
+
+def _figures(scores: Scores) -> tuple[str, str, str]:
+    return f"{scores.precision:.3f}", f"{scores.recall:.3f}", f"{scores.f1:.3f}"
+
+
 def _facts(
-    assignments: tuple[str, ...], labelled: LabelledPairs, result: Result, seconds: float
+    assignments: tuple[str, ...],
+    labelled: LabelledPairs,
+    results: dict[int, Result],
+    groups: list[Group],
+    seconds: float,
 ) -> dict[str, Any]:
+    result = next(iter(results.values()))
     return {
         "settings": dict(each.split("=", 1) for each in assignments),
         "pairs": len(labelled.label),
         "by_kind": [asdict(row) for row in result.rows],
         **asdict(result.near),
         "same": asdict(result.same),
+        "by_document": [each._asdict() | {"near": asdict(each.near)} for each in groups],
+        "by_seed": [{"seed": each, **asdict(one.near)} for each, one in results.items()],
         "seconds": round(seconds, 3),
     }
 

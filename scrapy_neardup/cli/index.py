@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,59 +12,11 @@ from scrapy_neardup import clock
 
 from .files import RegularFile
 from .output import print_json, print_line, print_pairs, print_table, progress, size
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from typing_extensions import TypeIs
+from .where import is_on_server, path_and_urls, path_argument
 
 SECONDS_PER_DAY = 86_400
 
 
-@dataclass(frozen=True)
-class Project:
-    """Where the commands run, if that names an index: the object of the click context."""
-
-    #: Returns the directory of the index that the project's settings name, or its URL.
-    index: Callable[[], Path | str | None]
-    #: Settings given as options of Scrapy: NAME=VALUE.
-    assignments: tuple[str, ...] = ()
-
-
-class Where(click.Path):
-    """The directory of an index, as a path; or the URL of one on a server, as text."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the URL as it is."""
-        return value if is_on_server(value) else super().convert(value, param, ctx)
-
-
-def is_on_server(where: object) -> TypeIs[str]:
-    """Tell whether an index is named by the URL of a server."""
-    return isinstance(where, str) and where.partition("://")[0] in ("redis", "rediss", "unix")
-
-
-def _path(context: click.Context, parameter: click.Parameter, value: Path | str | None) -> Path | str:
-    project = context.find_object(Project)
-    if value is None and project is not None:
-        value = project.index()
-    if value is None:
-        raise click.MissingParameter("Name the directory of the index.", context, parameter)
-    return value if isinstance(value, str) else value.resolve()
-
-
-def _path_and_urls(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
-    """Take the first for the path, unless it is a URL."""
-    on_server = bool(values) and is_on_server(values[0])
-    named = on_server or (bool(values) and "://" not in values[0])
-    path = _path(context, parameter, None if not named else values[0] if on_server else Path(values[0]))
-    return path, values[named:]
-
-
-path_argument = click.argument("path", required=False, metavar="PATH", type=Where(), callback=_path)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -173,7 +125,7 @@ def prune(path: Path | str, days: float, dry_run: bool) -> None:
 
 
 @index.command()
-@click.argument("path_and_urls", nargs=-1, metavar="PATH [URL]...", callback=_path_and_urls)
+@click.argument("path_and_urls", nargs=-1, metavar="PATH [URL]...", callback=path_and_urls)
 @click.option(
     "--from",
     "file",

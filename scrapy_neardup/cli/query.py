@@ -45,17 +45,14 @@ def query(
     INDEX is the directory of an index. FILES hold a text or HTML each, or are feeds with a document a line.
     Nothing is stored. The exit status is 3 if some documents could not be read.
     """
-    from dataclasses import replace
-
     from scrapy_neardup.audit.documents import read_documents
-    from scrapy_neardup.audit.querying import extractor_of
+    from scrapy_neardup.audit.querying import extracting_as
     from scrapy_neardup.audit.querying import query as look_up
     from scrapy_neardup.audit.settings import AuditOptions
     from scrapy_neardup.index.lmdb.offline import require_index
 
     require_index(index)
-    settings = AuditOptions(**read_assignments(assignments))
-    settings = replace(settings, extractor=extractor_of(index, settings.extractor))
+    settings = extracting_as(index, AuditOptions(**read_assignments(assignments)))
     answers = list(look_up(index, read_documents(files, settings), settings, scope=scope))
     if as_json:
         print_json([_facts(answer, most) for answer in answers])

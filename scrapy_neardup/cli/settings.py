@@ -8,7 +8,7 @@ import click
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .index import Project
+from .where import Project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

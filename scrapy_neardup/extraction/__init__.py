@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from .areas import WHOLE_PAGE, ContentArea
 from .base import Extraction, Extractor, Page, Reason
 from .loading import EXTRACTORS, load_extractor
 from .workers import Workers
 
-__all__ = ["EXTRACTORS", "Extraction", "Extractor", "Page", "Reason", "Workers", "load_extractor"]
+__all__ = [
+    "EXTRACTORS",
+    "WHOLE_PAGE",
+    "ContentArea",
+    "Extraction",
+    "Extractor",
+    "Page",
+    "Reason",
+    "Workers",
+    "load_extractor",
+]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from .areas import WHOLE_PAGE, ContentArea
+
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.fingerprint.signature import Signature
@@ -76,3 +78,5 @@ class Job:
     memory: int
     #: Whether the main text is wanted, too.
     keep_text: bool = False
+    #: Where on a page the main text is looked for.
+    area: ContentArea = WHOLE_PAGE

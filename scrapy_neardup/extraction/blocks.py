@@ -40,7 +40,7 @@ class Block:
 
     def __init__(self, text: str, linked: int, tag: str, heading: str, region: Region, within: int) -> None:
         self.text = text
-        #: How long it is, and how much of that are links, see `length`.
+        #: Its length in letters (`length` counts them), and how many of them are of links.
         self.letters = length(text)
         self.linked = min(linked, self.letters)
         #: Name of the element that it stands in.

@@ -38,7 +38,7 @@ _LETTER = 0x1F  # and those that tell letters apart
 
 
 def _void_names() -> NDArray[np.bool_]:
-    """Tell which names are of elements without content, by the `_LETTER` bits of their first three letters.
+    """Tell which names of elements have no content, by the `_LETTER` bits of their first three letters.
 
     Returns bool[32, 32, 32]. A name of two letters has all third letters, for no other name begins with it.
     """

@@ -1,4 +1,4 @@
-"""What a page does not show is not its text: elements that their markup hides are taken out of it.
+"""Takes out of a page the elements that its markup hides: what is not shown is not its text.
 
 Without a parse tree, and in linear time whatever a page nests: an element is followed to its end only once it
 is known to be hidden. What the markup does not tell, such as the rules of a style sheet, is not known here.

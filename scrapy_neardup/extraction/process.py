@@ -39,7 +39,7 @@ class StartError(RuntimeError):
 
 
 class Worker:
-    """A process that extracts one page at a time; used by one thread, killed by any."""
+    """A process that extracts one page at a time. One thread uses it; any thread may kill it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -54,7 +54,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it waits for a page: idle, it has nothing to say but that it has ended."""
+        """Whether it waits for a page. An idle process sends nothing until it ends."""
         return self.pid is not None and not self._connection.poll(0)
 
     def extract(self, page: Page, timeout: float) -> Extraction:

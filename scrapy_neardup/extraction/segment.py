@@ -9,20 +9,23 @@ them. docs/quality.md compares it with Trafilatura.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import regex
 
 from scrapy_neardup.fingerprint.main_text import MainText
 
-from .blocks import OTHER_ARTICLES, Block, blocks_of
+from .asides import ARTICLE, Run, heads_others, leave_out_comments, leave_out_notices, letters_of
+from .blocks import blocks_of
 from .prose import SENTENCE
-from .regions import heads_comments, heads_more, speaks_of_consent
+from .regions import heads_more
 from .titles import titles
 from .trafilatura import Trafilatura
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from .blocks import Block
 
 # All lengths are in letters, see `length`.
 
@@ -35,17 +38,12 @@ _DECAY = 1500
 #: What other blocks cost: what stands in a region; links; headings over further articles; other headings;
 #: lines of tables, lists and paragraphs; other lines.
 _COST_AROUND, _COST_LINK, _COST_MORE, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 300, 10, 15, 25
-#: A short sentence of so many letters costs nothing, it counts half.
+#: A short sentence of at least so many letters costs nothing: its letters count half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
-#: With fewer in paragraphs there is no article; nor if they are a smaller share of the page.
-_ARTICLE, _SMALL_SHARE = 300, 1 / 4
+#: Paragraphs that are a smaller share of the page are no article.
+_SMALL_SHARE = 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
-#: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
-#: first, and so many blocks behind the last one are part of the notice.
-_CONSENT_GAP, _CONSENT_TAIL = 8, 2
-#: A notice of one block is no longer.
-_CONSENT_ALONE = 500
 #: A headline has at least so many letters, at most so many, and so much of it is in the title.
 _HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE = 8, 300, 0.7
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
@@ -64,13 +62,13 @@ class Segment:
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
         blocks = blocks_of(html)
-        _leave_out_notices(blocks)
-        _leave_out_comments(blocks)
+        leave_out_notices(blocks)
+        leave_out_comments(blocks)
         headline = _headline(blocks, names)
         run = _best_run(blocks, headline)
         lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
-        found = _letters(prose)
+        found = letters_of(prose)
         begin = _beginning(blocks, headline, run)
         if headline is not None:
             title = blocks[headline].text
@@ -78,26 +76,15 @@ class Segment:
             title = " ".join(
                 [*names, *(block.text for block in blocks[begin : run.end] if block.tag == "h1")]
             )
-        if found < max(_ARTICLE, _SMALL_SHARE * _letters(_free(blocks))):
+        if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._otherwise(html, url)
             return other and other._replace(title=title)
-        kept = prose if found >= _PROSE * _letters(lines) else lines
+        kept = prose if found >= _PROSE * letters_of(lines) else lines
         return MainText(
             "\n".join(block.text for block in kept),
             title,
             "\n".join(_details(blocks, begin, run, {id(block) for block in kept})),
         )
-
-
-class _Run(NamedTuple):
-    """Neighbouring blocks, as a range of their numbers."""
-
-    begin: int
-    end: int
-
-
-def _letters(blocks: Sequence[Block]) -> int:
-    return sum(block.letters for block in blocks)
 
 
 def _free(blocks: Sequence[Block]) -> list[Block]:
@@ -125,9 +112,9 @@ def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
     return found
 
 
-def _best_run(blocks: Sequence[Block], headline: int | None) -> _Run:
+def _best_run(blocks: Sequence[Block], headline: int | None) -> Run:
     """Return the run of blocks with the greatest sum of scores, in one pass (Kadane's algorithm)."""
-    best, run = 0.0, _Run(0, 0)
+    best, run = 0.0, Run(0, 0)
     total, begin, behind = 0.0, 0, 0
     for number, block in enumerate(blocks):
         score = _score(block)
@@ -141,7 +128,7 @@ def _best_run(blocks: Sequence[Block], headline: int | None) -> _Run:
             total, begin = 0.0, number
         total += score
         if total > best:
-            best, run = total, _Run(begin, number + 1)
+            best, run = total, Run(begin, number + 1)
     return run
 
 
@@ -161,90 +148,11 @@ def _score(block: Block) -> float:
     return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
 
 
-def _leave_out_notices(blocks: Sequence[Block]) -> None:
-    """Take the article for one that only seems to stand around it; then make regions of notices of consent.
+def _beginning(blocks: Sequence[Block], headline: int | None, run: Run) -> int:
+    """Return the number of the first block of the main text, which is the one behind the headline.
 
-    A region "around" with as much prose as all that stands in no region holds the article itself. Teasers of
-    other articles do so only on a page that has next to nothing else.
+    If there is no headline before the *run*, the lines right before the run are part of the main text.
     """
-    inside: dict[int, int] = {}
-    free = 0
-    for block in blocks:
-        if block.prose and not block.region:
-            free += block.letters
-        elif block.prose and block.region == "around":
-            inside[block.within] = inside.get(block.within, 0) + block.letters
-    large = {number for number, letters in inside.items() if letters >= max(_ARTICLE, free)}
-    if free >= 2 * _ARTICLE:
-        large.discard(OTHER_ARTICLES)
-    for block in blocks:
-        if block.within in large:
-            block.region = ""
-    notices: list[Block] = []
-    for begin, end in _notices(blocks):
-        notices += blocks[begin:end]
-    taken = {id(block) for block in notices}
-    if _letters([b for b in blocks if b.prose and not b.region and id(b) not in taken]) >= _ARTICLE:
-        for block in notices:
-            block.region = block.region or "around"
-
-
-def _notices(blocks: Sequence[Block]) -> list[_Run]:
-    """Return the runs of blocks that speak of consent; a single one only if it is short."""
-    runs: list[list[int]] = []
-    for number, block in enumerate(blocks):
-        if not block.is_free or not speaks_of_consent(block.text):
-            continue
-        if runs and number - runs[-1][-1] <= _CONSENT_GAP:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return [
-        _Run(numbers[0], _end_of_notice(blocks, numbers))
-        for numbers in runs
-        if len(numbers) > 1 or blocks[numbers[0]].letters < _CONSENT_ALONE
-    ]
-
-
-def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:
-    """Return where the notice ends of which the blocks *numbers* speak of consent: at a heading, or soon."""
-    end = numbers[-1] + 1
-    if len(numbers) > 1:
-        for _ in range(_CONSENT_TAIL):
-            if end < len(blocks) and not blocks[end].heading:
-                end += 1
-    return end
-
-
-def _leave_out_comments(blocks: Sequence[Block]) -> None:
-    """Make a region of what follows a heading over comments, up to the next one of its level or a higher one.
-
-    Where the words stand in no heading element, the region goes to the end of the page.
-    """
-    letters_before = 0
-    begun, heading = False, ""
-    for block in blocks:
-        if begun and heading and block.heading and block.heading <= heading and not _heads_others(block.text):
-            begun = False
-        if begun:
-            block.region = block.region or "comments"
-        elif block.prose and not block.region:
-            letters_before += block.letters
-        elif (
-            letters_before >= _ARTICLE
-            and not block.is_link
-            and not block.prose
-            and heads_comments(block.text)
-        ):
-            begun, heading = True, block.heading
-
-
-def _heads_others(text: str) -> bool:
-    return heads_comments(text) or heads_more(text)
-
-
-def _beginning(blocks: Sequence[Block], headline: int | None, run: _Run) -> int:
-    """Return the number of the first block of the main text: behind its headline, or what is around it."""
     if headline is not None and headline < run.begin:
         return headline + 1
     begin = run.begin
@@ -253,12 +161,12 @@ def _beginning(blocks: Sequence[Block], headline: int | None, run: _Run) -> int:
     return begin
 
 
-def _details(blocks: Sequence[Block], begin: int, run: _Run, kept: set[int]) -> list[str]:
+def _details(blocks: Sequence[Block], begin: int, run: Run, kept: set[int]) -> list[str]:
     """Return the short lines of the main text, up to where something else begins."""
     lines = []
     for number in range(begin, len(blocks)):
         block = blocks[number]
-        if number >= run.end and (block.prose or block.region or _heads_others(block.text)):
+        if number >= run.end and (block.prose or block.region or heads_others(block.text)):
             break
         if block.is_free and id(block) not in kept:
             lines.append(block.text)

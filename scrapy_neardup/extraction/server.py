@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Pages after which a worker is replaced, against what libraries leak.
 MAX_PAGES = 5000
-#: A worker ends itself this long after the time limit, in case nobody is left to end it (seconds).
+#: Seconds after the time limit at which a worker ends itself, in case nobody is left to end it.
 ORPHAN_GRACE = 1.0
 
 
@@ -84,13 +84,13 @@ def _next(connection: Connection, extractor: Extractor, job: Job) -> Extraction:
     except MemoryError:
         return Extraction(None, "memory", 0.0)
     signal.setitimer(signal.ITIMER_REAL, job.timeout + ORPHAN_GRACE)  # SIGALRM kills, even inside of C code
-    extraction = extract(page, extractor, job.fingerprinter, job.keep_text)
+    extraction = extract(page, extractor, job.fingerprinter, job.keep_text, job.area)
     signal.setitimer(signal.ITIMER_REAL, 0)
     return extraction
 
 
 def _warm_up(extractor: Extractor, fingerprinter: Texter) -> None:
-    """Run once what is otherwise set up by the first page of every worker."""
+    """Process a page here, so that not every worker has to set up what the first page needs."""
     paragraph = (
         "<p>The council agreed on Tuesday to a plan for the harbour, to be finished within three years.</p>"
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.fingerprint.paragraphs import length
 
+from .areas import WHOLE_PAGE, ContentArea
 from .base import Extraction
 from .decoding import decode
 from .guards import is_binary, is_noise, is_too_deep
@@ -26,7 +27,13 @@ _LITTLE = 200
 _plain = Plain()
 
 
-def extract(page: Page, extractor: Extractor, fingerprinter: Texter, keep_text: bool = False) -> Extraction:
+def extract(
+    page: Page,
+    extractor: Extractor,
+    fingerprinter: Texter,
+    keep_text: bool = False,
+    area: ContentArea = WHOLE_PAGE,
+) -> Extraction:
     """Return the signature of the page's main text, or the reason why there is none; raises nothing."""
     started = perf_counter()
     text: MainText | None = None
@@ -40,7 +47,7 @@ def extract(page: Page, extractor: Extractor, fingerprinter: Texter, keep_text: 
             reason = "not_text"
         else:
             fallback = is_too_deep(html)
-            text = _text(_plain if fallback else extractor, html, page.url)
+            text = _text(_plain if fallback else extractor, html, page.url, area)
             if text.text and not text.text.isspace():
                 signature = fingerprinter.signature(text)
             else:
@@ -53,12 +60,12 @@ def extract(page: Page, extractor: Extractor, fingerprinter: Texter, keep_text: 
     return Extraction(signature, reason, perf_counter() - started, fallback, detail, kept)
 
 
-def _text(extractor: Extractor, html: str, url: str) -> MainText:
-    """Extract the text of what the page shows; of all that it holds, if next to nothing else is left."""
+def _text(extractor: Extractor, html: str, url: str, area: ContentArea) -> MainText:
+    """Extract the text of what *area* shows; of all that it holds, if next to nothing else is left."""
     visible = without_hidden(html)
-    text = main_text(extractor(visible, url) or "")
+    text = main_text(extractor(area.of(visible), url) or "")
     if visible is not html and length(text.text) < _LITTLE:
-        text = main_text(extractor(html, url) or "")
+        text = main_text(extractor(area.of(html), url) or "")
     return text
 
 

@@ -103,8 +103,8 @@ class Turns:
     def ask(self, name: Hashable, decide: Callable[[bool], None]) -> Turn:
         """Queue a page of the site *name*.
 
-        *decide* is called, now or later, with whether it is to be extracted. `end` must follow, whatever was
-        decided, and if nothing was.
+        *decide* is called, now or later, with whether it is to be extracted. `end` must follow in any case,
+        even if *decide* was never called.
         """
         self._numbers += 1
         site = self._remembered(name)

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
+from .areas import WHOLE_PAGE, ContentArea
 from .base import Extraction, Job
 from .process import ForkServer, StartError, Worker
 
@@ -27,7 +28,8 @@ class Workers:
 
     A thread drives each process, one page at a time: whatever happens to a process happens to one page, and
     the next page gets a new process. Pages wait in this process, as they came. A body seen before, byte for
-    byte with the same Content-Type, is answered from memory, and so is one that is being extracted just now.
+    byte with the same Content-Type, is answered from memory, and so is one that is being extracted just now:
+    the *max_results* last answers are kept. A *server* forks the worker processes.
     """
 
     def __init__(
@@ -39,9 +41,13 @@ class Workers:
         timeout: float,
         memory: int,
         keep_text: bool = False,
+        area: ContentArea = WHOLE_PAGE,
+        max_results: int = MAX_RESULTS,
+        server: type[ForkServer] = ForkServer,
     ) -> None:
         self._timeout = timeout
-        self._server = ForkServer(Job(extractor, fingerprinter, timeout, memory, keep_text))
+        self._max_results = max_results
+        self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text, area))
         self._threads = [
             Thread(target=self._drive, name=f"neardup-extract-{number}", daemon=True)
             for number in range(processes)
@@ -147,7 +153,7 @@ class Workers:
             futures = self._waiting.pop(key)
             if keep:
                 self._results[key] = extraction
-                if len(self._results) > MAX_RESULTS:
+                if len(self._results) > self._max_results:
                     self._results.popitem(last=False)
         for future in futures:
             if future.set_running_or_notify_cancel():

@@ -36,7 +36,8 @@ _STARTS = np.array([-(-(bin_ << 64) // BINS) for bin_ in range(BINS)], np.uint64
 _LENDERS = (
     (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % np.uint64(BINS)).astype(np.intp).reshape(BINS, 64)
 )
-_LENDERS_FIRST = _LENDERS[:, :8].copy()  # enough for most
+#: Lenders that are asked one after the other, as most bins take from one of them: uint[8, BINS].
+_LENDERS_FIRST = np.ascontiguousarray(_LENDERS[:, :8].T)
 # Which bit of a borrowed minimum a bin takes: another one than the lender, which it would only repeat.
 _BIT = (np.arange(BINS) % 31 + 1).astype(np.uint64)
 
@@ -74,11 +75,17 @@ def _borrow(minima: NDArray[np.uint64], filled: NDArray[np.bool_]) -> NDArray[np
     filled.
     """
     empty = np.flatnonzero(~filled)
-    for lenders in (_LENDERS_FIRST, _LENDERS):
-        if not len(empty):
-            break
-        bins = empty % BINS
-        asked = lenders.take(bins, axis=0) + (empty - bins)[:, np.newaxis]
+    bins = empty % BINS
+    for lenders in _LENDERS_FIRST:
+        lender = lenders.take(bins)
+        lender += empty - bins
+        found = filled.take(lender)
+        hits = found.nonzero()[0]
+        minima[empty.take(hits)] = minima.take(lender.take(hits)) >> _BIT.take(bins.take(hits))
+        missed = np.logical_not(found, out=found).nonzero()[0]
+        empty, bins = empty.take(missed), bins.take(missed)
+    if len(empty):
+        asked = _LENDERS.take(bins, axis=0) + (empty - bins)[:, np.newaxis]
         lender = asked[np.arange(len(empty)), filled.take(asked).argmax(axis=1)]
         minima[empty] = minima.take(lender) >> _BIT.take(bins)
         empty = empty[~filled.take(lender)]

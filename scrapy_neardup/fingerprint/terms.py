@@ -36,7 +36,8 @@ class Shingles:
 
         Raises `ConfigurationError` for a size below 1.
         """
-        require_whole("The size of a shingle", size, 1)
+        if size not in range(1, len(self._rolled) + 1):  # others need no check
+            require_whole("The size of a shingle", size, 1)
         for known in range(len(self._rolled), size):
             self._rolled.append(roll(self._rolled[-1], self._rolled[0], known, known + 1))
         return self._rolled[size - 1]

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .lmdb.tuning import DEFAULT
-from .protocol import Documents, Matches, Stored
-from .search import make_probes
-from .sorted_arrays import Entries, flatten, look_up, sort_entries
+from .matches import Matches
+from .protocol import Documents, Stored
+from .search import age, make_probes
+from .sorted_arrays import Entries, flatten, look_up, merge_entries, sort_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,16 +79,17 @@ class Columns:
         self._rows[number] = row
 
     def search(
-        self, family: int, keys: NDArray[np.uint64], distance: int, most: int = 0
+        self, family: int, keys: NDArray[np.uint64], distance: int, most: int = 0, first: int = 0
     ) -> Iterator[Matches]:
         """Yield the documents of a *family* within *distance* bits of one of *keys* (uint64[n]).
 
-        A document with several keys may come several times. For *most* see `search_all`.
+        A document with several keys may come several times. For *most* see `search_all`. If keys have to be
+        equal, those documents of a key suffice that were filed *first*, so many unless it is 0.
         """
         if not self._urls:
             return
         if self._header.families[family].equal:
-            yield from self._search_equal(family, keys, most)
+            yield from self._search_equal(family, keys, most, first)
             return
         for stored in self._keys[self._header.rows[family], : len(self._urls)]:
             if len(keys) * len(stored) <= self._tuning.memory_comparisons:
@@ -130,13 +132,16 @@ class Columns:
         if len(self._urls) > 64 and len(self._rows) < len(self._urls) // 2:
             self._compact()
 
-    def _search_equal(self, family: int, keys: NDArray[np.uint64], most: int) -> Iterator[Matches]:
+    def _search_equal(
+        self, family: int, keys: NDArray[np.uint64], most: int, first: int
+    ) -> Iterator[Matches]:
         """Yield documents that have one of *keys*: sorted rows are bisected, newer ones are compared."""
         entries, newer = self._sort(family, len(keys))
         values = entries.keys.data
         # A document has a key at most as often as it has keys: so many rows are of more than *most*
         # documents.
-        limit = most and most * self._header.families[family].keys + 1
+        of_document = self._header.families[family].keys
+        limit = most and most * of_document + 1
         query: list[int] = []
         rows: list[int] = []
         for position, key in enumerate(keys.tolist()):
@@ -145,6 +150,8 @@ class Columns:
                 found = entries.documents[start : bisect_right(values, key, start)]
                 if limit:
                     found = found[self._alive[found]][:limit]
+                elif first and len(found) > first * of_document:
+                    found = self._filed_first(found[self._alive[found]], first * of_document)
                 query += [position] * len(found)
                 rows += found.tolist()
         if newer < len(self._urls):
@@ -158,16 +165,24 @@ class Columns:
             document = self._numbers[rows][keep]
             yield Matches(np.array(query)[keep], document, np.zeros(len(document), np.uint8))
 
+    def _filed_first(self, rows: NDArray[np.uint32], count: int) -> NDArray[np.uint32]:
+        """Return those *count* of *rows* whose documents were filed first, or all if there are fewer."""
+        if len(rows) <= count:
+            return rows
+        return rows[np.argpartition(age(self._numbers[rows]), count - 1)[:count]]
+
     def _sort(self, family: int, queries: int) -> tuple[Entries, int]:
         """Return the sorted keys of a family with their rows, and the first row that they do not cover.
 
-        All rows are sorted first, if comparing the newer ones with so many *queries* would take longer.
+        The newer ones are merged with the others first, if comparing them with so many *queries* would take
+        longer.
         """
         entries, covered = self._sorted[family]
         size = len(self._urls)
         if queries * (size - covered) > max(self._tuning.unsorted_comparisons, covered // 16):
-            kind, rows = self._header.families[family], np.arange(size, dtype=np.uint32)
-            entries = sort_entries(*flatten(kind, self._keys[self._header.rows[family], :size], rows))
+            kind, rows = self._header.families[family], np.arange(covered, size, dtype=np.uint32)
+            newer = sort_entries(*flatten(kind, self._keys[self._header.rows[family], covered:size], rows))
+            entries = merge_entries([entries, newer])
             covered = size
             self._sorted[family] = entries, covered
         return entries, covered

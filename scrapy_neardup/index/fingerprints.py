@@ -11,7 +11,7 @@ from scrapy_neardup.errors import ConfigurationError
 
 from .header import Header
 from .memory import MemoryIndex
-from .protocol import Documents, Index, Matches
+from .protocol import Documents, Index
 from .stores import open_index
 from .tables import DISTANCE, LAYOUTS, TABLES, Family, PermutedTables
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Self
+
+    from .matches import Matches
 
 
 class FingerprintIndex:

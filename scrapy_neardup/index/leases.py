@@ -1,4 +1,4 @@
-"""Pending documents that others than this process hold, and those of this process that others wait for.
+"""Pending documents that other processes hold, and those of this process that others wait for.
 
 In a store that several processes share, a document may stay pending after the process that holds it has died.
 So each pending document there has a lease: a time until which it holds. Its holder renews the lease while it
@@ -119,7 +119,7 @@ class Leases:
                 self._start()
 
     def drop(self, number: int) -> None:
-        """Renew the lease no more: the document is settled, and the store knows."""
+        """No longer renew the lease: the document is settled, and the store knows."""
         with self._wake:
             self._held.discard(number)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .protocol import Found, Stored
 from .reservation import Reservation
+from .search import met, most_shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .header import Header
-    from .protocol import Documents, Filing, Lookup, Matches
+    from .matches import Matches
+    from .protocol import Documents, Filing, Lookup
+    from .search import Met
 
 
 class LocalIndex(ABC):
-    """An `Index` whose pending documents are those of this process. Methods are documented there."""
+    """An `Index` whose pending documents are those of this process. `Index` says what the methods do."""
 
     header: Header
     remote = False
@@ -58,6 +61,17 @@ class LocalIndex(ABC):
     @abstractmethod
     def _search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int) -> Matches:
         """Find documents by keys of one family. Called under the lock, as are those below."""
+
+    @abstractmethod
+    def _search_first(self, family: int, keys: NDArray[np.uint64], most: int, first: int) -> Matches:
+        """Find documents by equal keys, of each key at least the *first* ones that were filed.
+
+        A key that more than *most* documents match is passed over, unless *most* is 0.
+        """
+
+    @abstractmethod
+    def _search_closest(self, lookup: Lookup, keys: NDArray[np.uint64]) -> Met:
+        """Look up the only one of *keys* (uint64[1]) within the bounds of *lookup*."""
 
     @abstractmethod
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
@@ -96,19 +110,26 @@ class LocalIndex(ABC):
         return reservation
 
     def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
-        met = [
-            self._search(family, self._keys(document, family), distance, most).document
-            for family, distance, most in lookups
-        ]
-        if not any(map(len, met)):  # most documents meet no other
-            return self._nothing(len(lookups))
-        # For a few numbers np.unique takes longer.
-        numbers = np.array(sorted({number for some in met for number in some.tolist()}), np.int64)
-        shared = np.array(
-            [np.bincount(numbers.searchsorted(some), minlength=len(numbers)) for some in met], np.int64
-        )
+        found = [self._meet(lookup, self._keys(document, lookup.family)) for lookup in lookups]
+        crowded = any(each.crowded for each in found)
+        narrowed = any(each.narrowed for each in found)
+        if not any(len(each.documents) for each in found):  # most documents meet no other
+            return self._nothing(len(lookups))._replace(crowded=crowded, narrowed=narrowed)
+        numbers = np.array(sorted({number for each in found for number in each.documents.tolist()}), np.int64)
+        shared = np.zeros((len(lookups), len(numbers)), np.int64)
+        for row, each in zip(shared, found, strict=True):
+            row[numbers.searchsorted(each.documents)] = each.shared
         pending = [self._holder(number) for number in numbers.tolist()]
-        return Found(numbers, shared, self.fetch(numbers), [*pending])
+        return Found(numbers, shared, self.fetch(numbers), [*pending], crowded, narrowed)
+
+    def _meet(self, lookup: Lookup, keys: NDArray[np.uint64]) -> Met:
+        """Look up the *keys* (uint64[n]) of one document."""
+        family, distance, most, nearest, _ = lookup
+        if not nearest or (len(keys) > 1 and not self.header.families[family].equal):
+            return met(self._search(family, keys, distance, most))
+        if self.header.families[family].equal:
+            return most_shared(met(self._search_first(family, keys, most, nearest + 1)), nearest)
+        return self._search_closest(lookup, keys)
 
     def _keys(self, document: Documents, family: int) -> NDArray[np.uint64]:
         keys = document.keys[self.header.rows[family], 0]

@@ -10,7 +10,7 @@ from scrapy_neardup.errors import IndexUnavailable
 
 from .columns import Columns
 from .local import LocalIndex
-from .search import search_all
+from .search import closest, search_all
 
 if TYPE_CHECKING:
     import threading
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .header import Header
-    from .protocol import Documents, Matches, Stored
+    from .matches import Matches
+    from .protocol import Documents, Lookup, Stored
     from .reservation import Reservation
+    from .search import Met
 
 
 class MemoryIndex(LocalIndex):
@@ -66,6 +68,13 @@ class MemoryIndex(LocalIndex):
 
     def _search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int) -> Matches:
         return search_all([lambda some: self._columns.search(family, some, distance, most)], keys, most)
+
+    def _search_first(self, family: int, keys: NDArray[np.uint64], most: int, first: int) -> Matches:
+        return search_all([lambda some: self._columns.search(family, some, 0, most, first)], keys, most)
+
+    def _search_closest(self, lookup: Lookup, keys: NDArray[np.uint64]) -> Met:
+        # To compare a key with all others takes a millisecond a million, whatever they are.
+        return closest([*self._columns.search(lookup.family, keys, lookup.distance)], lookup.nearest)
 
     def _reserve(self, document: Documents, holder: Reservation | None) -> int:
         number = int(self.add(document)[0])

@@ -12,57 +12,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .header import Header
+    from .matches import Matches
     from .reservation import Reservation
-
-
-class Matches(NamedTuple):
-    """Pairs of a query and a stored document, one row each, in order of query, then document."""
-
-    #: Position of the key in the query: int64[n].
-    query: NDArray[np.int64]
-    #: Number of the document: int64[n]. Documents not yet on disk have negative numbers.
-    document: NDArray[np.int64]
-    #: Bits in which the two keys differ, of the closest key if a document has several: uint8[n].
-    distance: NDArray[np.uint8]
-
-    def take(self, rows: NDArray[np.bool_]) -> Matches:
-        """Return some of the rows."""
-        return Matches(self.query[rows], self.document[rows], self.distance[rows])
-
-    @classmethod
-    def gather(cls, parts: Sequence[Matches]) -> Matches:
-        """Put *parts* together, each pair once: it may have been found in several tables, by several keys."""
-        if not parts:
-            return NO_MATCHES
-        if sum(len(part.query) for part in parts) <= FEW:
-            return cls._gather_few(parts)
-        query, document, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
-        if len(query) > 1:
-            order = np.lexsort((distance, document, query))
-            query, document, distance = query[order], document[order], distance[order]
-            new = np.ones(len(query), dtype=bool)
-            new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
-            query, document, distance = query[new], document[new], distance[new]
-        return cls(query, document, distance)
-
-    @classmethod
-    def _gather_few(cls, parts: Sequence[Matches]) -> Matches:
-        closest: dict[tuple[int, int], int] = {}
-        for part in parts:
-            for query, document, distance in zip(*(column.tolist() for column in part), strict=True):
-                known = closest.get((query, document), distance)
-                closest[query, document] = min(known, distance)
-        rows = sorted(closest)
-        return cls(
-            np.array([query for query, _ in rows], np.int64),
-            np.array([document for _, document in rows], np.int64),
-            np.array([closest[row] for row in rows], np.uint8),
-        )
-
-
-#: Matches that are put together without NumPy.
-FEW = 32
-NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
 
 
 class Stored(NamedTuple):
@@ -123,11 +74,19 @@ class Lookup(NamedTuple):
 
     A key that more than *most* documents match is passed over, unless *most* is 0: a stock phrase tells
     nothing.
+
+    The other two bound the work, whatever is stored; 0 is no bound. At most *nearest* documents are found:
+    those of the most keys in common, of these the ones of the fewest different bits, of these the ones that
+    were filed first. If more than *compared* stored keys share a prefix with the document's, an index may
+    pass over those that share the shortest ones. Which documents are found depends on what is stored, not on
+    how it is arranged.
     """
 
     family: int
     distance: int = 0
     most: int = 0
+    nearest: int = 0
+    compared: int = 0
 
 
 class Found(NamedTuple):
@@ -141,11 +100,20 @@ class Found(NamedTuple):
     stored: Stored
     #: The handle of each one that is pending, None for the others.
     pending: list[Pending | None]
+    #: Whether a lookup met more documents than it may find.
+    crowded: bool = False
+    #: Whether a lookup has passed over stored keys because there were too many to be compared.
+    narrowed: bool = False
 
     def take(self, rows: NDArray[np.int64]) -> Found:
         """Return some of the rows, in the order of *rows* (int64[k])."""
         pending = [self.pending[row] for row in rows.tolist()]
-        return Found(self.documents[rows], self.shared[:, rows], self.stored.take(rows), pending)
+        return self._replace(
+            documents=self.documents[rows],
+            shared=self.shared[:, rows],
+            stored=self.stored.take(rows),
+            pending=pending,
+        )
 
 
 class Filing(NamedTuple):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .protocol import Matches
+from .matches import Matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,6 +68,100 @@ def _gather(searches: Sequence[Search], keys: NDArray[np.uint64], most: int, row
     if most and len(whole.query) > most:
         return whole.take(np.bincount(whole.query)[whole.query] <= most)
     return whole
+
+
+class Met(NamedTuple):
+    """The documents that one lookup of one document has found."""
+
+    #: Their numbers, each once: int64[n], ascending.
+    documents: NDArray[np.int64]
+    #: How many keys each has in common with the one that is looked up: int64[n].
+    shared: NDArray[np.int64]
+    #: See `Found`.
+    crowded: bool = False
+    narrowed: bool = False
+
+
+def met(matches: Matches) -> Met:
+    """Return the documents of *matches*, all that a lookup found."""
+    if not len(matches.document):
+        return NONE_MET
+    # For a few numbers np.unique takes longer.
+    numbers = np.array(sorted(set(matches.document.tolist())), np.int64)
+    return Met(numbers, np.bincount(numbers.searchsorted(matches.document), minlength=len(numbers)))
+
+
+def most_shared(found: Met, count: int) -> Met:
+    """Return those *count* of the documents that share the most keys, of equal ones those filed first."""
+    if len(found.documents) <= count:
+        return found
+    rows = np.sort(np.lexsort((age(found.documents), -found.shared))[:count])
+    return Met(found.documents[rows], found.shared[rows], crowded=True)
+
+
+def closest(
+    parts: Sequence[Matches],
+    count: int,
+    gone: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None = None,
+) -> Met:
+    """Return the *count* documents of *parts* that differ in the fewest bits, of equal ones the oldest.
+
+    A document may come several times. *gone* says which documents do not count, bool[n] for int64[n].
+    """
+    if not parts:
+        return NONE_MET
+    documents = np.concatenate([part.document for part in parts])
+    distances = np.concatenate([part.distance for part in parts])
+    chosen: dict[int, None] = {}
+    for distance in range(int(distances.max()) + 1):
+        ages = age(documents[distances == distance])
+        for some in _ascending(ages, PIECE):
+            piece = from_age(some)
+            chosen.update(dict.fromkeys((piece if gone is None else piece[~gone(piece)]).tolist()))
+            if len(chosen) > count:
+                return _of_chosen(list(chosen)[:count], crowded=True)
+    return _of_chosen(list(chosen))
+
+
+def _ascending(values: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
+    """Yield *values* (int64[n]) in ascending order, *size* at a time, the first ones early."""
+    step = len(values) // size
+    if step > 2 * SAMPLED:
+        # About as many values are below one of a sample as its rank says.
+        border = np.sort(values[::step])[SAMPLED]
+        yield from _slices(np.sort(values[values <= border]), size)
+        values = values[values > border]
+    yield from _slices(np.sort(values), size)
+
+
+def _slices(values: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
+    return (values[start : start + size] for start in range(0, len(values), size))
+
+
+def age(documents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return numbers that ascend in the order in which *documents* (int64[n]) were filed.
+
+    Those that are not yet on disk have descending negative numbers, and are newer than all others.
+    """
+    return np.where(documents < 0, _NEWER - documents, documents) if (documents < 0).any() else documents
+
+
+def from_age(ages: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Undo `age`."""
+    return np.where(ages > _NEWER, _NEWER - ages, ages)
+
+
+def _of_chosen(documents: list[int], *, crowded: bool = False) -> Met:
+    return Met(np.array(sorted(documents), np.int64), np.ones(len(documents), np.int64), crowded)
+
+
+#: Beyond all numbers of documents on disk, and of those on a server.
+_NEWER = 1 << 60
+#: So many documents of one distance, or of one key, are looked at together.
+PIECE = 1 << 10
+#: And so many values of a sample of that size stand for those that come first.
+SAMPLED = 16
+NONE_MET = Met(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def make_probes(

@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Pending
 
 
+#: In a crawl each lookup finds at most so many documents. Real pages do not come near: of 19,777 press
+#: releases none met more than 72 by all its lookups (benchmarks/bounds.py).
+NEAREST = 256
+#: And it compares at most about so many stored fingerprints, which takes some milliseconds. Of one language a
+#: page is compared with up to 4 of 100 that are stored.
+COMPARED = 1 << 20
+
+
 class Judgement(NamedTuple):
     """How n pairs of documents compare, a new one and a stored one each: arrays of n."""
 
@@ -55,6 +63,9 @@ class Candidates(NamedTuple):
     stored: NDArray[Any]
     #: How many keys they have in common with the new one, by each of `Matcher.lookups`: int64[lookups, n].
     shared: NDArray[np.int64]
+    #: Whether these are all that the lookups could find. If a bound has left some out, nothing is known of
+    #: those.
+    complete: bool = True
 
     def best(self, among: NDArray[np.bool_]) -> int | None:
         """Return the row of the best of *among* (bool[n]), None if there is none.

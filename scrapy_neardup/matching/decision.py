@@ -77,12 +77,18 @@ def decide(
     stays as long as the text does, unless it was stored before *renewed* (seconds since 1970) and so will
     soon expire.
 
+    If a bound has left candidates out, only equal texts repeat each other: the page is kept.
+
     With *has_items* the document's page yields items. Then it repeats no page that has stored none, but takes
     the place of such pages. *preference* says which near-duplicates are better than what they repeat.
     """
     judgement, own, weak = candidates.judgement, candidates.own, candidates.weak
-    outdone = judgement.near & weak & ~own & has_items
-    near = judgement.near & ~outdone
+    repeats = judgement.near
+    if not candidates.complete:
+        # One of those that were left out might show that it is a page of its own, as boilerplate does.
+        repeats = repeats & (own | judgement.exact)
+    outdone = repeats & weak & ~own & has_items
+    near = repeats & ~outdone
     kind, row = _strongest(candidates, near)
     with_its_text = judgement.text_only & ~own
     pages = int(with_its_text.sum())
@@ -139,7 +145,7 @@ def _better_than(candidates: Candidates, near: NDArray[np.bool_], preference: Pr
     """Return which of the *near* candidates the new document is better than; None if it is not better.
 
     It takes the place of all pages that name it as canonical. Else it has to be longer than every near
-    candidate, and takes the place of those of its own site only. Could it replace pages of other sites, a
+    candidate, and takes the place of those of its own site only. If it could replace pages of other sites, a
     site that publishes a longer copy would push out the original, whose next visit would then count as a
     copy.
     """

@@ -1,4 +1,4 @@
-"""One document as the index is asked about it: what it is, and how it is filed."""
+"""What the index is asked about one document: what it is to the stored ones, and how it is filed."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class Answer(NamedTuple):
     decision: Decision = Decision("unique", filed=True)
     #: None if the document meets no stored one.
     candidates: Candidates | None = None
+    #: Whether its lookups have met a bound.
+    bounded: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,18 +45,22 @@ class Inquiry:
     def answer(self, found: Found) -> Answer:
         """Decide what the document is, given what its lookups have *found*."""
         if not len(found.documents):  # most pages are new
-            return Answer()
+            return Answer(bounded=found.narrowed)
         candidates = self.matcher.candidates(self.document, found, self.oldest)
         decision = decide(candidates, self.renewed, has_items=self.has_items, preference=self.preference)
-        return Answer(decision, candidates)
+        return Answer(decision, candidates, not candidates.complete)
 
-    def filing(self, decision: Decision) -> Filing | None:
-        """Return how the document is filed after *decision*; None if it is not."""
+    def filing(self, decision: Decision, *, crowded: bool = False) -> Filing | None:
+        """Return how the document is filed after *decision*; None if it is not.
+
+        A *crowded* one is like more documents than a lookup finds. It is filed as the pages of a template
+        are: lookups would not find it among the others, and each would take longer.
+        """
         if not decision.filed:
             return None
         document = self.document
-        if decision.of_template:
-            document = as_template(document, self.matcher.scheme, keyed=decision.keyed)
+        if crowded or decision.of_template:
+            document = as_template(document, self.matcher.scheme, keyed=decision.keyed and not crowded)
         # What is stored of a page without items stays if it has none again.
         weak = None if decision.known_weak else with_flags(document, WEAK)
         return Filing(document, decision.replaces, weak)

@@ -19,7 +19,7 @@ from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
-from .candidates import Candidates, Judgement
+from .candidates import COMPARED, NEAREST, Candidates, Judgement
 from .records import DIGEST, OWN, TEMPLATE, URL, WEAK, flags
 from .rules import CONTAINMENTS, Evidence, varied, verify
 from .sites import UNKNOWN
@@ -53,7 +53,15 @@ class Matcher:
 
     @cached_property
     def lookups(self) -> tuple[Lookup, ...]:
-        """How a document is looked up: by its digest, its URL, and the keys of the scheme."""
+        """How a document is looked up in a crawl: by its digest, its URL, and the keys of the scheme.
+
+        Each lookup has a bound, so that no flood of like pages makes those that follow dear.
+        """
+        return tuple(lookup._replace(nearest=NEAREST, compared=COMPARED) for lookup in self.unbounded_lookups)
+
+    @cached_property
+    def unbounded_lookups(self) -> tuple[Lookup, ...]:
+        """The same, but all stored documents are found, at any cost."""
         lookups = [Lookup(DIGEST), Lookup(URL)]
         if self.scheme.simhash:
             lookups.append(Lookup(OWN, self.scheme.distance))
@@ -131,6 +139,7 @@ class Matcher:
             record,
             stored,
             found.shared,
+            complete=not (found.crowded or found.narrowed),
         )
 
     def explain(self, record: Any, stored: NDArray[Any], shared: Sequence[int]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is filed of a document, its keys and its record, and what the header of an index of documents says."""
+"""What is filed of a document: its keys and its record. And what the header of such an index says."""
 
 from __future__ import annotations
 

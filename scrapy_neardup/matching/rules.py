@@ -29,8 +29,8 @@ ROUNDING = 0.5
 CONTAINED = (0.94, 0.3)
 #: Or somewhat less of it is in the other, and no number was substituted: containment and J.
 MOSTLY_CONTAINED = (0.88, 0.4)
-#: Two sites share no templates, and copies bring the boilerplate of their site along. So one of these is
-#: enough for a pair of two sites: this J, or this containment with this J.
+#: Pages of two sites are of no common template, and copies bring the boilerplate of their site along. So one
+#: of these is enough for a pair of two sites: this J, or this containment with this J.
 ELSEWHERE = 0.5
 ELSEWHERE_CONTAINED = (0.75, 0.25)
 #: But of a short text J is asked at most this much less than on one site.

@@ -1,4 +1,4 @@
-"""Which site a page belongs to: two pages of one site share its templates, two of different sites do not."""
+"""Which site a page belongs to: pages of one site may be of one template, those of two sites are not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def is_domain(name: str) -> bool:
 
 
 def load_suffixes() -> None:
-    """Read the list of public suffixes, which takes up to 0.3 s; else the first `site_key` does."""
+    """Read the list of public suffixes now, which takes up to 0.3 s, and not with the first `site_key`."""
     site_key("https://example.com/")
 
 

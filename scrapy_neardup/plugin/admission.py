@@ -171,7 +171,7 @@ class PageAdmission:
     async def _ask_before_callback(
         self, response: Response, request: Request, page: PageState, document: Document
     ) -> NearDuplicatePage | None:
-        """Do what `admit` does, and then `_before_callback`, where the index is on another machine."""
+        """Judge a page by an index on another machine, then go on with `_before_callback`."""
         deadline = self.extension.pending.deadline()
         verdict = await self.extension.pending.ask(document, deadline)
         if verdict is None:

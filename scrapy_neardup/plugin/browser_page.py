@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def page_left_open(request: Request) -> Any:
-    """Return the browser page of *request* if nobody closes it once the callback is not called; else None.
+    """Return the browser page that nobody closes if the callback of *request* is not called; else None.
 
-    A request with an errback closes the page there.
+    The errback closes the page of a request that has one.
     """
     if request.errback is not None or not request.meta.get("playwright_include_page"):
         return None

@@ -5,15 +5,13 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_neardup.surrogates import escaped
-
 from . import signals
-from .duplicates import describe
+from .crawl_log import CrawlLog
 from .report_file import ReportFile
 
 if TYPE_CHECKING:
@@ -28,13 +26,6 @@ if TYPE_CHECKING:
     from .report_file import Action
     from .settings import CrawlOptions
 
-logger = logging.getLogger("scrapy_neardup")
-
-#: How many failures are logged without NEARDUP_DEBUG; the stats count all.
-_SHOWN_FAILURES = 3
-_NO_MORE = (
-    " - no more failures will be shown (NEARDUP_DEBUG shows all); the stats count them as neardup/error/…"
-)
 #: The words of the line that sums up the crawl, each with the stat whose value stands before it.
 _SUMMARY_STATS = {
     "judged": "checked",
@@ -60,11 +51,8 @@ class EventReporter:
     def __init__(self, crawler: Crawler, config: CrawlOptions) -> None:
         self.crawler = crawler
         self.policy = config.policy
-        self.debug = config.debug
+        self.log = CrawlLog(crawler, debug=config.debug)
         self._report = ReportFile(config.report) if config.report is not None else None
-        self._said: set[str] = set()
-        self._failures_seen = 0
-        self._duplicates_seen = 0
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to the stat ``neardup/{name}``."""
@@ -72,7 +60,7 @@ class EventReporter:
             # Scrapy's hints ask for whole numbers, but seconds are counted, too.
             self.crawler.stats.inc_value(f"neardup/{name}", by)  # type: ignore[arg-type]
         except Exception:  # noqa: BLE001
-            self._warn("stats", f"neardup/{name} is not counted.", trace=True)
+            self.log.failure("stats", f"neardup/{name} is not counted.", trace=True)
 
     @contextmanager
     def fails_open(self, stage: str, subject: str) -> Iterator[None]:
@@ -85,7 +73,7 @@ class EventReporter:
     def failed(self, stage: str, message: str, *, trace: bool = True) -> None:
         """Count and log that *stage* has failed, so that a page or an item passes unjudged."""
         self.count(f"error/{stage}")
-        self._warn(stage, message, trace=trace)
+        self.log.failure(stage, message, trace=trace)
 
     def page_judged(
         self, url: str, response: Response, verdict: Verdict, action: Action
@@ -102,7 +90,7 @@ class EventReporter:
         self, url: str, response: Response, verdict: Verdict, policy: Policy
     ) -> list[Awaitable[object]]:
         """Report that a page repeats yet another one. The stats do not count the page twice."""
-        self._log_duplicate(url, verdict, policy)
+        self.log.duplicate(url, verdict, policy)
         self._write("page", url, verdict, policy)
         return self._send(signals.page_duplicate, response=response, verdict=verdict, policy=policy)
 
@@ -123,13 +111,7 @@ class EventReporter:
             "Nothing new has come from the site of <%(url)s> for long enough: no more of its pages are "
             "asked for"
         )
-        self._log(logging.INFO, message, url=url)
-
-    def warn_once(self, message: str, url: str) -> None:
-        """Log *message*, with the URL of an example, unless it was logged before."""
-        if message not in self._said:
-            self._said.add(message)
-            self._log(logging.WARNING, message, url=url)
+        self.log.write(logging.INFO, message, url=url)
 
     def close(self) -> None:
         """Log a line that sums up the crawl, and close the report file."""
@@ -138,7 +120,7 @@ class EventReporter:
                 kind: self.crawler.stats.get_value(f"neardup/{name}", 0)
                 for kind, name in _SUMMARY_STATS.items()
             }
-            self._log(
+            self.log.write(
                 logging.INFO,
                 "Near-duplicate detection: %(pages)s pages judged%(kinds)s",
                 pages=counts.pop("judged"),
@@ -152,6 +134,8 @@ class EventReporter:
         self, what: Literal["page", "item"], prefix: str, url: str, verdict: Verdict, action: Action
     ) -> None:
         self.count(f"{prefix}checked")
+        if verdict.bounded:
+            self.count(f"{prefix}bounded")
         if not verdict.is_duplicate:
             self.count(prefix + verdict.kind)
             if verdict.kind == "revisit":
@@ -169,48 +153,9 @@ class EventReporter:
         elif action == "drop_item":
             self.count("item/dropped")
         if action != "passed":
-            self._log_duplicate(url, verdict, action)
+            self.log.duplicate(url, verdict, action)
         if verdict.kind != "unique":
             self._write(what, url, verdict, action)
-
-    def _log_duplicate(self, url: str, verdict: Verdict, action: Action) -> None:
-        self._duplicates_seen += 1
-        if self._duplicates_seen > 1 and not self.debug:
-            return
-        more = "" if self.debug else " - no more duplicates will be shown (NEARDUP_DEBUG shows all)"
-        self._log(
-            logging.DEBUG,
-            "<%(url)s> is %(match)s: %(action)s%(more)s",
-            url=url,
-            match=describe(verdict),
-            action=action,
-            more=more,
-        )
-
-    def _warn(self, stage: str, message: str, *, trace: bool) -> None:
-        self._failures_seen += 1
-        if self._failures_seen > _SHOWN_FAILURES and not self.debug:
-            return
-        last = self._failures_seen == _SHOWN_FAILURES and not self.debug
-        self._log(
-            logging.WARNING,
-            "Near-duplicate detection failed (%(stage)s) and lets this pass: %(message)s%(more)s",
-            trace=trace,
-            stage=stage,
-            message=message,
-            more=_NO_MORE if last else "",
-        )
-
-    def _log(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
-        # If a logging handler or filter of the user's raises, there is nowhere to report it.
-        with suppress(Exception):
-            logger.log(
-                level,
-                message,
-                {name: escaped(str(value)) for name, value in values.items()},
-                exc_info=trace,
-                extra={"spider": self.crawler.spider},
-            )
 
     def _send(self, signal: object, **arguments: Any) -> list[Awaitable[object]]:
         """Call all handlers of *signal*; return those that are coroutines, which run already.
@@ -232,7 +177,7 @@ class EventReporter:
             await answer
         except Exception:  # noqa: BLE001
             # The words are those that Scrapy uses for handlers that are no coroutines.
-            self._log(
+            self.log.write(
                 logging.ERROR, "Error caught on signal handler: %(receiver)s", trace=True, receiver=receiver
             )
 

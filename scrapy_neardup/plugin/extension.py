@@ -14,6 +14,7 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, NearDupError
 from scrapy_neardup.extraction import Workers, load_extractor
+from scrapy_neardup.extraction.process import ForkServer
 from scrapy_neardup.extraction.rehearsal import rehearse
 from scrapy_neardup.extraction.turns import Turns
 from scrapy_neardup.matching.sites import site_key
@@ -57,6 +58,8 @@ class NearDupExtension:
     worker_grace_seconds = 5.0
     #: How long a page of a browser may take to close.
     browser_page_timeout_seconds = 10.0
+    #: What forks the worker processes.
+    fork_server: type[ForkServer] = ForkServer
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -79,7 +82,7 @@ class NearDupExtension:
             features=self.config.features,
             min_tokens=self.config.min_tokens,
             window=self.config.window,
-            extractor=extractor.identity,
+            extractor=self.config.area.identity(extractor.identity),
             reset=self.config.reset,
         )
         rehearse(extractor, self.detector.fingerprinter)
@@ -89,6 +92,8 @@ class NearDupExtension:
             processes=self.config.processes,
             timeout=self.config.extract_timeout,
             memory=self.config.extract_memory,
+            area=self.config.area,
+            server=self.fork_server,
         )
         self.pending = PendingResolver(
             self.detector,

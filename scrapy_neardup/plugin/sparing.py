@@ -44,7 +44,7 @@ class CarriedItemKeeper:
             page.policy = "drop_items"
             self.reporter.count("carried/page")
         elif Carried(response.request).names:
-            self.reporter.warn_once(DROPPED_CARRIED, page.url)
+            self.reporter.log.warn_once(DROPPED_CARRIED, page.url)
 
     def keeps(self, page: PageState, response: Response, item: Any) -> bool:
         """Whether *item*, which the page's callback has yielded, is kept because the request carries it."""
@@ -55,8 +55,8 @@ class CarriedItemKeeper:
             page.carried = Carried(response.request)
         if page.carried.holds(item):
             self.reporter.count("carried/item")
-            self.reporter.warn_once(KEPT_CARRIED, page.url)
+            self.reporter.log.warn_once(KEPT_CARRIED, page.url)
             return True
         if page.carried.touches(item):
-            self.reporter.warn_once(DROPPED_CARRIED, page.url)
+            self.reporter.log.warn_once(DROPPED_CARRIED, page.url)
         return False

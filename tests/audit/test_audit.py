@@ -200,15 +200,15 @@ def test_what_cannot_be_read_is_listed(tmp_path: Path) -> None:
 def test_only_what_is_new_is_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from scrapy_neardup.audit import reading
 
-    signed: list[str] = []
+    signed: list[Any] = []
 
     def counted(texts: Any, *rest: Any, **more: Any) -> Any:
         kept = list(texts)
         signed.extend(kept)
-        return sign(kept, *rest, **more)
+        return spread(kept, *rest, **more)
 
-    sign = reading.sign
-    monkeypatch.setattr(reading, "sign", counted)
+    spread = reading.spread
+    monkeypatch.setattr(reading, "spread", counted)
     path = feed(tmp_path / "a.jl", crawl())
     with audit(path, tmp_path / "out") as found:
         assert found.started == "new"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.names import name_pages
+from scrapy_neardup.audit.releases import release_of
 
 from .corpora import edited, feed, text
 
@@ -33,6 +34,17 @@ def test_the_number_of_a_release_is_no_part_of_the_names_of_its_pages(tmp_path: 
     with audit(feed(tmp_path / "a.jl", crawl), tmp_path / "out", seed=0) as found:
         assert verdicts(found).count("exact") == 20
     assert len((tmp_path / "out" / "drop.txt").read_text().split()) == 20
+
+
+def test_a_release_may_stand_behind_the_name_of_what_it_is_of(tmp_path: Path) -> None:
+    crawl = [*release("lib-3.7.1/html", "3.7.1"), *release("lib-3.10.0/html", "3.10.0", changes=3)]
+    with audit(feed(tmp_path / "a.jl", crawl), seed=0, rules=("latest",)) as found:
+        assert verdicts(found).count("near") == 20
+        assert all("3.10.0" in url for url in found.pages["url"][found.pages["verdict"] == "unique"])
+    assert release_of("https://a.example/lib-2.1/x").folder == "/lib-2.1"
+    assert release_of("https://a.example/docs/lib_v2.1.3/x") == ((0, 2, 1, 3), "/docs/lib_v2.1.3", "lib")
+    assert release_of("https://a.example/notes/lib-2.1").folder == ""  # a page
+    assert release_of("https://a.example/story-2/x").folder == ""
 
 
 def test_years_of_a_path_are_no_releases(tmp_path: Path) -> None:
@@ -90,3 +102,66 @@ def test_a_page_of_a_template_repeats_itself_in_another_release(tmp_path: Path) 
         for page in joined:
             kept = pages["url"][page["canonical"]]
             assert page["url"].replace("2.0", "1.0") == kept.replace("2.0", "1.0")
+
+
+def numbered(heads: list[str], titles: list[str]) -> Any:
+    """Return the names of pages of one site, with others whose titles have nothing in common with them."""
+    more = [f"Other{n} {text(n, 1)}" for n in range(20)]
+    urls = [f"https://a.example/{n}" for n in range(len(heads) + 20)]
+    return name_pages([1] * len(urls), urls, [*heads, *more], [*titles, *more])[0]
+
+
+def test_where_the_headline_is_only_a_heading_the_title_in_the_head_tells_pages_apart() -> None:
+    names = numbered(["Events for July 2016", "Events for May 2020"], ["Products", "Products"])
+    assert names.differ(0, 1)
+    # The heading of a nested class, and headlines of several stories on one page.
+    names = numbered(["Anchor.Close (API)", "Form.Close (API)"], ["Close", "Close"])
+    assert names.differ(0, 1)
+    several = "How two firms track phones What northern lights are Why routers stay on"
+    names = numbered(["How two firms track phones", "What northern lights are"], [several, several])
+    assert names.differ(0, 1)
+
+
+def test_the_section_in_the_title_of_a_story_tells_no_pages_apart() -> None:
+    story = "Council agrees on a plan for the harbour"
+    assert not numbered([f"{story} | Sport", f"{story} | News"], [story, story]).differ(0, 1)
+    sections = ["Sport today"] * 15 + ["News today"] * 15
+    assert not numbered(sections, [story] * 30).differ(0, 29)
+
+
+def test_case_tells_pages_apart_where_as_many_words_have_the_same_capitals() -> None:
+    def differ(one: str, other: str) -> bool:
+        return bool(numbered([one, other], [one, other]).differ(0, 1))
+
+    assert differ("LINK /Fr", "LINK /FR")
+    assert differ("CL option zI", "CL option ZI")
+    assert not differ("Council agrees on NATO plan", "COUNCIL AGREES ON NATO PLAN")
+    assert not differ("Council Agrees", "COUNCIL AGREES")
+    assert not differ("Council And Harbour", "Council and Harbour")
+    assert not differ("/Fr", "/FR")
+
+
+def test_what_is_equal_under_another_name_is_listed_and_not_dropped_unasked(tmp_path: Path) -> None:
+    story = {"url": "https://docs.example/1.0/z", "title": "LINK /Fr", "text": text("story")}
+    other = {**story, "url": "https://docs.example/1.0/zz", "title": "LINK /FR"}
+    again = {**story, "url": "https://docs.example/1.0/zzz"}
+    with audit(
+        feed(tmp_path / "a.jl", [*release("1.0", "1.0"), story, other, again]), tmp_path / "out", seed=0
+    ) as found:
+        assert verdicts(found).count("exact") == 2
+    assert (tmp_path / "out" / "drop.txt").read_text() == "https://docs.example/1.0/zzz\n"
+
+
+def test_pages_of_a_series_are_not_dropped_for_their_numbers(tmp_path: Path) -> None:
+    def notes(version: int, url: str) -> dict[str, Any]:
+        words = text("notes").split()
+        return {"url": url, "title": "Project", "text": " ".join([*words[:150], str(version), *words[150:]])}
+
+    def dropped(name: str, *urls: str) -> list[str]:
+        rows = [notes(version, url) for version, url in enumerate(urls, 6)]
+        with audit(feed(tmp_path / f"{name}.jl", rows), tmp_path / name, seed=0) as found:
+            assert {*verdicts(found)} == {"unique", "near"}
+        return (tmp_path / name / "drop.txt").read_text().split()
+
+    assert dropped("series", "https://a.example/notes-5-6", "https://a.example/notes-5-7") == []
+    assert len(dropped("copies", "https://a.example/notes", "https://a.example/print/notes")) == 1

@@ -15,6 +15,8 @@ from click.testing import CliRunner, Result
 from scrapy_neardup import Detector
 from scrapy_neardup.audit.explaining import differences
 from scrapy_neardup.cli import main
+from scrapy_neardup.errors import IndexMismatch
+from scrapy_neardup.extraction import ContentArea
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -120,6 +122,8 @@ def test_rethreshold(feed: Path, tmp_path: Path) -> None:
             "11 problems, first in feed.jl, line 1: no field",
         ),
         (("audit", "no pages", "--out", "out"), "No pages in no pages: name what was crawled"),
+        (("audit", "feed.jl", "--out", "out", "--include-area", "p["), "'p[' is no CSS selector"),
+        (("audit", "feed.jl", "--out", "out", "--set", "EXCLUDE_AREA=p["), "NEARDUP_EXCLUDE_AREA: 'p['"),
         (("rethreshold", "."), "no audit"),
         (("compare", "feed.jl", "feed.jl"), "documents"),
         (("query", ".", "feed.jl"), "no index"),
@@ -147,6 +151,45 @@ def test_results_of_others_are_replaced_on_demand_only(feed: Path, tmp_path: Pat
     assert "feed.jl): name another directory, or pass --overwrite" in result.stderr
     result = run("audit", other, "--out", tmp_path / "out", "--overwrite", "--json")
     assert (result.exit_code, json.loads(result.stdout)["pages"]) == (0, 1)
+
+
+def test_a_content_area_decides_what_repeats_what(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    pages = tmp_path / "site.example"
+    pages.mkdir()
+    for number in range(3):
+        around = f"<article><p>{text(number)}</p></article><article><p>{text('again', 90)}</p></article>"
+        body = f"<div id='own'><p>{text('same')}</p></div>{around}"
+        (pages / f"{number}.html").write_text(f"<html><title>Harbour</title><body>{body}</body>")
+
+    def exact(*arguments: object) -> int:
+        found: int = json.loads(run("audit", pages, "--out", out, "--json", *arguments).stdout)["verdicts"][
+            "exact"
+        ]
+        return found
+
+    assert exact("--set", "EXTRACTOR=plain") == 0
+    refused = run("audit", pages, "--out", out, "--set", "EXTRACTOR=plain", "--include-area", "#own")
+    assert refused.exit_code == 2
+    assert "made with other settings (extractor)" in refused.stderr
+    assert exact("--set", "EXTRACTOR=plain", "--include-area", "#own", "--overwrite") == 2
+    assert json.loads((out / "summary.json").read_text())["settings"]["include_area"] == ["#own"]
+    assert run("rethreshold", out).exit_code == 0
+    assert exact("--set", "EXTRACTOR=plain", "--exclude-area", "article", "--overwrite") == 2
+
+
+def test_a_query_looks_in_the_content_area_of_the_index(tmp_path: Path) -> None:
+    area = ContentArea(("main",), (".ad",))
+    with Detector.open(tmp_path / "index", extractor=area.identity("plain 2")) as detector:
+        detector.add(text("own"), url="https://a.example/")
+    with pytest.raises(IndexMismatch, match="extractor"):
+        Detector.open(tmp_path / "index", extractor="plain 2")
+    page = tmp_path / "page.html"
+    page.write_text(
+        f"<body><p>{text('other')}</p><main><p>{text('own')}</p><p class='ad'>{text('ad')}</p></main></body>"
+    )
+    (answer,) = json.loads(run("query", tmp_path / "index", page, "--json").output)
+    assert answer["verdict"] == "exact"
 
 
 def documents(tmp_path: Path, *texts: str) -> list[Path]:

@@ -24,6 +24,7 @@ from scrapy_neardup import Detector, FingerprintIndex, __version__
 from scrapy_neardup.cli import main
 from scrapy_neardup.index import Documents, open_index
 from scrapy_neardup.index.lmdb.offline import opened
+from tests.forked import scrapy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,8 +44,8 @@ def url(number: int) -> str:
 
 
 def fill(path: Path, numbers: range, days_ago: float = 0) -> None:
-    with Detector.open(path, extractor="plain 1") as detector:
-        detector._clock = lambda: time.time() - days_ago * DAY
+    with Detector.open(path, extractor="plain 1") as opened:
+        detector = Detector(opened.index, clock=lambda: time.time() - days_ago * DAY)
         for number in numbers:
             assert detector.add(text(number), url=url(number)).kind == "unique"
 
@@ -154,21 +155,21 @@ def project(tmp_path: Path, index: Path) -> Path:
 def test_scrapy_command_takes_the_index_of_the_project(project: Path, index: Path) -> None:
     info = process("scrapy", "neardup", "index", "info", "--json", cwd=project)
     assert json.loads(info.stdout)["path"] == str(index), info.stderr
-    assert process("scrapy", "neardup", "index", "check", cwd=project).returncode == 0
-    forgot = process("scrapy", "neardup", "index", "forget", url(1), "--host", "host0.example", cwd=project)
+    assert scrapy("neardup", "index", "check", cwd=project).returncode == 0
+    forgot = scrapy("neardup", "index", "forget", url(1), "--host", "host0.example", cwd=project)
     assert forgot.stdout == "Forgot 5 documents.\n"
     assert stored(index, range(12)) == {2, 4, 5, 7, 8, 10, 11}
 
 
 def test_scrapy_command_passes_arguments_on_as_they_are(project: Path, index: Path, tmp_path: Path) -> None:
-    shown = process("scrapy", "neardup", "index", "prune", "-h", cwd=project).stdout
+    shown = scrapy("neardup", "index", "prune", "-h", cwd=project).stdout
     assert "scrapy neardup index prune" in shown
     assert "--older-than DAYS" in shown
-    assert "index" in process("scrapy", "neardup", "--help", cwd=tmp_path).stdout
-    assert __version__ in process("scrapy", "neardup", "--version", cwd=tmp_path).stdout
-    piped = process("scrapy", "neardup", "index", "forget", index, "--from", "-", cwd=tmp_path, input=url(3))
+    assert "index" in scrapy("neardup", "--help", cwd=tmp_path).stdout
+    assert __version__ in scrapy("neardup", "--version", cwd=tmp_path).stdout
+    piped = scrapy("neardup", "index", "forget", index, "--from", "-", cwd=tmp_path, input=url(3))
     assert piped.stdout == "Forgot 1 documents.\n"
-    elsewhere = process("scrapy", "neardup", "-s", "NEARDUP_DIR=/no/such", "index", "info", cwd=project)
+    elsewhere = scrapy("neardup", "-s", "NEARDUP_DIR=/no/such", "index", "info", cwd=project)
     assert elsewhere.returncode == 2
     assert "There is no index in /no/such" in elsewhere.stderr
 
@@ -180,45 +181,43 @@ def test_scrapy_command_takes_options_of_scrapy_anywhere(project: Path, index: P
         ["index", "--set=NEARDUP_DIR=/no/such", "info", "-L", "DEBUG"],
         ["-s", "NEARDUP_DIR=/not/this", "index", "info", "-sNEARDUP_DIR=/no/such", "--nolog"],
     ):
-        elsewhere = process("scrapy", "neardup", *arguments, cwd=project)
+        elsewhere = scrapy("neardup", *arguments, cwd=project)
         assert elsewhere.returncode == 2
         assert "There is no index in /no/such" in elsewhere.stderr
     taken = ["--loglevel", "INFO", "--logfile", "log.txt", "--profile", "profile", "--pidfile", "pid"]
-    info = process(
-        "scrapy", "neardup", "index", "info", "--json", *taken, "-s", "LOG_LEVEL=INFO", cwd=project
-    )
+    info = scrapy("neardup", "index", "info", "--json", *taken, "-s", "LOG_LEVEL=INFO", cwd=project)
     assert json.loads(info.stdout)["path"] == str(index), info.stderr
     assert (project / "profile").stat().st_size
     assert (project / "pid").read_text().strip().isdigit()
-    bad = process("scrapy", "neardup", "index", "info", "-s", "nothing", cwd=project)
+    bad = scrapy("neardup", "index", "info", "-s", "nothing", cwd=project)
     assert (bad.returncode, "-s NAME=VALUE" in bad.stderr) == (2, True)
 
 
 def test_scrapy_command_hands_settings_on(project: Path, index: Path) -> None:
     """To commands that take settings themselves; a name that neither knows is refused."""
     (project / "one.txt").write_text(text(1))
-    ask = ["scrapy", "neardup", "query", index, "one.txt", "--json"]
+    ask = ["neardup", "query", index, "one.txt", "--json"]
     for arguments, verdict in (
         ([], "exact"),
         (["-s", "NEARDUP_MIN_TOKENS=100", "-s", "LOG_LEVEL=INFO"], "too_short"),
         (["--set", "MIN_TOKENS=100"], "too_short"),
         (["--set", "min_tokens=100", "--set", "MIN_TOKENS=10"], "exact"),
     ):
-        answered = process(*ask, *arguments, cwd=project)
+        answered = scrapy(*ask, *arguments, cwd=project)
         assert [answer["verdict"] for answer in json.loads(answered.stdout)] == [verdict], answered.stderr
-    refused = process(*ask, "-s", "NEARDUP_MIN_TOKEN=100", cwd=project)
+    refused = scrapy(*ask, "-s", "NEARDUP_MIN_TOKEN=100", cwd=project)
     assert (refused.returncode, "did you mean NEARDUP_MIN_TOKENS?" in refused.stderr) == (2, True)
 
 
 def test_scrapy_command_without_an_index(tmp_path: Path) -> None:
-    nothing = process("scrapy", "neardup", "index", "info", cwd=tmp_path)
+    nothing = scrapy("neardup", "index", "info", cwd=tmp_path)
     assert nothing.returncode == 2
     assert "Error: Missing argument 'PATH'" in nothing.stderr
 
 
 def test_wrong_settings_are_one_line(project: Path) -> None:
     (project / "shop.py").write_text("BOT_NAME = 'shop'\nNEARDUP_TABLES = 5\n")
-    wrong = process("scrapy", "neardup", "index", "info", cwd=project)
+    wrong = scrapy("neardup", "index", "info", cwd=project)
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("Error: NEARDUP_TABLES is ")
     assert wrong.stderr.count("\n") == 1

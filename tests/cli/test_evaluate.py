@@ -303,3 +303,37 @@ def test_labels_of_a_report_are_scored_on_the_feed_and_on_the_audit(tmp_path: Pa
         told.append(json.loads(done.output)["by_kind"])
     assert told[0] == told[1]
     assert told[0][0]["n"] == 3
+
+
+def test_scores_by_host_language_and_seed(tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "text": text(0), "url": "https://one.example/a", "lang": "de-AT"},
+        {"id": "b", "text": text(0), "url": "https://one.example/b", "lang": "de"},
+        {"id": "c", "text": text(1), "url": "https://two.example/c", "lang": "EN"},
+        {"id": "d", "text": text(2), "host": "two.example", "lang": "en_GB"},
+        {"id": "e", "html": html(text(0)).replace("<html>", '<html class="x" lang="de">')},
+        {"id": "f", "html": html(text(3))},
+    ]
+    docs, pairs = tmp_path / "docs.jl", tmp_path / "pairs.tsv"
+    docs.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pairs.write_text("id1\tid2\tlabel\na\tb\t3\nc\td\t0\na\te\t2\nb\tf\t2\na\tc\t0\n")
+    arguments = ["evaluate", str(docs), str(pairs), "--cache", str(tmp_path / "cache"), "--seeds", "3"]
+    found = json.loads(CliRunner().invoke(main, [*arguments, "--seed", "4294967295", "--json"]).stdout)
+    assert [row["seed"] for row in found["by_seed"]] == [4294967295, 0, 1]
+    assert {(row["precision"], round(row["recall"], 3)) for row in found["by_seed"]} == {(1.0, 0.667)}
+    groups = {(row["by"], row["name"]): row for row in found["by_document"]}
+    assert {key: (row["n"], row["alike"], row["different"]) for key, row in groups.items()} == {
+        ("host", "one.example"): (4, 3, 1),
+        ("host", "two.example"): (2, 0, 2),
+        ("language", "de"): (4, 3, 1),
+        ("language", "en"): (2, 0, 2),
+    }
+    assert groups["language", "de"]["near"]["recall"] == pytest.approx(2 / 3)
+    shown = CliRunner().invoke(main, arguments)
+    for words in (
+        "two.example\t2\t0\t2\t",
+        "de\t4\t3\t1\t1.000\t0.667",
+        "seed\tprecision\trecall\tF1\n0\t1.000",
+    ):
+        assert words in shown.stdout
+    assert CliRunner().invoke(main, [*arguments, "--compare"]).exit_code == 2

@@ -36,8 +36,8 @@ def page(number: int) -> str:
 
 
 def fill(where: Path | str, numbers: range, days_ago: float = 0) -> None:
-    with Detector.open(where, extractor="plain 1") as detector:
-        detector._clock = lambda: time.time() - days_ago * DAY
+    with Detector.open(where, extractor="plain 1") as opened:
+        detector = Detector(opened.index, clock=lambda: time.time() - days_ago * DAY)
         for number in numbers:
             assert detector.add(text(number), url=page(number)).kind == "unique"
 

@@ -7,13 +7,14 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
 from scrapy_neardup.extraction.plain import Plain
 from scrapy_neardup.extraction.segment import Segment
 from scrapy_neardup.fingerprint.main_text import MainText
+from tests.examples import examples
 
 from .hostile import ENGLISH
 
@@ -227,7 +228,7 @@ MARKUP = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(MARKUP | WORDS | st.text(max_size=5), max_size=40).map("".join))
 def test_any_page_has_a_text_of_visible_words(html: str) -> None:
     visible = set(" ".join(Plain().text(html).replace("<", " ").split()))

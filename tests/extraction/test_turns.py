@@ -10,10 +10,11 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.extraction.turns import LONGEST_PAUSE, PAUSE, STRIKES, Turns
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -255,7 +256,7 @@ def test_memory_is_bounded_and_busy_sites_are_kept() -> None:
     assert answers == [True, True]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.integers(1, 4),
     st.integers(1, 6),

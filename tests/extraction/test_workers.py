@@ -13,14 +13,15 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import scrapy_neardup
 from scrapy_neardup.extraction import Page, Workers, load_extractor
-from scrapy_neardup.extraction import workers as workers_module
+from scrapy_neardup.extraction.process import ForkServer
 from scrapy_neardup.fingerprint import Fingerprinter
+from tests.kept_servers import KeptServer
 
 from .hostile import CASES, ENGLISH, Case, article, spanning_table
 
@@ -54,10 +55,17 @@ def extract(html, url):
 """
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the module of an extractor."""
+    folder = tmp_path_factory.mktemp("extractor")
+    (folder / "obedient.py").write_text(OBEDIENT)
+    return folder
+
+
 @pytest.fixture
-def obedient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "obedient.py").write_text(OBEDIENT)
-    monkeypatch.syspath_prepend(tmp_path)
+def obedient(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.syspath_prepend(folder)
     return "obedient.extract"
 
 
@@ -65,8 +73,13 @@ def obedient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def pool() -> Iterator[Callable[..., Workers]]:
     opened: list[Workers] = []
 
-    def make(extractor: str, *, processes: int = 1, timeout: float = 1.0, memory: int = 256 * MB) -> Workers:
-        workers = Workers(Fingerprinter(), extractor, processes=processes, timeout=timeout, memory=memory)
+    def make(
+        extractor: str, *, processes: int = 1, timeout: float = 1.0, memory: int = 256 * MB, **options: Any
+    ) -> Workers:
+        options = {"server": KeptServer, **options}
+        workers = Workers(
+            Fingerprinter(), extractor, processes=processes, timeout=timeout, memory=memory, **options
+        )
         opened.append(workers)
         return workers
 
@@ -214,7 +227,7 @@ def test_worker_is_replaced_after_many_pages(
 
 
 def test_idle_worker_and_server_may_be_killed(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient)
+    workers = pool(obedient, server=ForkServer)
     assert workers.submit(page("one")).result(60).reason is None
     os.kill(pids(workers)[0], signal.SIGKILL)
     time.sleep(0.1)
@@ -261,11 +274,8 @@ def test_cancelled_future_does_not_cancel_the_others(pool: Callable[..., Workers
     assert futures[1].result(60).reason is futures[2].result(60).reason is None
 
 
-def test_results_are_bounded(
-    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workers_module, "MAX_RESULTS", 3)
-    workers = pool(obedient)
+def test_results_are_bounded(pool: Callable[..., Workers], obedient: str) -> None:
+    workers = pool(obedient, max_results=3)
     for number in range(10):
         workers.submit(page(f"fine {number}")).result(60)
     assert len(workers._results) == 3
@@ -295,7 +305,7 @@ def test_pools_leave_nothing_behind(pool: Callable[..., Workers], obedient: str)
 
     before, threads = descriptors(), threading.active_count()
     for number in range(3):
-        workers = pool(obedient, processes=2)
+        workers = pool(obedient, processes=2, server=ForkServer)
         assert workers.submit(page(f"segv {number}")).result(60).reason == "crash"
         workers.close()
     assert descriptors() == before
@@ -303,7 +313,7 @@ def test_pools_leave_nothing_behind(pool: Callable[..., Workers], obedient: str)
 
 
 def test_start_is_quick_and_in_the_background(pool: Callable[..., Workers]) -> None:
-    workers = pool("trafilatura", processes=2)
+    workers = pool("trafilatura", processes=2, server=ForkServer)
     started = time.monotonic()
     workers.start()
     returned = time.monotonic()
@@ -312,7 +322,7 @@ def test_start_is_quick_and_in_the_background(pool: Callable[..., Workers]) -> N
 
 
 def test_close_is_quick_and_answers_what_waits(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient, processes=2, timeout=60)
+    workers = pool(obedient, processes=2, timeout=60, server=ForkServer)
     workers.submit(page("warm")).result(60)
     assert wait_until(lambda: len(pids(workers)) == 2)
     processes = [*pids(workers), workers._server._process.pid]  # type: ignore[union-attr]
@@ -331,7 +341,7 @@ def test_close_is_quick_and_answers_what_waits(pool: Callable[..., Workers], obe
 
 
 def test_close_before_the_workers_are_up(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient)
+    workers = pool(obedient, server=ForkServer)
     future = workers.submit(page("fine"))
     started = time.monotonic()
     workers.close()
@@ -346,7 +356,7 @@ def test_extractor_that_only_the_workers_cannot_import(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    workers = pool("no_such_package.extract")
+    workers = pool("no_such_package.extract", server=ForkServer)
     for number in range(2):
         result = workers.submit(page(f"page {number}")).result(60)
         assert result.reason == "crash"

@@ -8,10 +8,11 @@ import unicodedata
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint.normalise import normalise
+from tests.examples import examples
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
 INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202e\u2066\u2069\ufe0f\u034f"
@@ -109,7 +110,7 @@ MARKS = "\u0301\u0323\u0345\u0f73\u0f75\u0f71\u0f74\uff9e\uff9f\u0344\u093e\u093
 BASES = "aé\u1f82\u0958\u1100ｶ漢 "
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_long_runs_of_marks_are_normalised_like_any_text(data: st.DataObject) -> None:
     runs = st.lists(st.text(MARKS, min_size=20, max_size=100) | st.sampled_from(BASES), max_size=5)

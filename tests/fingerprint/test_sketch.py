@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint.sketch import BINS, SIZE, similarity, sketch
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,7 +71,7 @@ def sketch_by_definition(hashes: Iterable[int]) -> bytes:
     return int(bits, 2).to_bytes(96, "big")
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.one_of(HASH, st.integers(0, 2**56)), max_size=150))
 def test_sketch_by_definition(values: list[int]) -> None:
     assert sketch(np.array(values, np.uint64)) == (sketch_by_definition(values), len(set(values)))

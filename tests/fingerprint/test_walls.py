@@ -7,6 +7,8 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.fingerprint.normalise import normalise
@@ -312,3 +314,16 @@ def test_links_around_a_short_article_make_no_wall() -> None:
     assert bare.tokens == dressed.tokens <= LONGEST
     assert not bare.wall
     assert not dressed.wall
+
+
+PARTS = sorted(
+    {part.strip("$ ") for lines in SUBJECTS.values() for part in lines.replace("\n", "|").split("|")}
+)
+
+
+@given(
+    st.lists(st.sampled_from([each for each in PARTS if each.isascii()]) | st.text(max_size=5), max_size=9)
+)
+def test_subjects_of_ascii_are_those_among_other_characters(parts: list[str]) -> None:
+    text = " ".join(parts)
+    assert subjects(text) == subjects(f"{text} \N{MIDDLE DOT}")

@@ -22,6 +22,7 @@ SMALL = Tuning(
     transaction_bytes=256,
     block_documents=8,
     partition_entries=16,
+    partition_bytes=1 << 14,
     probes_at_once=8,
     dense_probes=1,
     candidates_at_once=16,

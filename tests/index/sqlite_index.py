@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.index.leases import Lease, Leases
-from scrapy_neardup.index.protocol import Documents, Found, Matches
+from scrapy_neardup.index.matches import Matches
+from scrapy_neardup.index.protocol import Documents, Found
 from scrapy_neardup.index.reservation import Reservation
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import IndexCorrupted
@@ -19,6 +19,7 @@ from scrapy_neardup.index.lmdb.blocks import (
     encode_logged,
 )
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
+from tests.examples import examples
 
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL, 2)), (("time", "<u4"), ("sketch", "(5,)u1")))
 BARE = Header((Family(LAYOUTS[4]),))
@@ -43,7 +44,7 @@ def documents(urls: list[str], header: Header) -> Documents:
 
 
 @given(urls=st.lists(urls, max_size=80), header=st.sampled_from((HEADER, BARE)), data=st.data())
-@settings(max_examples=50)
+@examples(50)
 def test_round_trip(urls: list[str], header: Header, data: st.DataObject) -> None:
     new = documents(urls, header)
     logged = decode_logged(encode_logged(new), header, check=True)

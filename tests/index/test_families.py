@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
+from tests.examples import examples
 
 from .consistency import check
 from .small import SMALL
@@ -74,7 +75,7 @@ def documents(new: list[tuple[int, ...]]) -> Documents:
     most=st.integers(0, 6),
     on_disk=st.booleans(),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_any_key_matches(
     stored: list[list[tuple[int, ...]]],
     queries: list[int],

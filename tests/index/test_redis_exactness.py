@@ -12,7 +12,7 @@ import pytest
 from scrapy_neardup.index import Documents, Header
 from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents
 from scrapy_neardup.index.conformance.leases import urls_near
-from scrapy_neardup.index.conformance.sample import FURTHER
+from scrapy_neardup.index.conformance.sample import FINGERPRINT, FURTHER, URL
 from scrapy_neardup.index.protocol import Filing, Lookup
 from scrapy_neardup.index.tables import LAYOUTS, Family
 
@@ -20,7 +20,7 @@ pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scr
 
 from scrapy_neardup.index.redis import Address, RedisIndex
 from scrapy_neardup.index.redis.buckets import Bucket, BucketMemory
-from scrapy_neardup.index.redis.index import CAP
+from scrapy_neardup.index.redis.probes import CAP
 
 pytestmark = pytest.mark.slow
 
@@ -117,3 +117,19 @@ def test_old_documents_go_without_a_scan(address: Address) -> None:
         assert index.server.call("STRLEN", bucket) < before
         assert index.gauges()["documents"] < 1100
         assert "u9000" in urls_near(index, 1)
+
+
+def test_a_search_reads_long_buckets_in_full_and_a_crawl_their_newest_part(address: Address) -> None:
+    with closing(RedisIndex(address, HEADER)) as index, closing(RedisIndex(address, HEADER)) as other:
+        index.add(documents([5, 6]))
+        for place in index.layout.key_places(FINGERPRINT, 5):
+            some = np.random.default_rng(1).integers(0, 256, (90_000, 12), np.uint8)
+            some[:, 6:] = [255, 255, 255, 0, 0, 0]  # the number of no document
+            index.server.call("APPEND", place.bucket, some.tobytes())
+        index.add(documents([4], 2))
+        for each in (index, other):
+            found = each.find(documents([5], 9), [Lookup(FINGERPRINT, 3, nearest=256)])
+            assert (found.stored.urls, found.narrowed) == (["u2"], True)
+            matches = each.search(FINGERPRINT, np.array([5], np.uint64), 3)
+            assert each.fetch(matches.document).urls == ["u0", "u1", "u2"]
+            assert not each.find(documents([5], 1), [Lookup(URL, nearest=256)]).narrowed

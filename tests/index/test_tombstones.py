@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import lmdb
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.index.lmdb.tombstones import LOW_BITS, add_removed, drop_removed, read_removed
+from tests.examples import examples
 
 if TYPE_CHECKING:
     import pytest
@@ -24,7 +25,7 @@ numbers = st.one_of(
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sets(numbers)), max_size=6))
-@settings(max_examples=60)
+@examples(60)
 def test_a_set_of_numbers(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[bool, set[int]]]
 ) -> None:

@@ -46,3 +46,11 @@ def test_the_rest_of_a_text_stays_as_it_is() -> None:
     text = f"A title\n{LONG}\n{OTHER}\n\nAn end"
     assert without_paragraphs(text, {*paragraph_keys(LONG)}) == f"A title\n{OTHER}\n\nAn end"
     assert without_paragraphs(text, set()) == text
+
+
+@given(
+    st.lists(st.sampled_from(["ab", "Cd", " ", "  ", "\t", "\x1f", "\x7f", "word " * 20, "\n"]), max_size=12)
+)
+def test_ascii_texts_have_the_keys_that_they_have_among_others(parts: list[str]) -> None:
+    text = "".join(parts)
+    assert paragraph_keys(text) == paragraph_keys(f"{text}\n\u00e9")

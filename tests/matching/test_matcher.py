@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
@@ -29,6 +29,7 @@ from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import entries, families, filed_url, find_urls, record, scheme_of
 from scrapy_neardup.matching.sites import site_key
+from tests.examples import examples
 from tests.index.small import SMALL
 
 if TYPE_CHECKING:
@@ -206,11 +207,11 @@ def found_share(scheme: str, replaced: int, threshold: float = 0.5, texts: int =
 @pytest.mark.parametrize(
     ("scheme", "replaced", "threshold"),
     [
-        ("supershingles", 3, 0.001),
         ("supershingles", 1, 0.001),
-        ("minhash", 6, 0.8),
         ("minhash", 12, 0.6),
-        ("minhash", 18, 0.5),
+        pytest.param("supershingles", 3, 0.001, marks=pytest.mark.slow),
+        pytest.param("minhash", 6, 0.8, marks=pytest.mark.slow),
+        pytest.param("minhash", 18, 0.5, marks=pytest.mark.slow),
     ],
 )
 def test_copies_are_found_as_often_as_computed(scheme: str, replaced: int, threshold: float) -> None:
@@ -222,6 +223,7 @@ def test_copies_are_found_as_often_as_computed(scheme: str, replaced: int, thres
         assert expected == pytest.approx(float(bands.probability(similarity)), abs=0.02)
 
 
+@pytest.mark.slow
 def test_bottom_k_finds_nearly_as_many_as_min_hash() -> None:
     share, similarity = found_share("bottomk", 12, 0.6)
     expected = bernoulli(similarity, load_scheme("minhash", threshold=0.6).bands, 0.6)  # type: ignore[attr-defined]
@@ -406,7 +408,7 @@ def live_and_pairwise(scheme: str, verified: bool, a: Text, b: Text) -> tuple[st
     return live, pairwise
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     st.integers(0, 30),
     st.sampled_from([30, 60, 150, 400]),

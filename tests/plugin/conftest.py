@@ -18,13 +18,22 @@ from scrapy.crawler import Crawler
 
 from scrapy_neardup import detector
 from scrapy_neardup.plugin import NearDupExtension
+from tests.kept_servers import KeptServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
+
+class QuickExtension(NearDupExtension):
+    """Takes its workers from a server that crawls of several tests share."""
+
+    fork_server = KeptServer
+
+
 #: As fast as possible: no trafilatura to import, one worker process.
 SETTINGS = {
     "ADDONS": {"scrapy_neardup.addon.Addon": 700},
+    "EXTENSIONS": {NearDupExtension: None, QuickExtension: 0},
     "NEARDUP_EXTRACTOR": "plain",
     "NEARDUP_WORKERS": 1,
     "TWISTED_REACTOR_ENABLED": False,
@@ -203,7 +212,7 @@ def with_extension() -> Callable[..., dict[str, Any]]:
     """Return settings that replace the extension by a subclass with other *attributes*, such as time-outs."""
 
     def settings(**attributes: object) -> dict[str, Any]:
-        subclass = type("OtherExtension", (NearDupExtension,), attributes)
+        subclass = type("OtherExtension", (QuickExtension,), attributes)
         return {"EXTENSIONS": {NearDupExtension: None, subclass: 0}}
 
     return settings

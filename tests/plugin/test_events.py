@@ -203,3 +203,12 @@ def test_lines_of_several_reporters_stay_whole(tmp_path):
 
 def lines(path: Path):
     return [json.loads(line) for line in path.read_bytes().decode("utf-8").splitlines()]
+
+
+def test_lookups_that_met_a_bound_are_counted():
+    told = reporter()
+    for verdict in (Verdict("unique", bounded=True), Verdict("exact", url="https://b.example/"), COPY):
+        told.page_judged(ODD, HtmlResponse("https://a.example/"), verdict, "passed")
+    told.item_judged({}, ODD, Verdict("unique", bounded=True))
+    stats = told.crawler.stats.get_stats()
+    assert (stats["neardup/bounded"], stats["neardup/item/bounded"]) == (1, 1)

@@ -55,6 +55,8 @@ def test_defaults():
         ("dir", "/absolute/dir", Path("/absolute/dir")),
         ("report", "/x/report.jsonl", Path("/x/report.jsonl")),
         ("report", "", None),
+        ("include_area", "article, #main", ("article, #main",)),
+        ("exclude_area", ["nav", ".ad"], ("nav", ".ad")),
         ("item_fields", ["a", "b"], {object: ("a", "b")}),
         ("item_fields", "a, b", {object: ("a", "b")}),
         ("item_fields", '{"*": "a"}', {object: ("a",)}),

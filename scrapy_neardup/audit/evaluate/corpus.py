@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import lzma
-import sqlite3
+import re
 import zlib
 from collections import deque
 from contextlib import closing
@@ -17,10 +16,12 @@ from scrapy_neardup.audit.sources.kinds import kind_of_file
 from scrapy_neardup.audit.sources.limits import Unreadable
 from scrapy_neardup.audit.sources.streams import Stream
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.extraction import Page, Workers, load_extractor
+from scrapy_neardup.extraction import WHOLE_PAGE, ContentArea, Page, Workers, load_extractor
 from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.options import processors
+
+from .text_cache import TextCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from scrapy_neardup.extraction import Extraction
     from scrapy_neardup.fingerprint import Signature
 
-#: Seconds to wait for another evaluation that writes to the cache.
-_PATIENCE = 10.0
+#: What a page says of its language, and the characters of it in which that is looked for.
+_LANG = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
+_HEAD, _LONGEST_LANGUAGE = 1 << 14, 16
 
 
 class Text(NamedTuple):
@@ -44,6 +46,8 @@ class Text(NamedTuple):
     #: As `MainText` has them.
     title: str = ""
     details: str = ""
+    #: Its language, in lower case and without a region, such as ``en``; empty if that is unknown.
+    language: str = ""
 
     @property
     def main(self) -> MainText:
@@ -59,6 +63,8 @@ class _Source(NamedTuple):
     title: str
     #: What an extractor made of it before.
     extracted: MainText | None = None
+    #: As `Text` has it.
+    language: str = ""
 
 
 class TextOnly:
@@ -78,6 +84,7 @@ def read_texts(
     extractor: str,
     timeout: float,
     memory: int,
+    area: ContentArea = WHOLE_PAGE,
     cache: Path | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, Text]:
@@ -85,16 +92,26 @@ def read_texts(
 
     Or read any source of an audit; there the URL of a page is its id.
 
-    A text may have a ``title``. Only the documents *wanted* (by id; None: all) are kept. HTML goes through
-    *extractor* on all cores, a page in *timeout* seconds and *memory* bytes; a page without main text has the
+    A text may have a ``title`` and a ``lang``, in place of which pages name their language. Only the
+    documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, which looks in
+    the *area* of the page, a page in *timeout* seconds and *memory* bytes; a page without main text has the
     text "". Where a page has no URL its canonical link serves. Texts extracted before are taken from the file
     *cache*. Raises `ConfigurationError` for a line that is no document.
     """
     texts: dict[str, Text] = {}
     workers = Workers(
-        TextOnly(), extractor, processes=processors(), timeout=timeout, memory=memory, keep_text=True
+        TextOnly(),
+        extractor,
+        processes=processors(),
+        timeout=timeout,
+        memory=memory,
+        keep_text=True,
+        area=area,
     )
-    with closing(_Cache(cache, load_extractor(extractor).identity)) as known, closing(workers):
+    with (
+        closing(TextCache(cache, area.identity(load_extractor(extractor).identity))) as known,
+        closing(workers),
+    ):
         waiting: deque[tuple[_Source, bytes, Future[Extraction]]] = deque()
 
         def settle() -> None:
@@ -131,7 +148,7 @@ def read_texts(
 
 
 def _text(source: _Source, text: MainText) -> Text:
-    return Text(source.id, text.text, source.url, text.title, text.details)
+    return Text(source.id, text.text, source.url, text.title, text.details, source.language)
 
 
 def _read(path: Path) -> Iterator[_Source]:
@@ -157,7 +174,9 @@ def _read_source(path: Path) -> Iterator[_Source]:
             if not isinstance(record, CrawledPage) or record.revisit_of is not None:
                 continue
             html = None if record.body is None else decode(record.body, record.content_type)
-            yield _Source(record.url, record.text, html, record.url, record.title, record.extracted)
+            yield _Source(
+                record.url, record.text, html, record.url, record.title, record.extracted, _language(html)
+            )
 
 
 def _read_documents(path: Path) -> Iterator[_Source]:
@@ -185,7 +204,26 @@ def _document(line: bytes, where: str) -> _Source:
     if not isinstance(text if text is not None else html, str):
         raise ConfigurationError(f'{where}: the document {fields["id"]!r} has neither "text" nor "html".')
     title = fields.get("title")
-    return _Source(str(fields["id"]), text, html, _url(fields), title if isinstance(title, str) else "")
+    said = fields.get("lang")
+    return _Source(
+        str(fields["id"]),
+        text,
+        html,
+        _url(fields),
+        title if isinstance(title, str) else "",
+        language=_primary(said) if isinstance(said, str) else _language(html),
+    )
+
+
+def _language(html: object) -> str:
+    """Return the language that a page says it is in; "" if it says none."""
+    found = _LANG.search(html[:_HEAD]) if isinstance(html, str) else None
+    return _primary(found[1]) if found else ""
+
+
+def _primary(tag: str) -> str:
+    """Return the first part of a language tag, such as ``pt`` of ``pt-BR``."""
+    return re.split(r"[-_]", tag.strip().lower())[0][:_LONGEST_LANGUAGE]
 
 
 def _url(fields: dict[str, Any]) -> str:
@@ -193,54 +231,3 @@ def _url(fields: dict[str, Any]) -> str:
     if isinstance(url, str) and "//" in url:
         return url
     return f"//{host}/" if isinstance(host, str) and host else ""
-
-
-class _Cache:
-    """Texts of pages by a hash of the page and of what extracted it.
-
-    While others keep it locked, nothing is known.
-    """
-
-    def __init__(self, path: Path | None, extractor: str) -> None:
-        self._extractor = extractor
-        self._path = path
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        # Each text is committed by itself: nothing is lost with the process, and nobody has to wait for long.
-        try:
-            self._database = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=_PATIENCE)
-        except sqlite3.OperationalError as error:
-            raise ConfigurationError(f"The cache {path} cannot be opened ({error}): name another.") from error
-        self._run("PRAGMA synchronous=OFF")
-        columns = "key BLOB PRIMARY KEY, text TEXT, title TEXT, details TEXT"
-        self._run(f"CREATE TABLE IF NOT EXISTS main_texts ({columns}) WITHOUT ROWID")
-
-    def get(self, html: str) -> tuple[bytes, MainText | None]:
-        """Return the key of a page, and its text if that is known."""
-        data = f"{self._extractor}\n{html}".encode("utf-8", "replace")
-        key = hashlib.blake2b(data, digest_size=16).digest()
-        rows = self._run("SELECT text, title, details FROM main_texts WHERE key = ?", key)
-        return key, MainText(*map(str, rows[0])) if rows else None
-
-    def put(self, key: bytes, text: MainText) -> None:
-        """Remember a text."""
-        parts = [part.encode("utf-8", "replace").decode() for part in text]
-        self._run("INSERT OR REPLACE INTO main_texts VALUES (?, ?, ?, ?)", key, *parts)
-
-    def close(self) -> None:
-        """Close."""
-        self._database.close()
-
-    def _run(self, command: str, *values: bytes | str) -> list[Any]:
-        """Return the rows that *command* finds, none if that cannot be done now."""
-        try:
-            return self._database.execute(command, values).fetchall()
-        except (
-            sqlite3.OperationalError
-        ):  # locked, on a full disk, or read-only: pages are extracted once more
-            self._database.execute("PRAGMA busy_timeout = 0")  # waiting again would not help
-            return []
-        except sqlite3.DatabaseError as error:
-            raise ConfigurationError(
-                f"The cache {self._path} cannot be used ({error}): delete it."
-            ) from error

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 #: Labels: the same text · a near-duplicate · partly shared, not scored · different; empty: unsure, not
 #: scored.
 SAME, NEAR, PARTLY, DIFFERENT, UNSURE = LABELS = ("3", "2", "1", "0", "")
-#: Pairs that are judged at a time: bounds the memory at some 100 MB.
-_CHUNK = 1 << 16
+#: Pairs that are judged at a time: bounds the memory at some 25 MB.
+_CHUNK = 1 << 14
 
 
 class LabelledPairs(NamedTuple):

@@ -1,4 +1,4 @@
-"""The figures of labelled pairs: how many were judged right, by label and kind, and which are most wrong."""
+"""The figures of labelled pairs: how many were judged right, by what, and which are most wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from .labelled import DIFFERENT, LABELS, NEAR, SAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -57,6 +57,42 @@ def by_kind(pairs: LabelledPairs, orders: Orders) -> list[Row]:
     found = (orders.second_stored.near, orders.longer_first, orders.shorter_first)
     order = sorted(groups, key=lambda key: (LABELS.index(key[0]), key[1]))
     return [Row(*key, len(groups[key]), *(int(each[groups[key]].sum()) for each in found)) for key in order]
+
+
+class Group(NamedTuple):
+    """What was found of the pairs with a document of one host, or in one language."""
+
+    by: str
+    name: str
+    #: How many pairs; how many of them are labelled 3 or 2, and how many 0.
+    n: int
+    alike: int
+    different: int
+    near: Scores
+
+
+def by_document(
+    pairs: LabelledPairs, orders: Sequence[Orders], names: Mapping[str, Mapping[str, str]]
+) -> list[Group]:
+    """Score the pairs of each group of documents, over all *orders*: one for each seed.
+
+    *names* has by what documents are grouped, such as ``host``, and by the identifier of each document the
+    name of its group; "" for none. The groups with the most pairs come first.
+    """
+    labels = np.array(pairs.label)
+    found = np.stack([each for one in orders for each in (one.longer_first, one.shorter_first)])
+    groups: list[Group] = []
+    for by, name_of in names.items():
+        rows: dict[str, list[int]] = {}
+        for row, ids in enumerate(zip(pairs.id1, pairs.id2, strict=True)):
+            for name in {name_of[each] for each in ids} - {""}:
+                rows.setdefault(name, []).append(row)
+        for name in sorted(rows, key=lambda name: (-len(rows[name]), name)):
+            own = labels[rows[name]]
+            score = Scores.of(found[:, rows[name]].ravel(), np.tile(own, len(found)), (SAME, NEAR))
+            alike, different = int(np.isin(own, (SAME, NEAR)).sum()), int((own == DIFFERENT).sum())
+            groups.append(Group(by, name, len(own), alike, different, score))
+    return groups
 
 
 def worst(pairs: LabelledPairs, orders: Orders, count: int) -> Iterator[int]:

@@ -11,6 +11,7 @@ import contextlib
 import json
 import math
 import re
+from collections import Counter
 from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -41,6 +42,7 @@ FILES = (
 #: drop.txt has one name a line. So a name in it has nothing that ends a line or steers a terminal, and a URL
 #: no white space.
 _URL = re.compile(r"https?://", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+")
 _PLAIN_URL = re.compile(r"[^\s\x00-\x20\x7f-\x9f]+")
 _PLAIN_IDENTIFIER = re.compile(r"(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<! )")
 
@@ -184,17 +186,30 @@ def dropped(audit: Audit) -> list[str]:
     """Return the names that can be dropped, sorted: every page of that name repeats a page that is kept.
 
     A page that does so by less than the *drop_similarity* of the settings stays, or under another title on
-    the same site, and one whose canonical page asks search engines not to index it.
+    the same site, and one whose canonical page asks search engines not to index it. So does one of a series,
+    such as release notes: only numbers tell its URL from that of its canonical page, and their texts.
     """
     pages = audit.pages
     names = [filed_url(url) if _URL.match(url) else url for url in pages["url"].tolist()]
-    alike = (pages["similarity"] >= np.float32(audit.settings.drop_similarity)) & ~pages["renamed"]
+    alike = pages["similarity"] >= np.float32(audit.settings.drop_similarity)
     found = (pages["verdict"] == "exact") | (np.isin(pages["verdict"], ("near", "part")) & alike)
-    repeats = (found & ~pages["noindex"][pages["canonical"]]).tolist()
+    found &= ~pages["renamed"] & ~pages["noindex"][pages["canonical"]]
+    for row in np.flatnonzero(found & (pages["verdict"] != "exact")).tolist():
+        found[row] = not _are_of_series(audit, row, int(pages["canonical"][row]))
+    repeats = found.tolist()
     # A revisit is the text of its canonical page once more.
     stay = {name for name, repeat in zip(names, repeats, strict=True) if not repeat}
     wanted = {name for name, repeat in zip(names, repeats, strict=True) if repeat} - stay
     return sorted(name for name in wanted if _is_plain(name))
+
+
+def _are_of_series(audit: Audit, page: int, kept: int) -> bool:
+    """Tell whether nothing but numbers tells the URLs of two pages apart, and numbers do tell their texts."""
+    one, other = audit.pages["url"][page], audit.pages["url"][kept]
+    if one == other or _NUMBER.split(one) != _NUMBER.split(other):
+        return False
+    texts = [Counter(_NUMBER.findall(audit.text(row) or "")) for row in (page, kept)]
+    return texts[0] != texts[1]
 
 
 def _is_plain(name: str) -> bool:

@@ -36,6 +36,8 @@ def summarise(audit: Audit) -> dict[str, Any]:
             "indexable_only": settings.indexable_only,
             "verified": settings.verified,
             "extractor": settings.extractor,
+            "include_area": list(settings.include_area),
+            "exclude_area": list(settings.exclude_area),
             "min_tokens": settings.min_tokens,
             "seed": settings.header.seed,
             "rules": list(settings.rules) if settings.rules is not None else None,

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -43,19 +43,36 @@ MAX_DISTANCE = 7
 #: Seconds to permute, sort and scan one key; to compare two. On one core of a server of 2021.
 _KEY, _COMPARISON = 50e-9, 4e-9
 _SAMPLE = 1 << 14
-#: Keys compared at a time; pairs yielded at a time, about.
-_SLICE, _CHUNK = 1 << 15, 1 << 20
+#: Keys permuted at a time.
+_PERMUTED = 1 << 15
+
+
+class Sizes(NamedTuple):
+    """How much is in hand at a time."""
+
+    #: Keys that are compared.
+    keys: int = 1 << 15
+    #: Pairs that are yielded, about.
+    pairs: int = 1 << 20
+
+
+_SIZES = Sizes()
 
 
 def near_pairs(
-    fingerprints: Keys, distance: int = DISTANCE, *, layout: PermutedTables | None = None, workers: int = 2
+    fingerprints: Keys,
+    distance: int = DISTANCE,
+    *,
+    layout: PermutedTables | None = None,
+    workers: int = 2,
+    sizes: Sizes = _SIZES,
 ) -> Iterator[Numbers]:
     """Yield all pairs of *fingerprints* (uint64[n]) that differ in at most *distance* bits.
 
     They come in chunks of int64[m, 2]. A pair is two positions, the lower one first, and comes once. Of equal
     fingerprints the first stands for all: the others are paired with it, and only it with those that differ.
-    So a million equal ones make a million pairs. A chunk has about a million pairs at most. The pairs and
-    their order depend neither on *workers*, the threads that sort, nor on anything random. Raises
+    So a million equal ones make a million pairs. A chunk has about a million pairs at most, see *sizes*. The
+    pairs and their order depend neither on *workers*, the threads that sort, nor on anything random. Raises
     `ConfigurationError` for a distance that is not 0 to 7, or that the *layout* cannot find.
     """
     if not 0 <= distance <= MAX_DISTANCE:
@@ -64,7 +81,7 @@ def near_pairs(
         raise ConfigurationError(
             f"Tables for distance {layout.distance} do not find all pairs within {distance}."
         )
-    return _near_pairs(np.asarray(fingerprints, np.uint64), distance, layout, workers)
+    return _near_pairs(np.asarray(fingerprints, np.uint64), distance, layout, workers, sizes)
 
 
 def choose_layout(values: Keys, distance: int) -> PermutedTables:
@@ -95,7 +112,7 @@ def choose_layout(values: Keys, distance: int) -> PermutedTables:
 
 
 def _near_pairs(
-    fingerprints: Keys, distance: int, layout: PermutedTables | None, workers: int
+    fingerprints: Keys, distance: int, layout: PermutedTables | None, workers: int, sizes: Sizes
 ) -> Iterator[Numbers]:
     if not len(fingerprints):
         return
@@ -103,14 +120,14 @@ def _near_pairs(
     values = fingerprints[order]
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     first, values = order[starts], values[starts]
-    yield from _stars(order, starts)
+    yield from _stars(order, starts, sizes.pairs)
     del order, starts
     if distance == 0:
         return
     layout = layout or choose_layout(values, distance)
     masks = [(1 << width) - 1 for width in layout.widths]
     masks = [mask << (BITS - sum(layout.widths[: block + 1])) for block, mask in enumerate(masks)]
-    for table, a, b in _joined(values, layout, distance, workers):
+    for table, a, b in _joined(values, layout, distance, workers, sizes):
         a, b = layout.restore(table, a), layout.restore(table, b)
         # Tables come in the lexicographic order of their leading blocks. So an earlier one has found the pair
         # already if, and only if, it agrees in some block that comes before the last of these and is not one.
@@ -124,21 +141,24 @@ def _near_pairs(
             yield pairs
 
 
-def _stars(order: Numbers, starts: Numbers) -> Iterator[Numbers]:
-    """Yield the pairs of the first and each other element of the groups of *order* that begin at *starts*."""
+def _stars(order: Numbers, starts: Numbers, size: int) -> Iterator[Numbers]:
+    """Yield the pairs of the first and each other element of the groups of *order* that begin at *starts*.
+
+    So many come at a time as *size* says.
+    """
     ends = np.append(starts[1:], len(order))
     many = ends - starts > 1
     starts, ends = starts[many], ends[many]
     before = np.cumsum(ends - starts - 1) - (ends - starts - 1)
     total = int((ends - starts - 1).sum())
-    for low in range(0, total, _CHUNK):
-        which = np.arange(low, min(low + _CHUNK, total))
+    for low in range(0, total, size):
+        which = np.arange(low, min(low + size, total))
         group = np.searchsorted(before, which, side="right") - 1
         yield np.stack((order[starts[group]], order[starts[group] + 1 + which - before[group]]), axis=1)
 
 
 def _joined(
-    values: Keys, layout: PermutedTables, distance: int, workers: int
+    values: Keys, layout: PermutedTables, distance: int, workers: int, sizes: Sizes
 ) -> Iterator[tuple[int, Keys, Keys]]:
     """Yield each table's number and the keys of its pairs, while threads sort the tables that follow."""
     with ThreadPoolExecutor(workers) as pool:
@@ -151,10 +171,10 @@ def _joined(
                 ahead.append(pool.submit(_table, values, layout, table + workers))
             found: list[tuple[Keys, Keys]] = []
             size = 0
-            for pair in _neighbours(keys, bits, distance):
+            for pair in _neighbours(keys, bits, distance, sizes.keys):
                 found.append(pair)
                 size += len(pair[0])
-                if size >= _CHUNK:
+                if size >= sizes.pairs:
                     yield table, *_concatenated(found)
                     found, size = [], 0
             if found:
@@ -175,8 +195,8 @@ def _table(values: Keys, layout: PermutedTables, table: int) -> Keys:
         top -= width
         moves[top - low] = moves.get(top - low, 0) | ((1 << width) - 1) << low
     keys = np.zeros_like(values)
-    for start in range(0, len(values), _SLICE):
-        source, target = values[start : start + _SLICE], keys[start : start + _SLICE]
+    for start in range(0, len(values), _PERMUTED):
+        source, target = values[start : start + _PERMUTED], keys[start : start + _PERMUTED]
         for left, mask in moves.items():
             moved = source & np.uint64(mask)
             if left:
@@ -187,11 +207,14 @@ def _table(values: Keys, layout: PermutedTables, table: int) -> Keys:
     return keys
 
 
-def _neighbours(keys: Keys, bits: int, distance: int) -> Iterator[tuple[Keys, Keys]]:
-    """Yield the pairs of *keys* (sorted) that share the first *bits* and differ in at most *distance*."""
+def _neighbours(keys: Keys, bits: int, distance: int, size: int) -> Iterator[tuple[Keys, Keys]]:
+    """Yield the pairs of *keys* (sorted) that share the first *bits* and differ in at most *distance*.
+
+    So many keys are compared at a time as *size* says.
+    """
     suffix = np.uint64((1 << (BITS - bits)) - 1)
-    for low in range(0, len(keys), _SLICE):
-        part, rest = keys[low : low + _SLICE], keys[low:]
+    for low in range(0, len(keys), size):
+        part, rest = keys[low : low + size], keys[low:]
         starts = np.flatnonzero(np.append(True, part[1:] ^ part[:-1] > suffix))
         ends = np.append(starts[1:], np.searchsorted(rest, part[-1] | suffix, side="right"))
         many = ends - starts > 1

@@ -6,6 +6,7 @@ they make one cluster, though its ends have nothing in common. So pages are clus
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from .components import components
 from .equal import ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -35,27 +36,23 @@ def leader_clusters(ranks: NDArray[np.number], pairs: NDArray[np.integer], verif
     that *verify* finds to repeat the leader. So every member matches its leader, whatever the order of the
     pairs, and no pair causes more than two checks.
 
-    The components of the graph of pairs are independent. So each has a queue of its own, and one call of
-    *verify* serves all of them. Clusters that are complete may cut what remains of a component into several;
-    therefore the queues are made anew, after 1, 2, 4, … turns, because one turn may shorten them by one page
-    only.
+    The components of the graph of pairs are independent, so all of them are worked on at once: in each turn
+    the next page of every component, by rank, leads a cluster, and one call of *verify* serves all. Clusters
+    that are complete may cut what is left of a component into several, which can then take turns side by
+    side. So components are found anew after 1, 2, 4, … turns: not after each, which may be a page less only.
     """
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
     clusters = _Clusters(len(ranks), a, b, verify)
-    leaders = clusters.leaders
+    waiting = clusters.waiting
     turns = 1
-    while len(waiting := np.flatnonzero(leaders == _WAITING)):
-        both = (leaders[a] == _WAITING) & (leaders[b] == _WAITING)
+    while waiting.any():
+        both = waiting[a] & waiting[b]
         a, b = a[both], b[both]
-        queue, heads, ends = _queues(waiting, ranks, a, b)
-        for _ in range(turns):
-            clusters.grow(queue[heads])
-            more = heads + 1 < ends
-            heads, ends = heads[more] + 1, ends[more]
-            if not len(heads):
-                break
+        for pages in islice(_next_of_each_component(np.flatnonzero(waiting), ranks, a, b), turns):
+            clusters.grow(pages)
+        waiting = clusters.waiting
         turns *= 2
-    return leaders
+    return clusters.leaders
 
 
 class _Clusters:
@@ -73,6 +70,12 @@ class _Clusters:
         self._asked = np.full(count, -1)
         #: The leader of each page; int64[count]. A page without pairs leads itself from the start.
         self.leaders = np.where(self._degrees > 0, _WAITING, np.arange(count))
+
+    @property
+    def waiting(self) -> NDArray[np.bool_]:
+        """Which pages are in no cluster yet; bool[count]."""
+        waiting: NDArray[np.bool_] = self.leaders == _WAITING
+        return waiting
 
     def grow(self, pages: Pages) -> None:
         """Let those of *pages* that still wait lead clusters, and complete these.
@@ -100,14 +103,17 @@ class _Clusters:
         return near[verified]
 
 
-def _queues(waiting: Pages, ranks: NDArray[np.number], a: Pages, b: Pages) -> tuple[Pages, Pages, Pages]:
-    """Order the *waiting* pages (ascending) by component, and by rank within each.
+def _next_of_each_component(pages: Pages, ranks: NDArray[np.number], a: Pages, b: Pages) -> Iterator[Pages]:
+    """Yield the first of *pages* (ascending) of each component, by *ranks*; then the second; and so on.
 
-    The pairs of *a* and *b* connect them. Returns the pages, and where each component starts and ends.
+    The pairs of *a* and *b* (int64[m] each) connect them.
     """
-    pairs = np.searchsorted(waiting, np.stack((a, b), axis=1))
-    component = components(len(waiting), pairs)
-    order = np.lexsort((waiting, ranks[waiting], component))
+    component = components(len(pages), np.searchsorted(pages, np.stack((a, b), axis=1)))
+    order = np.lexsort((pages, ranks[pages], component))
     component = component[order]
-    starts = np.flatnonzero(np.append(True, component[1:] != component[:-1]))
-    return waiting[order], starts, np.append(starts[1:], len(component))
+    heads = np.flatnonzero(np.append(True, component[1:] != component[:-1]))
+    ends = np.append(heads[1:], len(component))
+    while len(heads):
+        yield pages[order[heads]]
+        more = heads + 1 < ends
+        heads, ends = heads[more] + 1, ends[more]

@@ -48,11 +48,6 @@ def read_head(body: bytes, content_type: str | None, url: str) -> Head:
         return Head(title, SILENT)
 
 
-def first_words(text: str) -> str:
-    """Return what stands for the title of a text."""
-    return " ".join(text[: 4 * _TITLE].split())[: _TITLE // 2]
-
-
 def canonical_url(page: str, base: str = "") -> str | None:
     """Return the URL in ``<link rel=canonical>``, failing that in ``og:url``; None if the page has neither.
 

@@ -58,24 +58,14 @@ class _Splitter:
     def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes | str]]:
         """Yield the objects that end in *chunk*, which follows the chunks before, and the faults in it."""
         self._chunk, self._at, self._start = chunk, 0, 0
-        found: bytes | str | None
         while self._at < len(chunk):
-            if self._in_bad_line:
-                self._skip_bad_line()
-                continue
-            if not self._depth:
-                found = self._enter_object()
-            elif self._in_string:
-                found = self._skip_string()
-            else:
-                found = self._go_on_in_object()
+            found = self._step()
             if found is not None:
                 yield self._number, found
         if self._depth:
-            self._keep(chunk[self._start :])
-            self._quotes += chunk.count(b'"', self._start)
-            if self._quotes > 2 * MAX_ELEMENTS:
-                yield self._number, self._too_complex()
+            fault = self._carry_over()
+            if fault is not None:
+                yield self._number, fault
 
     def finish(self, *, empty: bool) -> Iterator[tuple[int, str]]:
         """Yield what is missing at the end of the stream; *empty* says that it had no chunk at all."""
@@ -86,6 +76,23 @@ class _Splitter:
 
     # Each of the following goes on from self._at, and returns an object that is complete, or a fault, if it
     # finds one.
+
+    def _step(self) -> bytes | str | None:
+        """Go past what comes next, which depends on where the stream stands."""
+        if self._in_bad_line:
+            self._skip_bad_line()
+            return None
+        if not self._depth:
+            return self._enter_object()
+        if self._in_string:
+            return self._skip_string()
+        return self._go_on_in_object()
+
+    def _carry_over(self) -> str | None:
+        """Keep what the chunk has of an object that it does not end."""
+        self._keep(self._chunk[self._start :])
+        self._quotes += self._chunk.count(b'"', self._start)
+        return self._too_complex() if self._quotes > 2 * MAX_ELEMENTS else None
 
     def _skip_bad_line(self) -> None:
         """Go to the end of a line whose object has too many brackets."""

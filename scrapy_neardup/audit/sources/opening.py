@@ -63,7 +63,7 @@ def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
     sources: dict[Path, Source] = {}
     for given in paths:
         for path in _expanded(os.fspath(given)):
-            sources.setdefault(path.resolve(), Source(path, _kind(path)))
+            sources.setdefault(_resolved(path), Source(path, _kind(path)))
     return list(sources.values())
 
 
@@ -78,6 +78,7 @@ def read_source(source: Source, options: Options) -> Iterator[Record]:
 
 def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
     options = replace(options, folder=folder)
+    inside = _resolved(folder)
     sites: set[str] = set()  # directories of sites: those with pages, and all below them
     for directory, directories, names in os.walk(folder):
         directories.sort()
@@ -86,6 +87,10 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
         for name in sorted(names):
             path = Path(directory, name)
             try:
+                # Who made the mirror may not know where its links lead on this machine.
+                if path.is_symlink() and inside not in _resolved(path).parents:
+                    yield Skipped(Origin(clean(str(path))), "link_out_of_folder")
+                    continue
                 kind = kind_of_file(path) if path.is_file() else None
                 wanted = is_in_folder(path, kind, of_site=directory in sites)
             except OSError as error:
@@ -95,6 +100,11 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
                 yield from read_source(Source(path, kind), options)
             else:
                 yield Skipped(Origin(clean(str(path))), "other_file")
+
+
+def _resolved(path: Path) -> Path:
+    """Return *path* without links; a link that leads to itself, which pathlib cannot resolve, as it is."""
+    return Path(os.path.realpath(path))
 
 
 def _guarded(records: Iterator[Record], label: str) -> Iterator[Record]:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 #: ``redirect``, ``error``: by HTTP status. ``not_html``: an image, a style sheet, plain text. ``robots``: a
 #: robots.txt. ``empty``: no body. ``other_file``: a file of a folder that is none of the kinds.
-Omission = Literal["redirect", "error", "not_html", "robots", "empty", "other_file"]
+#: ``link_out_of_folder``: a link in a folder to a file that is not in it.
+Omission = Literal["redirect", "error", "not_html", "robots", "empty", "other_file", "link_out_of_folder"]
 
 
 class SourceUnavailable(NearDupError):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from .limits import MAX_RECORD, Unreadable
 from .records import BrokenRecord, Origin
 from .warc_records import page_of_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
     from .records import Options, Record
@@ -47,39 +47,60 @@ def _member(archive: zipfile.ZipFile, name: str, label: str) -> Iterator[Record]
 
 
 def _pages(file: IO[bytes], label: str, where: str = "") -> Iterator[Record]:
-    """Yield the pages of an open WARC file.
+    """Yield the pages of an open WARC file. *where* precedes the positions of records in messages.
 
-    Behind a broken record reading goes on where the next one seems to begin.
-
-    That may be no record either. Then the place after it is tried, and after `_TRIES` of them the rest of the
-    file is left out. *where* precedes the positions of records in messages.
+    Behind a broken record, reading goes on where the next one seems to begin. If what begins there is no
+    record, the place after it is tried. After `_TRIES` places in vain the rest of the file is left out.
     """
-    from fastwarc import ArchiveIterator
 
-    def problem(reason: str) -> BrokenRecord:
-        return BrokenRecord(Origin(label, f"{where}byte {position}"), reason)
+    def origin(position: int) -> Origin:
+        return Origin(label, f"{where}byte {position}")
 
     compressed = file.read(2) == b"\x1f\x8b"
     start: int | None = 0
-    attempts = 0  # to find a record, since the last sound one
-    while start is not None and attempts < _TRIES:
-        file.seek(start)
-        position = start  # of the record that is read
-        attempts += 1
-        try:
-            for record in ArchiveIterator(file, parse_http=False):
-                position = record.stream_pos
-                page = page_of_record(record, Origin(label, f"{where}byte {position}"))
-                attempts = 0
-                if page is not None:
-                    yield page
-            if compressed and attempts <= 1 and _is_cut(file, position):
-                yield problem("the file ends in the middle of it")
+    tries = 0  # since the last sound record
+    while start is not None and tries < _TRIES:
+        stretch = yield from _stretch(file, start, origin)
+        tries = 0 if stretch.sound else tries + 1
+        problem = stretch.problem
+        if problem is None and compressed and tries <= 1 and _is_cut(file, stretch.last):
+            problem = "the file ends in the middle of it"
+        if problem is not None and tries <= 1:  # one message for a damaged part of the file is enough
+            yield BrokenRecord(origin(stretch.last), problem)
+        if stretch.problem is None:
             return
-        except (OSError, ValueError, Unreadable) as error:
-            if attempts <= 1:  # one message for a damaged part of the file is enough
-                yield problem(f"broken: {error}")
-        start = _next_record(file, position + 1, compressed=compressed)
+        start = _next_record(file, stretch.last + 1, compressed=compressed)
+
+
+class _Stretch(NamedTuple):
+    """Records that were read one after another."""
+
+    #: Where the last one begins, which is the broken one if there is one.
+    last: int
+    #: Whether there was a sound one.
+    sound: bool
+    #: Why the last one is broken; None at the end of the file.
+    problem: str | None
+
+
+def _stretch(
+    file: IO[bytes], start: int, origin: Callable[[int], Origin]
+) -> Generator[Record, None, _Stretch]:
+    """Yield the pages from byte *start* on, up to a broken record or the end of the file."""
+    from fastwarc import ArchiveIterator
+
+    last, sound = start, False
+    file.seek(start)
+    try:
+        for record in ArchiveIterator(file, parse_http=False):
+            last = record.stream_pos
+            page = page_of_record(record, origin(last))
+            sound = True
+            if page is not None:
+                yield page
+    except (OSError, ValueError, Unreadable) as error:
+        return _Stretch(last, sound, f"broken: {error}")
+    return _Stretch(last, sound, None)
 
 
 def _is_cut(file: IO[bytes], start: int) -> bool:

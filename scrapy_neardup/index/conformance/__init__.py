@@ -11,6 +11,7 @@ outlives its process overrides ``reopen``, too. A store that several processes s
 
 from __future__ import annotations
 
+from .bounds import BoundsConformance
 from .leases import LeasesConformance
 from .reserving import ReservingConformance
 from .sample import FINGERPRINT, FURTHER, HEADER, LOOKUPS, URL, documents, reserve, urls_of
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-class IndexConformance(StoringConformance, ReservingConformance):
+class IndexConformance(StoringConformance, ReservingConformance, BoundsConformance):
     """Tests of any index."""
 
 

@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from .layout import Run, State
 
 
+#: A run is written again once this share of its documents has a tombstone. So each removal makes four
+#: documents be written again at most.
+HOLLOW = 0.25
+
+
 def maintain(environment: Environment, header: Header, expires: int = 0) -> Iterator[None]:
     """Flush, expire and merge what is due, yielding after every short transaction.
 
@@ -49,12 +54,14 @@ def maintain(environment: Environment, header: Header, expires: int = 0) -> Iter
             return
         with reading(environment, header) as reader:
             yield from sweep(environment, reader)
-            if reader.state.next - reader.state.flushed >= environment.tuning.flush_documents:
+            if _log_is_long(reader):
                 yield from _flush(environment, reader)
             if expires:
                 yield from _expire(environment, reader, expires)
             while len(due := due_for_merge(reader.state.runs)) > 1:
                 yield from _merge(environment, reader, due)
+            while (run := _hollow(reader)) is not None:
+                yield from _merge(environment, reader, (run,))
 
 
 def merge_all(environment: Environment, header: Header) -> Iterator[None]:
@@ -124,6 +131,19 @@ def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
     return runs[start:]
 
 
+def _hollow(reader: Snapshot) -> Run | None:
+    """Return a run of which too many documents were removed, so that it has to be written again."""
+    for run in reader.state.runs:
+        first, last = reader.dead.searchsorted((run.start, run.stop)).tolist()
+        if last - first > HOLLOW * run.documents:
+            return run
+    return None
+
+
+def _log_is_long(reader: Snapshot) -> bool:
+    return reader.state.next - reader.state.flushed >= reader.tuning.flush_documents
+
+
 @contextlib.contextmanager
 def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool]:
     """Hold the lock of the one thread of one process that maintains the index; yields whether it is held.
@@ -183,6 +203,8 @@ def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> I
     for _ in write(environment, merge_partitions(reader, runs, merged, held)):
         reader.refresh()  # an older view keeps LMDB from using again what others free
         yield
+        if _log_is_long(reader):  # what is in the log is in the memory of each process
+            yield from _flush(environment, reader)
     environment.write(lambda transaction: replace_runs(environment, transaction, merged, held, runs))
     reader.refresh()
     yield from sweep(environment, reader)

@@ -12,7 +12,8 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.local import LocalIndex
-from scrapy_neardup.index.search import search_all
+from scrapy_neardup.index.search import closest, search_all
+from scrapy_neardup.index.sorted_arrays import is_member
 
 from .compaction import load, merge_all, reading
 from .creation import open_header
@@ -20,7 +21,7 @@ from .directory import shared_use, write_sidecar
 from .environment import Environment
 from .faults import decoding, translated
 from .memtable import Memtable
-from .search import search_runs
+from .search import search_one, search_runs
 from .snapshot import Snapshot
 from .tuning import DEFAULT
 from .wal import append
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Documents, Matches, Stored
+    from scrapy_neardup.index.matches import Matches
+    from scrapy_neardup.index.protocol import Documents, Lookup, Stored
     from scrapy_neardup.index.reservation import Reservation
+    from scrapy_neardup.index.search import Met
 
     from .tuning import Tuning
 
@@ -95,6 +98,27 @@ class LmdbIndex(LocalIndex):
                 keys,
                 most,
             )
+
+    def _search_first(self, family: int, keys: NDArray[np.uint64], most: int, first: int) -> Matches:
+        with decoding("A partition"):
+            return search_all(
+                (
+                    lambda some: search_runs(self._snapshot, family, some, 0, most, first),
+                    lambda some: self._memtable.columns.search(family, some, 0, most, first),
+                ),
+                keys,
+                most,
+            )
+
+    def _search_closest(self, lookup: Lookup, keys: NDArray[np.uint64]) -> Met:
+        family, distance, *_, compared = lookup
+        with decoding("A partition"):
+            in_runs, narrowed = search_one(self._snapshot, family, int(keys[0]), distance, compared)
+            in_memory = self._memtable.columns.search(family, keys, distance)
+            dead = self._snapshot.dead
+            gone = (lambda documents: is_member(documents, dead)) if len(dead) else None
+            found = closest([*in_runs, *in_memory], lookup.nearest, gone)
+        return found._replace(narrowed=True) if narrowed else found
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock, self._translated():

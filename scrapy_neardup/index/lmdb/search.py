@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.index.protocol import Matches
-from scrapy_neardup.index.search import make_probes
+from scrapy_neardup.index.matches import Matches
+from scrapy_neardup.index.search import PIECE, make_probes
 from scrapy_neardup.index.sorted_arrays import Entries, is_member, look_up
 
 if TYPE_CHECKING:
@@ -24,26 +24,29 @@ if TYPE_CHECKING:
     from .snapshot import Snapshot
 
 #: The entries of a partition that share a prefix with a probe of a key: position of the key in the query, the
-#: key as the table permutes it, the partition, where these entries start, and where they stop.
-Range = tuple[int, int, Entries, int, int]
+#: key as the table permutes it, the partition, where these entries start, where they stop, the probe, and the
+#: bits of the prefix.
+Range = tuple[int, int, Entries, int, int, int, int]
 
-#: So many documents of one key are looked at together.
-PIECE = 1 << 10
+#: Ranges of more entries are compared one by one, so many entries at a time: they stay in the processor's
+#: cache.
+LONG = 1 << 15
 
 
 def search_runs(
-    reader: Snapshot, family: int, keys: NDArray[np.uint64], distance: int, most: int
+    reader: Snapshot, family: int, keys: NDArray[np.uint64], distance: int, most: int, first: int = 0
 ) -> Iterator[Matches]:
     """Yield the documents of all runs within *distance* bits of *keys* (uint64[n]), but for removed ones.
 
     *family* is the number of the family whose tables are searched. A pair may come several times. For *most*
-    see `search_all`.
+    see `search_all`. If keys have to be equal, those documents of a key suffice that were filed *first*, so
+    many unless it is 0.
     """
     kind = reader.header.families[family]
     probes = len(keys) * len(kind.tables.flips(distance)[0])
     many = len(keys) > 1 and _is_dense(reader, family, probes)
-    if kind.equal and (most or not many):
-        found = _search_equal(reader, family, keys.tolist(), most)
+    if kind.equal and (most or first or not many):
+        found = _search_equal(reader, family, keys.tolist(), most, first)
     elif many:
         found = _search_many(reader, family, keys, distance)
     else:
@@ -61,8 +64,9 @@ def _is_dense(reader: Snapshot, family: int, probes: int) -> bool:
 # Equal keys
 
 
-def _search_equal(reader: Snapshot, family: int, keys: list[int], most: int) -> Iterator[Matches]:
+def _search_equal(reader: Snapshot, family: int, keys: list[int], most: int, first: int) -> Iterator[Matches]:
     """Yield the documents that have one of *keys*, found by bisection key by key."""
+    limit = most + 1 if most else first
     table, cuts = reader.header.first_table[family], reader.cuts[family]
     query: list[int] = []
     found: list[NDArray[np.uint32]] = []
@@ -71,8 +75,8 @@ def _search_equal(reader: Snapshot, family: int, keys: list[int], most: int) -> 
         of_key = _documents_with(reader, table, cuts, key)
         if not of_key:
             continue
-        if most and sum(map(len, of_key)) > most:
-            of_key = [_alive(of_key, reader.dead, most + 1)]
+        if limit and sum(map(len, of_key)) >= limit:
+            of_key = [_alive(of_key, reader.dead, limit)]
         for documents in of_key:
             query.append(position)
             found.append(documents)
@@ -110,7 +114,10 @@ def _equal_matches(query: list[int], documents: list[NDArray[np.uint32]]) -> Mat
 
 
 def _alive(parts: list[NDArray[np.uint32]], dead: NDArray[np.int64], count: int) -> NDArray[np.uint32]:
-    """Return *count* different documents of *parts* that are not *dead*, or all if there are fewer."""
+    """Return the first *count* different documents of *parts* that are not *dead*, or all if there are fewer.
+
+    In a run those of one key ascend, and so do runs.
+    """
     found: set[int] = set()
     for part in parts:
         for start in range(0, len(part), PIECE):
@@ -154,7 +161,8 @@ def _find_ranges(
     ):
         suffix = (1 << (64 - bits)) - 1
         for flip in flips:
-            high = (permuted ^ flip) | suffix
+            probe = permuted ^ flip
+            high = probe | suffix
             low = high ^ suffix
             for run, cut in cuts:
                 entries, values, starts, shift, mask = reader.partition(
@@ -164,27 +172,107 @@ def _find_ranges(
                 start = bisect_left(values, low, starts[place], starts[place + 1])
                 stop = bisect_right(values, high, start, starts[((high >> shift) & mask) + 1])
                 if start < stop:
-                    ranges.append((position, permuted, entries, start, stop))
+                    ranges.append((position, permuted, entries, start, stop, probe, bits))
                     size += stop - start
     return size
 
 
-def _compare(ranges: list[Range], distance: int) -> Iterator[Matches]:
-    """Compare the key of each of *ranges* with its entries, all at once.
+def _compare(ranges: list[Range], distance: int, first: int | None = None) -> Iterator[Matches]:
+    """Compare the key of each of *ranges* with its entries, those of short ranges all at once.
 
-    Yields those within *distance* bits.
+    Yields those within *distance* bits. Equal ones are in every table: if the key as the *first* table
+    permutes it is given, those of other tables may be left out.
     """
-    if not ranges:
+    short = []
+    for each in ranges:
+        position, permuted, entries, start, stop, _, _ = each
+        if stop - start < LONG:
+            short.append(each)
+            continue
+        for low in range(start, stop, LONG):
+            part = slice(low, min(low + LONG, stop))
+            bits = np.bitwise_count(entries.keys[part] ^ np.uint64(permuted))
+            near = bits <= distance
+            if first not in (None, permuted):
+                near &= bits > 0
+            (near,) = near.nonzero()
+            if len(near):
+                documents = entries.documents[part][near].astype(np.int64)
+                yield Matches(np.full(len(near), position), documents, bits[near])
+    if not short:
         return
-    sizes = [stop - start for _, _, _, start, stop in ranges]
-    stored = np.concatenate([entries.keys[start:stop] for _, _, entries, start, stop in ranges])
-    wanted = np.array([permuted for _, permuted, _, _, _ in ranges], np.uint64).repeat(sizes)
+    sizes = [stop - start for _, _, _, start, stop, _, _ in short]
+    stored = np.concatenate([entries.keys[start:stop] for _, _, entries, start, stop, _, _ in short])
+    wanted = np.array([each[1] for each in short], np.uint64).repeat(sizes)
     bits = np.bitwise_count(stored ^ wanted)
     (near,) = (bits <= distance).nonzero()
     if len(near):
-        query = np.array([position for position, _, _, _, _ in ranges]).repeat(sizes)
-        documents = np.concatenate([entries.documents[start:stop] for _, _, entries, start, stop in ranges])
+        query = np.array([each[0] for each in short]).repeat(sizes)
+        documents = np.concatenate(
+            [entries.documents[start:stop] for _, _, entries, start, stop, _, _ in short]
+        )
         yield Matches(query[near], documents[near].astype(np.int64), bits[near])
+
+
+# One fingerprint, within a bound
+
+
+def search_one(
+    reader: Snapshot, family: int, key: int, distance: int, compared: int
+) -> tuple[list[Matches], bool]:
+    """Return the documents of all runs within *distance* bits of *key*, perhaps removed ones, too.
+
+    A document may come several times. If more than *compared* entries would have to be compared, unless it is
+    0, those are that share the longest prefixes with the key, and True is returned besides.
+    """
+    ranges: list[Range] = []
+    size = _find_ranges(reader, family, 0, key, distance, ranges)
+    narrowed = bool(compared) and size > compared
+    if narrowed:
+        ranges = _narrowed(ranges, compared)
+    first = reader.header.families[family].tables.permute(key)[0]
+    return list(_compare(ranges, distance, first)), narrowed
+
+
+def _narrowed(ranges: list[Range], most: int) -> list[Range]:
+    """Return the parts of *ranges* whose entries share so many more bits with their probe that *most* do.
+
+    If more keys than that are equal to the probes, the ones filed first in each range are taken.
+    """
+    low, high = 0, 64
+    while low < high:
+        middle = (low + high) // 2
+        if _size(_sharing(ranges, middle)) > most:
+            low = middle + 1
+        else:
+            high = middle
+    ranges = _sharing(ranges, low)
+    if _size(ranges) <= most:
+        return ranges
+    # Every entry is equal to its probe, so each table has the same documents. Runs come in order of age.
+    left = dict.fromkeys({probe for *_, probe, _ in ranges}, most // len({probe for *_, probe, _ in ranges}))
+    cut = []
+    for position, permuted, entries, start, stop, probe, bits in ranges:
+        size = min(stop - start, left[probe])
+        left[probe] -= size
+        cut.append((position, permuted, entries, start, start + size, probe, bits))
+    return cut
+
+
+def _sharing(ranges: list[Range], more: int) -> list[Range]:
+    """Return the parts of *ranges* that share so many *more* bits with their probes, as far as there are."""
+    found = []
+    for position, permuted, entries, start, stop, probe, bits in ranges:
+        suffix = (1 << max(0, 64 - bits - more)) - 1
+        low = start + int(entries.keys[start:stop].searchsorted(np.uint64(probe & ~suffix), "left"))
+        high = start + int(entries.keys[start:stop].searchsorted(np.uint64(probe | suffix), "right"))
+        if low < high:
+            found.append((position, permuted, entries, low, high, probe, bits))
+    return found
+
+
+def _size(ranges: list[Range]) -> int:
+    return sum(stop - start for _, _, _, start, stop, _, _ in ranges)
 
 
 # Many keys

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 #: LMDB may move a value of fewer bytes when a neighbour changes, because it lies inside a leaf page. A larger
 #: one has pages of its own, and a view of it stays valid as long as its run exists.
 LEAF_VALUE_BYTES = 1 << 16
+#: What it takes to remember a partition that is read in place.
+PARTITION_BYTES = 1 << 11
 
 
 class Snapshot:
@@ -47,6 +49,8 @@ class Snapshot:
         self._transaction: lmdb.Transaction | None = None
         #: Partitions read so far, by run, table and number.
         self._partitions: dict[tuple[int, int, int], Partition] = {}
+        #: About what they take since all were forgotten.
+        self._partition_bytes = 0
         #: Which documents of its range a run holds, by the number of the run.
         self._held: dict[int, NDArray[np.bool_]] = {}
         #: The bytes of the state that was read last, and its count of changes of the tombstones.
@@ -226,7 +230,12 @@ class Snapshot:
                     f"A partition of run {run.id} does not match its checksum: run "
                     "`scrapy-neardup index check`."
                 )
-            found = decode_partition(bytes(data) if len(data) < LEAF_VALUE_BYTES else data, cut)
+            copied = len(data) < LEAF_VALUE_BYTES
+            found = decode_partition(bytes(data) if copied else data, cut)
+            self._partition_bytes += PARTITION_BYTES + len(data) * copied
+            if self._partition_bytes > self.tuning.partition_bytes:
+                self._partitions.clear()
+                self._partition_bytes = PARTITION_BYTES + len(data) * copied
             self._partitions[key] = found
         return found
 

@@ -53,6 +53,8 @@ class Tuning:
     map_bytes: int = 1 << 36
     #: Where the system does not allow that much address space, the map is halved down to this.
     min_map_bytes: int = 1 << 26
+    #: What a snapshot remembers of partitions takes at most so much memory.
+    partition_bytes: int = 1 << 26
     #: The temporary numbers of so many documents still lead to them after they have got their numbers on
     #: disk.
     aliases: int = 1 << 16

@@ -59,6 +59,8 @@ class Writer:
         self._maintenance = Retry(
             f"{where} cannot be maintained; {goes_on}, searches become slower", last, last
         )
+        #: How many documents this process has removed since the last maintenance.
+        self._removed = 0
         #: The time from which on to look for expired runs again.
         self._expire_at = clock.EVER
         self.counts = {"commits": 0, "commit_errors": 0, "forgotten": 0}
@@ -127,6 +129,7 @@ class Writer:
     def maintenance(self) -> Iterator[None]:
         """Flush, expire and merge what is due, yielding after every short transaction."""
         expires = int(clock.now() - self._window) if self._window else 0
+        self._removed = 0
         yield from maintain(self._environment, self._header, expires)
         with self._environment.lock:  # without it, another thread might just reopen the environment
             self._refresh()
@@ -141,6 +144,8 @@ class Writer:
         steps: Iterator[None] | None = None
         while not self._write_changes(wait=steps is None):
             steps = self._maintain_a_little(steps)
+        # The frame of this method may live on in the traceback of an error.
+        steps = None
 
     def _write_changes(self, *, wait: bool) -> bool:
         """Commit if it is due, after a *wait* until it may be; returns whether the index is being closed."""
@@ -217,6 +222,7 @@ class Writer:
         with self._wake:
             memtable.commit(group, state)
             self.counts["commits"] += 1
+            self._removed += len(group.removals)
             self._waiting_since = time.monotonic() if memtable.changes else None
             self._refresh()
             self._wake.notify_all()
@@ -225,7 +231,11 @@ class Writer:
             return full or (urgent and memtable.changes > 0)
 
     def _maintenance_due(self) -> bool:
-        """Whether the log is long enough to be flushed, the last try has failed, or runs may have expired."""
+        """Whether there is something for the maintenance to do.
+
+        That is if the log is long, if many documents were removed, if the last try has failed, or if runs may
+        have expired.
+        """
         with self._environment.lock:
             now = time.monotonic()
             if self._closing or now < self._maintenance.at:
@@ -233,8 +243,8 @@ class Writer:
             if self._window and now >= self._expire_at:
                 self._expire_at = now + self._tuning.expiry_seconds
                 return True
-            log_is_long = self._memtable.unflushed >= self._tuning.flush_documents
-            return self._maintenance.error is not None or log_is_long
+            many = max(self._memtable.unflushed, self._removed) >= self._tuning.flush_documents
+            return self._maintenance.error is not None or many
 
     # What fails
 

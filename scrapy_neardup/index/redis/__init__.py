@@ -18,5 +18,5 @@ __all__ = ["Address", "RedisIndex"]
 def open_url(
     url: str, wanted: Header | None, *, ignore: Collection[str], window: float, reset: bool
 ) -> RedisIndex:
-    """Return the index of *url*, see `stores.open_index`."""
+    """Open the index of *url*. The other arguments are those of `stores.open_index`."""
     return RedisIndex(Address.parse(url), wanted, ignore=ignore, window=window, reset=reset)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .address import Address
-from .index import BATCH, RedisIndex
+from .index import RedisIndex
 from .layout import unpack
 from .scripts import LOOK
+from .store import BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

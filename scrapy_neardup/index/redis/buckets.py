@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 #: Buckets of more bytes are kept, of so many bytes together.
 KEPT_FROM, KEPT_BYTES = 1024, 64 << 20
-#: Of longer buckets only the newest entries are read: a flood must not make every lookup dear.
+#: Of longer buckets a crawl reads only the newest entries: a flood must not make every lookup dear.
 MOST_BYTES = 1 << 20
+#: No value of a server is longer.
+MAX_BYTES = 1 << 29
 
 
 class Bucket(NamedTuple):
@@ -43,9 +45,9 @@ class Bucket(NamedTuple):
         return cls(size, 0, b"", _NO_KEYS, _NO_NUMBERS)
 
     def followed(self, start: int, data: bytes, anew: int = 0) -> Bucket:
-        """Return the bucket as it is by an answer of the script LOOK: *data* from byte *start* on.
+        """Return the bucket after an answer of the script LOOK, which has its *data* from byte *start* on.
 
-        It goes on from what is known, or is *anew*.
+        The data continues what is known, or with *anew* replaces it.
         """
         if not data and not anew:
             return self
@@ -54,9 +56,14 @@ class Bucket(NamedTuple):
             keys, numbers = np.concatenate((self.keys, keys)), np.concatenate((self.numbers, numbers))
         return Bucket(self.size, start + len(data), data[-self.size :], keys, numbers)
 
-    def arguments(self) -> tuple[int, bytes, int]:
-        """Return what the script LOOK has to know."""
-        return self.length, self.last, MOST_BYTES // self.size * self.size
+    @property
+    def is_cut(self) -> bool:
+        """Whether only the newest of its entries are known."""
+        return self.length > len(self.keys) * self.size
+
+    def arguments(self, *, whole: bool = False) -> tuple[int, bytes, int]:
+        """Return what the script LOOK has to know, to read the newest entries or the *whole* bucket."""
+        return self.length, self.last, MAX_BYTES if whole else MOST_BYTES // self.size * self.size
 
 
 _NO_KEYS, _NO_NUMBERS = np.empty(0, np.uint64), np.empty(0, np.int64)

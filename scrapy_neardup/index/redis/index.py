@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index.leases import Lease, Leases
-from scrapy_neardup.index.protocol import NO_MATCHES, Documents, Found, Matches, Stored
+from scrapy_neardup.index.leases import Leases
 from scrapy_neardup.index.reservation import Reservation
 
-from .buckets import Bucket, BucketMemory
-from .layout import NEAR_BYTES, Layout
-from .opening import open_header, write_header
-from .scripts import CONFIRM, FETCH, FILE, LEASES, LOOK, REMOVE, RENEW
-from .server import Call, IndexGone, Server
-from .settling import Settling, Write
+from .finding import Finder
+from .opening import open_header
+from .probes import compare, probes_of
+from .server import Server
+from .settling import Write
+from .store import BATCH, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -26,48 +24,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Filing, Lookup, Pending
+    from scrapy_neardup.index.leases import Lease
+    from scrapy_neardup.index.matches import Matches
+    from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Pending, Stored
 
     from .address import Address
-    from .layout import Place
+    from .layout import Layout, Place
+    from .store import Known
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0
 #: How often a document is judged anew because others have filed like ones meanwhile.
 ATTEMPTS = 100
-#: Documents sent or asked for in one round trip.
-BATCH = 512
-#: A key that so many documents have is not filed any more if a lookup passes it over long before.
-CAP = 1024
-
-
-class Probe(NamedTuple):
-    """One bucket to be looked at, for one key of a lookup."""
-
-    lookup: int
-    key: int
-    name: bytes
-    size: int
-    #: What the entries are compared with, and in how many bits they may differ.
-    target: int
-    distance: int
-
-
-class Candidates(NamedTuple):
-    """Documents that probes have met, before it is known whether they are still there."""
-
-    #: Of each lookup: how many of its keys each number matches.
-    shared: list[dict[int, int]]
-    #: Keys, each with its family, that so many documents have that no more need to be filed.
-    crowded: set[tuple[int, int]]
-
-
-class Known(NamedTuple):
-    """Documents as the server has them, by number."""
-
-    numbers: list[int]
-    documents: Documents
-    leases: list[Lease]
 
 
 class RedisIndex:
@@ -93,11 +61,9 @@ class RedisIndex:
         self.address = address
         self.server = server or Server(address)
         self.header = open_header(self.server, wanted, ignore, window=window, reset=reset)
-        self.layout = Layout(self.header, address.prefix)
-        self.leases = Leases(lease_seconds, self._renew, self._ask)
-        self._window = round(window * 1000)
-        self._memory = BucketMemory()
-        self._settling = Settling(self._run_all)
+        self._store = Store(address, self.server, self.header, window)
+        self._finder = Finder(self._store, self._handle)
+        self.leases = Leases(lease_seconds, self._renew, self._store.leases)
         #: Pending documents of this process, by number.
         self._own: dict[int, Reservation] = {}
         self._lock = threading.Lock()
@@ -105,47 +71,56 @@ class RedisIndex:
         #: How often a document was judged anew.
         self._retries = 0
 
+    @property
+    def layout(self) -> Layout:
+        """How keys and documents are packed."""
+        return self._store.layout
+
     # Finding
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         self._require_open()
-        probes = self._probes(document, lookups)
-        return self._found(document, lookups, self._compare(probes, self._look(probes), lookups))[0]
+        probes = probes_of(self.layout, document, lookups)
+        candidates = compare(self.layout, probes, self._finder.look(probes), lookups)
+        return self._finder.found(document, lookups, candidates)[0]
 
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
         self._require_open()
-        probes = self._probes(document, lookups)
-        buckets = self._look(probes)
+        probes = probes_of(self.layout, document, lookups)
+        buckets = self._finder.look(probes)
         for _ in range(ATTEMPTS):
-            candidates = self._compare(probes, buckets, lookups)
-            found, known = self._found(document, lookups, candidates)
+            candidates = compare(self.layout, probes, buckets, lookups)
+            found, known = self._finder.found(document, lookups, candidates)
             filing = decide(found)
             if filing is None:
                 return None
             places = self.layout.places(filing.document, candidates.crowded)
             age = self.server.age
-            number, *parts = self._run(self._filing(filing.document, places, buckets, self.leases.seconds))
+            filed = self._store.filing(filing.document, places, buckets, self.leases.seconds)
+            number, *parts = self._store.run(filed)
             if number:
                 return self._hold(number, filing, places, known)
             self._retries += 1
-            buckets = self._follow(buckets, parts[0], age)
+            buckets = self._finder.follow(buckets, parts[0], age)
         raise IndexUnavailable(
             f"The index {self.address.shown} changes faster than a document can be filed: use fewer crawlers."
         )
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
-        return self._search(family, keys, distance, most)[0]
+        self._before_reading()
+        return self._finder.search(family, keys, distance, most)[0]
 
     def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
-        matches, known = self._search(family, keys, 0, 0)
+        self._before_reading()
+        matches, known = self._finder.search(family, keys, 0, 0)
         rows = np.searchsorted(np.array(known.numbers, np.int64), matches.document)
         return matches, known.documents.stored.take(rows)
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         self._before_reading()
-        known = self._fetch(sorted(set(documents.tolist())))
+        known = self._store.fetch(sorted(set(documents.tolist())))
         return known.documents.stored.take(np.searchsorted(np.array(known.numbers, np.int64), documents))
 
     # Filing
@@ -155,19 +130,21 @@ class RedisIndex:
         for start in range(0, len(documents.urls), BATCH):
             some = documents.take(slice(start, start + BATCH))
             ones = [some.take(slice(row, row + 1)) for row in range(len(some.urls))]
-            answers = self._run_all([self._filing(one, self.layout.places(one)) for one in ones])
+            answers = self._store.run_all([self._store.filing(one, self.layout.places(one)) for one in ones])
             numbers += [number for (number,) in answers]
         return np.array(numbers, np.int64)
 
     def discard(self, documents: Sequence[int]) -> None:
         self._before_reading()
-        known = self._fetch(sorted(set(documents)))
-        calls = [self._removal(number, self._places_of(known, number)) for number in known.numbers]
+        known = self._store.fetch(sorted(set(documents)))
+        calls = [
+            self._store.removal(number, self._store.places_of(known, number)) for number in known.numbers
+        ]
         for start in range(0, len(calls), BATCH):
-            self._run_all(calls[start : start + BATCH])
+            self._store.run_all(calls[start : start + BATCH])
 
     def flush(self) -> None:
-        self._settling.drain()
+        self._store.settling.drain()
 
     def gauges(self) -> dict[str, int]:
         self._before_reading()
@@ -179,9 +156,9 @@ class RedisIndex:
         return {
             "documents": stored - unsettled,
             "pending": int(self.server.call("ZCOUNT", prefix + b"p", now, "+inf")),
-            "backlog": len(self._settling),
+            "backlog": len(self._store.settling),
             "retries": self._retries,
-            "lost": self._settling.lost,
+            "lost": self._store.settling.lost,
             "failed_calls": self.server.failed,
             "skipped_calls": self.server.skipped,
         }
@@ -196,7 +173,7 @@ class RedisIndex:
             reservation.release()
         self.leases.close()
         try:
-            self._settling.close()
+            self._store.settling.close()
         finally:
             self.server.close()
 
@@ -204,231 +181,32 @@ class RedisIndex:
 
     def run(self, script: str, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> Any:
         """Run a script of scripts.py on this index."""
-        return self._run(self._call(script, keys, arguments))
+        return self._store.run(self._store.call(script, keys, arguments))
 
     def states(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*: those that are kept are confirmed."""
-        return self._ask(numbers)
+        return self._store.leases(numbers)
 
-    # Looking up
-
-    def _probes(self, document: Documents, lookups: Sequence[Lookup]) -> list[Probe]:
-        """Return the probes of *document*, one row."""
-        probes: dict[Probe, None] = {}
-        for number, (family, distance, _) in enumerate(lookups):
-            for key in self.layout.keys(document, family):
-                for probe in self._key_probes(number, family, key, distance):
-                    probes[probe] = None
-        return list(probes)
-
-    def _key_probes(self, lookup: int, family: int, key: int, distance: int) -> list[Probe]:
-        kind = self.header.families[family]
-        if kind.equal:
-            (place,) = self.layout.key_places(family, key)
-            target = int.from_bytes(place.entry, "little")
-            return [Probe(lookup, key, place.bucket, place.size, target, 0)]
-        probes: dict[Probe, None] = {}
-        bits, table = self.layout.bits[family], self.header.first_table[family]
-        for number, (permuted, flips) in enumerate(
-            zip(kind.tables.permute(key), kind.tables.flips(distance), strict=True)
-        ):
-            for flip in flips:
-                name = self.layout.bucket(table + number, (permuted ^ flip) >> 64 - bits, bits)
-                # Entries lack the first 16 bits, which name the bucket.
-                rest = distance - (flip >> 48).bit_count()
-                probes[Probe(lookup, key, name, NEAR_BYTES, permuted & 2**48 - 1, rest)] = None
-        return list(probes)
-
-    def _look(self, probes: Sequence[Probe]) -> dict[bytes, Bucket]:
-        """Read the buckets of *probes*; return them by their names."""
-        sizes = {probe.name: probe.size for probe in probes}
-        if not sizes:
-            self._settling.drain()
-            return {}
-        age = self.server.age
-        names = list(sizes)
-        buckets = dict(zip(names, self._memory.known(names, list(sizes.values()), age), strict=True))
-        arguments = [each for bucket in buckets.values() for each in bucket.arguments()]
-        # What this process has settled goes along, and is seen.
-        return self._follow(buckets, self._settling.drain(self._call(LOOK, names, arguments)), age)
-
-    def _follow(self, buckets: dict[bytes, Bucket], parts: Sequence[Any], age: int) -> dict[bytes, Bucket]:
-        """Return *buckets* with what the server says of them."""
-        newest = {
-            name: bucket.followed(*part) for (name, bucket), part in zip(buckets.items(), parts, strict=True)
-        }
-        self._memory.keep(list(newest), list(newest.values()), age)
-        return newest
-
-    def _compare(
-        self, probes: Sequence[Probe], buckets: dict[bytes, Bucket], lookups: Sequence[Lookup]
-    ) -> Candidates:
-        """Return what *probes* meet in *buckets*."""
-        met: dict[tuple[int, int], set[int]] = {}
-        for probe in probes:
-            bucket = buckets[probe.name]
-            if not len(bucket.keys):
-                continue
-            if probe.size == NEAR_BYTES:
-                near = np.bitwise_count(bucket.keys ^ np.uint64(probe.target)) <= probe.distance
-            else:
-                near = bucket.keys == np.uint64(probe.target)
-            (rows,) = near.nonzero()
-            if len(rows):
-                met.setdefault((probe.lookup, probe.key), set()).update(bucket.numbers[rows].tolist())
-        shared: list[dict[int, int]] = [{} for _ in lookups]
-        crowded: set[tuple[int, int]] = set()
-        for (lookup, key), numbers in met.items():
-            most = lookups[lookup].most
-            if most and len(numbers) > CAP + most:
-                crowded.add((lookups[lookup].family, key))
-            if most and len(numbers) > most:
-                continue
-            for number in numbers:
-                shared[lookup][number] = shared[lookup].get(number, 0) + 1
-        return Candidates(shared, crowded)
-
-    def _found(
-        self, document: Documents, lookups: Sequence[Lookup], candidates: Candidates
-    ) -> tuple[Found, Known]:
-        """Return those of *candidates* that are there, and all that the server says of them."""
-        numbers = sorted(set().union(*candidates.shared)) if candidates.shared else []
-        known = self._fetch(numbers)
-        shared = np.array(
-            [[each.get(number, 0) for number in known.numbers] for each in candidates.shared], np.int64
-        ).reshape(len(lookups), len(known.numbers))
-        self._verify(document, lookups, known, shared)
-        pending = [
-            self._handle(number, known.documents.urls[row], known.leases[row])
-            for row, number in enumerate(known.numbers)
-        ]
-        found = Found(np.array(known.numbers, np.int64), shared, known.documents.stored, pending)
-        meets = shared.any(axis=0) if len(lookups) else np.zeros(0, bool)
-        return (found if meets.all() else found.take(np.flatnonzero(meets))), known
-
-    def _verify(
-        self, document: Documents, lookups: Sequence[Lookup], known: Known, shared: NDArray[np.int64]
-    ) -> None:
-        """Correct how many equal keys are *shared*: entries have 24 bits of a hash, documents the keys."""
-        for lookup, (family, _, _) in enumerate(lookups):
-            kind, rows = self.header.families[family], self.header.rows[family]
-            if not kind.equal or not shared[lookup].any():
-                continue
-            ours = document.keys[rows, 0]
-            ours = np.unique(ours[kind.has(ours)])
-            equal = (known.documents.keys[rows][:, :, np.newaxis] == ours).any(axis=0).sum(axis=1)
-            np.minimum(shared[lookup], equal, out=shared[lookup])
-
-    def _handle(self, number: int, url: str, lease: Lease) -> Pending | None:
-        if lease.confirmed:
-            return None
-        return self._own.get(number) or self.leases.watch(url, number, lease)
-
-    def _fetch(self, numbers: Sequence[int]) -> Known:
-        """Return those of the documents *numbers*, ascending, that are there, with all that is stored."""
-        there: list[int] = []
-        values: list[bytes] = []
-        leases: list[Lease] = []
-        for start in range(0, len(numbers), BATCH):
-            some = numbers[start : start + BATCH]
-            for number, (value, lease) in zip(some, self._run(self._call(FETCH, (), some)), strict=True):
-                if value is None:
-                    continue
-                if lease == 0:
-                    places = self.layout.places(self.layout.documents([value]))
-                    self._settling.put([Write(self._removal(number, places, if_lapsed=True))])
-                    continue
-                there.append(number)
-                values.append(value)
-                leases.append(_lease(lease))
-        return Known(there, self.layout.documents(values), leases)
-
-    def _search(
-        self, family: int, keys: NDArray[np.uint64], distance: int, most: int
-    ) -> tuple[Matches, Known]:
-        self._before_reading()
-        kind = self.header.families[family]
-        met: dict[int, set[int]] = {}
-        for start in range(0, len(keys), BATCH):
-            asked = keys[start : start + BATCH]
-            probes = [
-                probe
-                for row, key in enumerate(asked.tolist(), start)
-                if not (kind.equal and kind.keys > 1 and not kind.has(keys[row : row + 1])[0])
-                for probe in self._key_probes(row, family, key, distance)
-            ]
-            buckets = self._look(probes)
-            for probe in probes:
-                bucket = buckets[probe.name]
-                if len(bucket.keys):
-                    (found,) = (
-                        np.bitwise_count(bucket.keys ^ np.uint64(probe.target)) <= probe.distance
-                    ).nonzero()
-                    met.setdefault(probe.lookup, set()).update(bucket.numbers[found].tolist())
-        known = self._fetch(sorted(set().union(*met.values())))
-        place = {number: row for row, number in enumerate(known.numbers)}
-        stored = known.documents.keys[self.header.rows[family]]
-        has = kind.has(stored)
-        parts = []
-        for query, numbers in sorted(met.items()):
-            at = np.array(sorted(place[number] for number in numbers if number in place), np.int64)
-            if not len(at):
-                continue
-            bits = np.where(has[:, at], np.bitwise_count(stored[:, at] ^ keys[query]), np.uint8(255)).min(
-                axis=0
-            )
-            at, bits = at[bits <= distance], bits[bits <= distance]
-            if len(at) and not (most and len(at) > most):
-                found_numbers = np.array(known.numbers, np.int64)[at]
-                parts.append(Matches(np.full(len(at), query), found_numbers, bits.astype(np.uint8)))
-        if not parts:
-            return NO_MATCHES, known
-        return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True))), known
-
-    # Filing and settling
-
-    def _filing(
-        self,
-        document: Documents,
-        places: Sequence[Place],
-        buckets: dict[bytes, Bucket] | None = None,
-        lease_seconds: float = 0,
-    ) -> Call:
-        """Return the call that files *document*, one row, if none of *buckets* has changed."""
-        buckets = buckets or {}
-        looked = [each for bucket in buckets.values() for each in bucket.arguments()]
-        keys = [*buckets, *(place.bucket for place in places)]
-        arguments: list[bytes | str | int] = [
-            self.layout.value(document),
-            round(lease_seconds * 1000),
-            self._window,
-            len(buckets),
-        ]
-        return self._call(FILE, keys, [*arguments, *looked, *(place.entry for place in places)])
-
-    def _removal(self, number: int, places: Sequence[Place], *, if_lapsed: bool = False) -> Call:
-        """Return the call that removes a document from *places*."""
-        keys, entries = [place.bucket for place in places], [place.entry for place in places]
-        return self._call(REMOVE, keys, [number, int(if_lapsed), *entries])
+    # Pending documents
 
     def _hold(self, number: int, filing: Filing, places: Sequence[Place], known: Known) -> Reservation:
         """Return the reservation of a document that was just filed."""
         # What is replaced was met, as a rule, so it need not be asked for again.
-        replaced = {each: self._places_of(known, each) for each in filing.replaces if each in known.numbers}
+        replaced = {
+            each: self._store.places_of(known, each) for each in filing.replaces if each in known.numbers
+        }
 
         def settle(reservation: Reservation) -> None:
             kept = None
             if reservation.confirmed:
                 kept = filing.weak if reservation.weak else filing.document
-            writes = self._settlement(number, filing.document, kept, places)
+            writes = self._store.settlement(number, filing.document, kept, places)
             if reservation.confirmed:
-                writes += [Write(self._removal(*each)) for each in replaced.items()]
+                writes += [Write(self._store.removal(*each)) for each in replaced.items()]
                 others = [each for each in filing.replaces if each not in replaced]
                 if others:
-                    writes.append(
-                        Write(self._call(FETCH, (), others), partial(self._discard_fetched, others))
-                    )
-            self._settling.put(writes)
+                    writes.append(self._store.removal_unseen(others))
+            self._store.settling.put(writes)
             with self._lock:
                 self._own.pop(number, None)
             self.leases.drop(number)
@@ -439,84 +217,20 @@ class RedisIndex:
         self.leases.hold(number)
         return reservation
 
-    def _settlement(
-        self, number: int, filed: Documents, kept: Documents | None, places: Sequence[Place]
-    ) -> list[Write]:
-        """Return what makes of a pending document that was *filed* the one that is *kept*, None for none."""
-
-        def file_again(there: int) -> bool:
-            if there:
-                return False
-            assert kept is not None  # its lease had run out
-            self._run(self._filing(kept, self.layout.places(kept)))
-            return True
-
-        if kept is None:
-            return [Write(self._removal(number, places))]
-        if kept is not filed and not np.array_equal(kept.keys, filed.keys):
-            return [Write(self._removal(number, places), lambda _: file_again(0))]
-        value = b"" if kept is filed else self.layout.value(kept)
-        return [Write(self._call(CONFIRM, (), (number, value)), file_again)]
-
-    def _discard_fetched(self, numbers: Sequence[int], answers: Sequence[tuple[bytes | None, int]]) -> bool:
-        """Remove documents, given what FETCH says of them."""
-        for number, (value, _) in zip(numbers, answers, strict=True):
-            if value is not None:
-                self._run(self._removal(number, self.layout.places(self.layout.documents([value]))))
-        return True
-
-    def _places_of(self, known: Known, number: int) -> list[Place]:
-        row = known.numbers.index(number)
-        return self.layout.places(known.documents.take(slice(row, row + 1)))
-
-    # Leases
+    def _handle(self, number: int, url: str, lease: Lease) -> Pending | None:
+        """Return the handle of a document that was found; None if it is no longer pending."""
+        if lease.confirmed:
+            return None
+        return self._own.get(number) or self.leases.watch(url, number, lease)
 
     def _renew(self, numbers: Sequence[int]) -> None:
-        self._run(self._call(RENEW, (), (round(self.leases.seconds * 1000), *numbers)))
-
-    def _ask(self, numbers: Sequence[int]) -> list[Lease]:
-        return [_lease(each) for each in self._run(self._call(LEASES, (), numbers))]
-
-    # The server
+        self._store.renew(numbers, self.leases.seconds)
 
     def _before_reading(self) -> None:
-        """Have what this process has settled be seen."""
+        """Write what this process has settled, so that the next answers show it."""
         self._require_open()
-        self._settling.drain()
+        self._store.settling.drain()
 
     def _require_open(self) -> None:
         if self._closed:
             raise IndexUnavailable("The index is closed: open it again.")
-
-    def _call(self, script: str, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> Call:
-        prefix = self.address.prefix
-        return Call(script, [prefix + b"id", *keys], [self.header.uuid, prefix, *arguments])
-
-    def _run(self, call: Call) -> Any:
-        try:
-            return self.server.run(call)
-        except IndexGone:
-            self._restore()
-            return self.server.run(call)
-
-    def _run_all(self, calls: Sequence[Call]) -> list[Any]:
-        try:
-            return self.server.run_all(calls)
-        except IndexGone:
-            self._restore()
-            return self.server.run_all(calls)
-
-    def _restore(self) -> None:
-        """Begin an empty index with the header of this one: the server has lost it.
-
-        Raises `IndexUnavailable` if there is another one now.
-        """
-        if write_header(self.server, self.header).uuid != self.header.uuid:
-            raise IndexUnavailable(
-                f"Another index is in {self.address.shown} now: start this crawl anew to use that one."
-            )
-
-
-def _lease(milliseconds: int) -> Lease:
-    """Return what the scripts say of a lease."""
-    return Lease(None, milliseconds / 1000) if milliseconds > 0 else Lease(milliseconds == -1)

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.pairs import equal, joins
+from scrapy_neardup.audit.pairs import equal
 from scrapy_neardup.audit.pairs.equal import equal_keys
-from scrapy_neardup.audit.pairs.joins import MAX_DISTANCE, choose_layout, near_pairs
+from scrapy_neardup.audit.pairs.joins import MAX_DISTANCE, Sizes, choose_layout, near_pairs
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.tables import NO_KEY, PermutedTables
 
@@ -62,15 +62,12 @@ def test_pairs_are_those_of_brute_force(distance: int) -> None:
 
 
 @pytest.mark.parametrize("blocks", [*range(4, 13), 16, 33, 64])
-def test_every_layout_finds_the_same(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_layout_finds_the_same(blocks: int) -> None:
     """With groups and pairs that are cut between slices and chunks, too."""
-    monkeypatch.setattr(joins, "_SLICE", 13)
-    monkeypatch.setattr(joins, "_CHUNK", 7)
     distance = 3 if blocks <= 12 else 1
     values = crowded(300, np.random.default_rng(blocks))
-    assert sorted(found(values, distance, layout=PermutedTables(blocks, distance))) == brute_force(
-        values, distance
-    )
+    pairs = found(values, distance, layout=PermutedTables(blocks, distance), sizes=Sizes(13, 7))
+    assert sorted(pairs) == brute_force(values, distance)
 
 
 @given(
@@ -139,14 +136,13 @@ def test_the_layout_grows_with_the_fingerprints() -> None:
     assert layouts == [4, 4, 10]
 
 
-def test_pairs_come_in_chunks_and_the_rest_may_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joins, "_CHUNK", 1000)
-    monkeypatch.setattr(joins, "_SLICE", 1000)
+def test_pairs_come_in_chunks_and_the_rest_may_be_left() -> None:
+    sizes = Sizes(1000, 1000)
     values = np.arange(4096, dtype=np.uint64)
-    chunks = near_pairs(values, 3)
+    chunks = near_pairs(values, 3, sizes=sizes)
     assert 0 < len(next(chunks)) <= 2000
     assert max(map(len, chunks)) <= 2000
-    chunks = near_pairs(values, 3)
+    chunks = near_pairs(values, 3, sizes=sizes)
     next(chunks)
     chunks.close()  # type: ignore[attr-defined]
 

@@ -212,6 +212,30 @@ def test_file_that_vanishes_is_a_problem(tmp_path: Path, read: Any) -> None:
     assert "No such file" in next(records).reason  # type: ignore[union-attr]
 
 
+def test_links_to_files_out_of_a_folder_are_not_followed_unless_they_are_named(
+    tmp_path: Path, html: Any, read: Any
+) -> None:
+    folder = tmp_path / "mirror.example"
+    (folder / "in").mkdir(parents=True)
+    (folder / "in" / "a.html").write_bytes(html(1))
+    (tmp_path / "private.html").write_bytes(html(2))
+    (tmp_path / "mirror.example.private.html").write_bytes(html(3))
+    (folder / "b.html").symlink_to(Path("in", "a.html"))
+    (folder / "c.html").symlink_to(tmp_path / "private.html")
+    (folder / "d.html").symlink_to(Path("..", "private.html"))
+    (folder / "e.html").symlink_to(folder / "c.html")
+    (folder / "f.html").symlink_to(tmp_path / "mirror.example.private.html")
+    (folder / "loop.html").symlink_to("loop.html")
+    (folder / "gone.html").symlink_to("nowhere.html")
+    found = read(folder)
+    assert sorted(Path(url).name for url in found.urls) == ["a.html", "b.html"]
+    (tmp_path / "link").symlink_to(folder)
+    assert len(read(tmp_path / "link").pages) == 2
+    assert len(read(folder / "c.html").pages) == 1
+    with pytest.raises(SourceUnavailable, match="does not exist"):
+        read(folder / "loop.html")
+
+
 def test_link_to_a_directory_is_not_followed(tmp_path: Path, html: Any, read: Any) -> None:
     folder = tmp_path / "pages"
     folder.mkdir()

@@ -90,6 +90,8 @@ class ReportData:
                 or "none",
                 "Left out as boilerplate": _boilerplate(audit),
                 "Extractor": settings.extractor,
+                **({"Content area": ", ".join(settings.include_area)} if settings.include_area else {}),
+                **({"Left out of pages": ", ".join(settings.exclude_area)} if settings.exclude_area else {}),
                 "Shortest text": f"{settings.min_tokens} tokens",
                 "Canonical page": ", ".join(settings.rules) if settings.rules is not None else "by all rules",
                 **({"Preferred hosts": ", ".join(settings.hosts)} if settings.hosts else {}),

@@ -119,6 +119,7 @@ def test_figures_are_there_without_script(tmp_path: Path) -> None:
     assert '<td data-column="Host"><bdi>news.example</bdi></td><td data-column="Pages"><bdi>13</bdi>' in head
 
 
+@pytest.mark.slow
 def test_a_report_of_many_pages_leaves_texts_out_and_stays_small(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     data = dataclasses.replace(large_crawl(20_000, 2_000), text=lambda page: rng.bytes(2_000).hex())

@@ -1,0 +1,125 @@
+"""Content areas: in which elements of a page its main text is looked for, and in which it is not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from cssselect import SelectorError
+from lxml import etree
+from lxml.cssselect import CSSSelector
+
+from scrapy_neardup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lxml.etree import _Element
+
+#: Separates the identity of an extractor from the areas, as JSON.
+_AND = "; content area "
+
+
+@dataclass(frozen=True)
+class ContentArea:
+    """The parts of pages that count, as CSS selectors; none at all stand for the whole page.
+
+    Raises `ConfigurationError` for a selector that is none.
+    """
+
+    #: If there are any, nothing counts but the elements that one of them matches, with all that they hold.
+    include: tuple[str, ...] = ()
+    #: What never counts, inside of these elements, too.
+    exclude: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for selector in (*self.include, *self.exclude):
+            _compiled(selector)
+
+    def __bool__(self) -> bool:
+        return bool(self.include or self.exclude)
+
+    def of(self, html: str) -> str:
+        """Return *html* with the area alone in its body. The head, where titles stand, stays as it is."""
+        if not self or not html.strip():
+            return html
+        # What libxml2 is told is the encoding counts more than what the page says.
+        parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
+        root: _Element | None = etree.fromstring(html.encode("utf-8", "replace"), parser)
+        if root is None:  # there is no element
+            return html
+        for element in _matches(root, self.exclude):
+            _remove(element)
+        body = root.find("body")
+        if self.include and body is not None:
+            chosen = _matches(root, self.include)
+            if not chosen or chosen[0] not in (root, body):
+                body[:] = chosen
+                body.text = None
+                for element in chosen:
+                    element.tail = "\n"
+        return str(etree.tostring(root, encoding="unicode", method="html"))
+
+    def identity(self, extractor: str) -> str:
+        """Return the identity of texts that an extractor with the identity *extractor* finds in this area."""
+        return extractor + _AND + json.dumps(asdict(self)) if self else extractor
+
+    @classmethod
+    def of_identity(cls, identity: str) -> ContentArea:
+        """Return the area that `identity` wrote; the whole page for that of an extractor alone."""
+        _, found, area = identity.partition(_AND)
+        if not found:
+            return cls()
+        parts = json.loads(area)
+        return cls(tuple(parts["include"]), tuple(parts["exclude"]))
+
+
+#: All of a page.
+WHOLE_PAGE = ContentArea()
+
+
+@lru_cache(maxsize=256)
+def _compiled(selector: str) -> CSSSelector:
+    try:
+        compiled = CSSSelector(selector, translator="html")
+        compiled(etree.Element("html"))  # which finds what the parser of selectors lets pass
+        return compiled
+    except (SelectorError, etree.XPathError) as error:
+        raise ConfigurationError(
+            f"{selector!r} is no CSS selector ({error}): name elements, classes or identifiers, such as"
+            " 'article', '.post' or '#content'."
+        ) from None
+
+
+def _matches(root: _Element, selectors: Sequence[str]) -> list[_Element]:
+    """Return the outermost elements in *root* that one of *selectors* matches, in the order of the page."""
+    every = {element for selector in selectors for element in _compiled(selector)(root)}
+    found, inside = [], 0
+    for event, element in etree.iterwalk(root, events=("start", "end")) if every else ():
+        if element not in every:
+            continue
+        if event == "end":
+            inside -= 1
+            continue
+        if not inside:
+            found.append(element)
+        inside += 1
+    return found
+
+
+def _remove(element: _Element) -> None:
+    """Take *element* out of its tree; the text behind it stays. The outermost element of all stays, empty."""
+    parent = element.getparent()
+    if parent is None or element.tag == "body":
+        element[:] = []
+        element.text = None
+        return
+    before = element.getprevious()
+    behind = element.tail or ""
+    if before is not None:
+        before.tail = (before.tail or "") + behind
+    else:
+        parent.text = (parent.text or "") + behind
+    parent.remove(element)

@@ -1,0 +1,117 @@
+"""What stands around an article though no element says so: notices of consent, and comments.
+
+Their blocks get a region, see `Block.region`, so that they are no main text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .blocks import OTHER_ARTICLES
+from .regions import heads_comments, heads_more, speaks_of_consent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .blocks import Block
+
+#: With fewer letters in its paragraphs a page has no article.
+ARTICLE = 300
+#: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
+#: first, and so many blocks behind the last one are part of the notice.
+_CONSENT_GAP, _CONSENT_TAIL = 8, 2
+#: A notice of one block is no longer.
+_CONSENT_ALONE = 500
+
+
+class Run(NamedTuple):
+    """Neighbouring blocks, as a range of their numbers."""
+
+    begin: int
+    end: int
+
+
+def letters_of(blocks: Sequence[Block]) -> int:
+    """Return how many letters *blocks* have together."""
+    return sum(block.letters for block in blocks)
+
+
+def leave_out_notices(blocks: Sequence[Block]) -> None:
+    """Give notices of consent a region. Before that, take the region away from what is the article itself.
+
+    A region "around" holds the article if it has as much prose as all that stands in no region. Teasers of
+    other articles count as the article only on a page that has next to nothing else.
+    """
+    inside: dict[int, int] = {}
+    free = 0
+    for block in blocks:
+        if block.prose and not block.region:
+            free += block.letters
+        elif block.prose and block.region == "around":
+            inside[block.within] = inside.get(block.within, 0) + block.letters
+    large = {number for number, letters in inside.items() if letters >= max(ARTICLE, free)}
+    if free >= 2 * ARTICLE:
+        large.discard(OTHER_ARTICLES)
+    for block in blocks:
+        if block.within in large:
+            block.region = ""
+    notices: list[Block] = []
+    for begin, end in _notices(blocks):
+        notices += blocks[begin:end]
+    taken = {id(block) for block in notices}
+    if letters_of([b for b in blocks if b.prose and not b.region and id(b) not in taken]) >= ARTICLE:
+        for block in notices:
+            block.region = block.region or "around"
+
+
+def _notices(blocks: Sequence[Block]) -> list[Run]:
+    """Return the runs of blocks that speak of consent; a single one only if it is short."""
+    runs: list[list[int]] = []
+    for number, block in enumerate(blocks):
+        if not block.is_free or not speaks_of_consent(block.text):
+            continue
+        if runs and number - runs[-1][-1] <= _CONSENT_GAP:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return [
+        Run(numbers[0], _end_of_notice(blocks, numbers))
+        for numbers in runs
+        if len(numbers) > 1 or blocks[numbers[0]].letters < _CONSENT_ALONE
+    ]
+
+
+def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:
+    """Return where a notice ends whose blocks *numbers* speak of consent: at a heading, or soon."""
+    end = numbers[-1] + 1
+    if len(numbers) > 1:
+        for _ in range(_CONSENT_TAIL):
+            if end < len(blocks) and not blocks[end].heading:
+                end += 1
+    return end
+
+
+def leave_out_comments(blocks: Sequence[Block]) -> None:
+    """Give the comments of readers a region: what follows a heading over comments.
+
+    It ends at the next heading of the same level or a higher one. If the words stand in no heading element,
+    it goes to the end of the page.
+    """
+    letters_before = 0
+    begun, heading = False, ""
+    for block in blocks:
+        if begun and heading and block.heading and block.heading <= heading and not heads_others(block.text):
+            begun = False
+        if begun:
+            block.region = block.region or "comments"
+        elif block.prose and not block.region:
+            letters_before += block.letters
+        elif (
+            letters_before >= ARTICLE and not block.is_link and not block.prose and heads_comments(block.text)
+        ):
+            begun, heading = True, block.heading
+
+
+def heads_others(text: str) -> bool:
+    """Tell whether *text* is a heading over what is no part of the article: comments, further articles."""
+    return heads_comments(text) or heads_more(text)

@@ -1,0 +1,179 @@
+"""The documents of one index on a server: which calls file, fetch, confirm and remove them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index.leases import Lease
+
+from .layout import Layout
+from .opening import write_header
+from .scripts import CONFIRM, FETCH, FILE, LEASES, REMOVE, RENEW
+from .server import Call, IndexGone
+from .settling import Settling, Write
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from scrapy_neardup.index.header import Header
+    from scrapy_neardup.index.protocol import Documents
+
+    from .address import Address
+    from .buckets import Bucket
+    from .layout import Place
+    from .server import Server
+
+#: Documents sent or asked for in one round trip.
+BATCH = 512
+
+
+class Known(NamedTuple):
+    """Documents as the server has them, by number."""
+
+    numbers: list[int]
+    documents: Documents
+    leases: list[Lease]
+
+
+class Store:
+    """The documents of the index at *address*, which *server* has.
+
+    Those older than *window* seconds vanish, unless it is 0. All methods but those that only return a `Call`
+    take as long as the network does, and raise `IndexUnavailable`.
+    """
+
+    def __init__(self, address: Address, server: Server, header: Header, window: float) -> None:
+        self.address = address
+        self.server = server
+        self.header = header
+        self.layout = Layout(header, address.prefix)
+        self.settling = Settling(self.run_all)
+        self._window = round(window * 1000)
+
+    def call(self, script: str, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> Call:
+        """Return the call of a script of scripts.py on this index."""
+        prefix = self.address.prefix
+        return Call(script, [prefix + b"id", *keys], [self.header.uuid, prefix, *arguments])
+
+    def run(self, call: Call) -> Any:
+        """Make a call; return its answer."""
+        try:
+            return self.server.run(call)
+        except IndexGone:
+            self._restore()
+            return self.server.run(call)
+
+    def run_all(self, calls: Sequence[Call]) -> list[Any]:
+        """Make some calls in one round trip; return their answers."""
+        try:
+            return self.server.run_all(calls)
+        except IndexGone:
+            self._restore()
+            return self.server.run_all(calls)
+
+    def _restore(self) -> None:
+        """Begin an empty index with the header of this one: the server has lost it.
+
+        Raises `IndexUnavailable` if there is another one now.
+        """
+        if write_header(self.server, self.header).uuid != self.header.uuid:
+            raise IndexUnavailable(
+                f"Another index is in {self.address.shown} now: start this crawl anew to use that one."
+            )
+
+    def filing(
+        self,
+        document: Documents,
+        places: Sequence[Place],
+        buckets: Mapping[bytes, Bucket] | None = None,
+        lease_seconds: float = 0,
+    ) -> Call:
+        """Return the call that files *document*, one row, if none of *buckets* has changed."""
+        buckets = buckets or {}
+        looked = [each for bucket in buckets.values() for each in bucket.arguments()]
+        keys = [*buckets, *(place.bucket for place in places)]
+        arguments: list[bytes | str | int] = [
+            self.layout.value(document),
+            round(lease_seconds * 1000),
+            self._window,
+            len(buckets),
+        ]
+        return self.call(FILE, keys, [*arguments, *looked, *(place.entry for place in places)])
+
+    def removal(self, number: int, places: Sequence[Place], *, if_lapsed: bool = False) -> Call:
+        """Return the call that removes a document from *places*."""
+        keys, entries = [place.bucket for place in places], [place.entry for place in places]
+        return self.call(REMOVE, keys, [number, int(if_lapsed), *entries])
+
+    def fetch(self, numbers: Sequence[int]) -> Known:
+        """Return those of the documents *numbers*, ascending, that are there, with all that is stored."""
+        there: list[int] = []
+        values: list[bytes] = []
+        leases: list[Lease] = []
+        for start in range(0, len(numbers), BATCH):
+            some = numbers[start : start + BATCH]
+            for number, (value, lease) in zip(some, self.run(self.call(FETCH, (), some)), strict=True):
+                if value is None:
+                    continue
+                if lease == 0:
+                    removal = self.removal(number, self._places_of_value(value), if_lapsed=True)
+                    self.settling.put([Write(removal)])
+                    continue
+                there.append(number)
+                values.append(value)
+                leases.append(_lease(lease))
+        return Known(there, self.layout.documents(values), leases)
+
+    def places_of(self, known: Known, number: int) -> list[Place]:
+        """Return where the document *number*, one of *known*, is filed."""
+        row = known.numbers.index(number)
+        return self.layout.places(known.documents.take(slice(row, row + 1)))
+
+    def _places_of_value(self, value: bytes) -> list[Place]:
+        return self.layout.places(self.layout.documents([value]))
+
+    def settlement(
+        self, number: int, filed: Documents, kept: Documents | None, places: Sequence[Place]
+    ) -> list[Write]:
+        """Return what makes of a pending document that was *filed* the one that is *kept*, None for none."""
+
+        def file_again(there: int) -> bool:
+            if there:
+                return False
+            assert kept is not None  # its lease had run out
+            self.run(self.filing(kept, self.layout.places(kept)))
+            return True
+
+        if kept is None:
+            return [Write(self.removal(number, places))]
+        if kept is not filed and not np.array_equal(kept.keys, filed.keys):
+            return [Write(self.removal(number, places), lambda _: file_again(0))]
+        value = b"" if kept is filed else self.layout.value(kept)
+        return [Write(self.call(CONFIRM, (), (number, value)), file_again)]
+
+    def removal_unseen(self, numbers: Sequence[int]) -> Write:
+        """Return what removes documents of which only the *numbers* are known: they are fetched first."""
+
+        def remove(answers: Sequence[tuple[bytes | None, int]]) -> bool:
+            for number, (value, _) in zip(numbers, answers, strict=True):
+                if value is not None:
+                    self.run(self.removal(number, self._places_of_value(value)))
+            return True
+
+        return Write(self.call(FETCH, (), numbers), remove)
+
+    def renew(self, numbers: Sequence[int], seconds: float) -> None:
+        """Have the leases of pending documents end so many *seconds* from now."""
+        self.run(self.call(RENEW, (), (round(seconds * 1000), *numbers)))
+
+    def leases(self, numbers: Sequence[int]) -> list[Lease]:
+        """Return the lease of each of the documents *numbers*; that of one that is kept says so."""
+        return [_lease(each) for each in self.run(self.call(LEASES, (), numbers))]
+
+
+def _lease(milliseconds: int) -> Lease:
+    """Return what the scripts say of a lease."""
+    return Lease(None, milliseconds / 1000) if milliseconds > 0 else Lease(milliseconds == -1)
