@@ -58,6 +58,7 @@ ROWS = (
     Row("adding", "Adding while crawling"),
     Row("page_cost", "A page, all but extraction"),
     Row("crawling", "Crawls of pages from a local server"),
+    Row("crawl_cost", "CPU of the crawl's own process"),
     Row("joining", "All pairs", huge=True),
     Row("auditing", "Audit of texts, end to end"),
 )

@@ -3,8 +3,9 @@
     python -m suite.crawl BASE WAY PAGES VARIANTS INDEX [FIRST]
 
 WAY is "bare" (Scrapy alone), "inline" (trafilatura called in the callback), or an extractor of the plugin;
-after a slash may follow the CONCURRENT_ITEMS of Scrapy's settings, which are 100 otherwise. The event loop is
-watched for stalls, unless FIRST, the number of the first of the VARIANTS, is given: watching takes time.
+after a slash may follow the CONCURRENT_ITEMS of Scrapy's settings, which are 100 otherwise. Unless FIRST, the
+number of the first of the VARIANTS, is given, the event loop is watched for stalls, which takes time. If it
+is, there is an index, whose tables are searched before as they are after a thousand pages.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import resource
 import sys
 import time
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +26,10 @@ import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 
+from scrapy_neardup import Detector
 from scrapy_neardup.extraction.loading import load_extractor
 
+from . import inputs
 from .indexes import own_memory
 
 if TYPE_CHECKING:
@@ -39,6 +43,8 @@ WARM = 80
 #: Seconds between two looks at the event loop; pages between two looks at the memory.
 TICK, SAMPLE = 0.005, 250
 MAX_SECONDS = 900
+#: Lookups after which about every part of the tables of 10 million documents was searched.
+PROBES = 2000
 
 
 class PagesSpider(scrapy.Spider):
@@ -123,6 +129,16 @@ def own_cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
+@contextmanager
+def searched(path: str, extractor: str) -> Iterator[None]:
+    """Hold the index open that the crawl will use, its tables having been searched in every part."""
+    with Detector.open(path, extractor=load_extractor(extractor).identity) as detector:
+        documents = inputs.documents(detector.index.header, PROBES, seed=0)
+        for row in range(PROBES):
+            detector.index.find(documents.take(slice(row, row + 1)), detector.matcher.lookups)
+        yield
+
+
 def main() -> None:
     base, way, pages, variants, index, *first = sys.argv[1:]
     numbers = range(int(first[0]), int(first[0]) + int(variants)) if first else range(int(variants))
@@ -148,7 +164,8 @@ def main() -> None:
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(PagesSpider)
     process.crawl(crawler, base=base, way=way, pages=int(pages), variants=numbers, watched=not first)
-    process.start()
+    with searched(index, way) if first and way != "bare" else nullcontext():
+        process.start()
     spider, stats = crawler.spider, crawler.stats.get_stats()
     if spider.seen != len(spider.urls):
         sys.exit(f"Only {spider.seen} of {len(spider.urls)} pages were crawled.")

@@ -163,10 +163,20 @@ def steady(form: Form) -> Finding:
     )
 
 
-def crawl(form: Form, base: str, way: str, pages: int, variants: int) -> dict[str, Any]:
-    index = form.folder / "crawl-index"
-    shutil.rmtree(index, ignore_errors=True)
-    command = [sys.executable, "-m", "suite.crawl", base, way, str(pages), str(variants), str(index)]
+def crawl(
+    form: Form,
+    base: str,
+    way: str,
+    pages: int,
+    variants: int,
+    index: Path | None = None,
+    first: int | None = None,
+) -> dict[str, Any]:
+    """Crawl once, with a new index unless there is an *index*; return what `suite.crawl` prints."""
+    new = form.folder / "crawl-index"
+    shutil.rmtree(new, ignore_errors=True)
+    command = [sys.executable, "-m", "suite.crawl", base, way, str(pages), str(variants), str(index or new)]
+    command += [] if first is None else [str(first)]
     done = subprocess.run(
         command,
         cwd=Path(__file__).parents[1],
@@ -175,7 +185,7 @@ def crawl(form: Form, base: str, way: str, pages: int, variants: int) -> dict[st
         timeout=MAX_SECONDS + 60,
         check=False,
     )
-    shutil.rmtree(index, ignore_errors=True)
+    shutil.rmtree(new, ignore_errors=True)
     if done.returncode:
         raise SystemExit(f"The crawl {way!r} failed: {done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
