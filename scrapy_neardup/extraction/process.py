@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pickle
+import select
 import signal
 import socket
 import subprocess
@@ -43,9 +44,13 @@ class Worker:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        # The `poll` of the connection would make such an object for each call, which takes longer than all
+        # the rest.
+        self._answers = select.poll()
+        self._answers.register(connection.fileno(), select.POLLIN)
         self._lock = Lock()
         try:
-            if not connection.poll(START_TIMEOUT):
+            if not self._answers.poll(START_TIMEOUT * 1000):
                 raise StartError("timeout")
             self.pid: int | None = connection.recv()
         except (EOFError, OSError) as error:
@@ -55,7 +60,7 @@ class Worker:
     @property
     def alive(self) -> bool:
         """Whether it waits for a page. An idle process sends nothing until it ends."""
-        return self.pid is not None and not self._connection.poll(0)
+        return self.pid is not None and not self._answers.poll(0)
 
     def extract(self, page: Page, timeout: float) -> Extraction:
         """Return the extraction; a worker that is too slow is killed, one that died is a ``crash``."""
@@ -64,7 +69,7 @@ class Worker:
             self._connection.send_bytes(page.body)  # which pickling would copy twice
             self._connection.send((page.url, page.content_type))
         try:
-            if not self._connection.poll(timeout):
+            if not self._answers.poll(timeout * 1000):
                 self.kill()
                 return Extraction(None, "timeout", perf_counter() - started)
             extraction, last = self._connection.recv()

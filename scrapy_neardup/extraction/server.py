@@ -14,6 +14,7 @@ import os
 import signal
 import socket
 import sys
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,7 +87,7 @@ def _next(connection: Connection, extractor: Extractor, job: Job) -> Extraction:
     signal.setitimer(signal.ITIMER_REAL, job.timeout + ORPHAN_GRACE)  # SIGALRM kills, even inside of C code
     extraction = extract(page, extractor, job.fingerprinter, job.keep_text, job.area)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    return extraction
+    return replace(extraction, digest=page.digest)
 
 
 def _warm_up(extractor: Extractor, fingerprinter: Texter) -> None:

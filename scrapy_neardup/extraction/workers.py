@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
@@ -52,13 +51,14 @@ class Workers:
             Thread(target=self._drive, name=f"neardup-extract-{number}", daemon=True)
             for number in range(processes)
         ]
-        self._pages: SimpleQueue[tuple[bytes, Page] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._lock = Lock()  # guards all below
         self._started = False
         self._closed = False
         self._workers: set[Worker] = set()
-        self._waiting: dict[bytes, list[Future[Extraction]]] = {}
-        self._results: OrderedDict[bytes, Extraction] = OrderedDict()
+        # By the rough digests of pages. Of several pages with the same one, the last is found.
+        self._waiting: dict[int, _Task] = {}
+        self._results: OrderedDict[int, Extraction] = OrderedDict()
 
     def start(self) -> None:
         """Start the processes in the background; the first ``submit`` does it otherwise."""
@@ -76,18 +76,20 @@ class Workers:
         """
         self.start()
         future: Future[Extraction] = Future()
-        key = _key(page)
+        rough = page.rough_digest
         with self._lock:
-            result = self._results.get(key)
-            if result is not None:
-                self._results.move_to_end(key)
+            result, task = self._results.get(rough), self._waiting.get(rough)
+            if result is not None and result.digest == page.digest:
+                self._results.move_to_end(rough)
             elif self._closed:
                 result = _CLOSED
-            elif key in self._waiting:
-                self._waiting[key].append(future)
             else:
-                self._waiting[key] = [future]
-                self._pages.put((key, page))
+                result = None
+                if task is not None and task.has(page):
+                    task.futures.append(future)
+                else:
+                    task = self._waiting[rough] = _Task(page, rough, [future])
+                    self._tasks.put(task)
         if result is not None:
             future.set_result(replace(result, seconds=0.0))
         return future
@@ -104,24 +106,23 @@ class Workers:
             worker.kill()
         if self._started:
             for _ in self._threads:
-                self._pages.put(None)
+                self._tasks.put(None)
             for thread in self._threads:
                 thread.join()
 
     def _drive(self) -> None:
         """Extract pages until the pool is closed."""
         worker, _ = self._ready(None)
-        while (task := self._pages.get()) is not None:
-            key, page = task
+        while (task := self._tasks.get()) is not None:
             worker, problem = self._ready(worker)
             if worker is None:
                 extraction = Extraction(None, "crash", 0.0, detail=problem)
             else:
-                extraction = worker.extract(page, self._timeout)
+                extraction = worker.extract(task.page, self._timeout)
             if self._closed and extraction.reason == "crash":
-                self._finish(key, _CLOSED, keep=False)  # not the page's doing
+                self._finish(task, _CLOSED, keep=False)  # not the page's doing
             else:
-                self._finish(key, extraction, keep=worker is not None)
+                self._finish(task, extraction, keep=worker is not None)
             worker, _ = self._ready(worker)
         if worker is not None:
             self._discard(worker)
@@ -148,24 +149,30 @@ class Workers:
             self._workers.discard(worker)
         worker.close()
 
-    def _finish(self, key: bytes, extraction: Extraction, *, keep: bool) -> None:
+    def _finish(self, task: _Task, extraction: Extraction, *, keep: bool) -> None:
+        if not extraction.digest:
+            extraction = replace(extraction, digest=task.page.digest)
         with self._lock:
-            futures = self._waiting.pop(key)
+            if self._waiting.get(task.rough_digest) is task:
+                del self._waiting[task.rough_digest]
             if keep:
-                self._results[key] = extraction
+                self._results[task.rough_digest] = extraction
                 if len(self._results) > self._max_results:
                     self._results.popitem(last=False)
-        for future in futures:
+        for future in task.futures:
             if future.set_running_or_notify_cancel():
                 future.set_result(extraction)
                 extraction = replace(extraction, seconds=0.0)
 
 
-def _key(page: Page) -> bytes:
-    """Identify what an extraction depends on."""
-    digest = hashlib.sha256(
-        (page.content_type or "").encode("utf-8", "surrogatepass")
-    )  # in hardware, and so the fastest
-    digest.update(b"\0")
-    digest.update(page.body)
-    return digest.digest()
+@dataclass(eq=False, slots=True)
+class _Task:
+    """A page that waits, or is being extracted, and whoever waits for it."""
+
+    page: Page
+    rough_digest: int
+    futures: list[Future[Extraction]]
+
+    def has(self, page: Page) -> bool:
+        """Whether the extraction of *page* depends on the same things."""
+        return page.body == self.page.body and page.content_type == self.page.content_type

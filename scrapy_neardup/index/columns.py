@@ -1,7 +1,8 @@
 """Documents in memory, column by column: the newest part of every index.
 
 A fingerprint is simply compared with all others: that takes some 20 µs for 16,384 of them, less than a
-look-up in any structure. Keys that have to be equal are sorted once there are many, and found by bisection.
+look-up in any structure. Keys that have to be equal are found by hashing, and those of older documents, which
+are many, by bisection: sorted they take less memory.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from .matches import Matches
 from .protocol import Documents, Stored
 from .search import age, make_probes
 from .sorted_arrays import Entries, flatten, look_up, merge_entries, sort_entries
+from .tables import NO_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,6 +49,8 @@ class Columns:
         #: For each family of equal keys: its keys with their rows, sorted by key; and how many rows that
         #: covers.
         self._sorted = [(NOTHING, 0)] * len(header.families)
+        #: Likewise each key of the rows beyond these with its rows, and the first row that is in neither.
+        self._hashed: list[tuple[dict[int, tuple[int, ...]], int]] = [({}, 0) for _ in header.families]
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -135,8 +139,8 @@ class Columns:
     def _search_equal(
         self, family: int, keys: NDArray[np.uint64], most: int, first: int
     ) -> Iterator[Matches]:
-        """Yield documents that have one of *keys*: sorted rows are bisected, newer ones are compared."""
-        entries, newer = self._sort(family, len(keys))
+        """Yield documents that have one of *keys*: sorted rows are bisected, newer ones are hashed."""
+        entries, newer = self._find_rows(family)
         values = entries.keys.data
         # A document has a key at most as often as it has keys: so many rows are of more than *most*
         # documents.
@@ -154,12 +158,9 @@ class Columns:
                     found = self._filed_first(found[self._alive[found]], first * of_document)
                 query += [position] * len(found)
                 rows += found.tolist()
-        if newer < len(self._urls):
-            equal = self._keys[self._header.rows[family], newer : len(self._urls)] == keys[:, None, None]
-            if np.count_nonzero(equal):  # seldom
-                position, _, row = (equal & self._header.families[family].has(keys)[:, None, None]).nonzero()
-                query += position.tolist()
-                rows += (row + newer).tolist()
+            if key in newer:
+                query += [position] * len(newer[key])
+                rows += newer[key]
         if rows:
             keep = self._alive[rows]
             document = self._numbers[rows][keep]
@@ -171,21 +172,30 @@ class Columns:
             return rows
         return rows[np.argpartition(age(self._numbers[rows]), count - 1)[:count]]
 
-    def _sort(self, family: int, queries: int) -> tuple[Entries, int]:
-        """Return the sorted keys of a family with their rows, and the first row that they do not cover.
+    def _find_rows(self, family: int) -> tuple[Entries, dict[int, tuple[int, ...]]]:
+        """Return the sorted keys of a family with their rows, and the rows of each key of the newer rows.
 
-        The newer ones are merged with the others first, if comparing them with so many *queries* would take
-        longer.
+        If there are many newer ones they are merged with the others first.
         """
         entries, covered = self._sorted[family]
-        size = len(self._urls)
-        if queries * (size - covered) > max(self._tuning.unsorted_comparisons, covered // 16):
-            kind, rows = self._header.families[family], np.arange(covered, size, dtype=np.uint32)
-            newer = sort_entries(*flatten(kind, self._keys[self._header.rows[family], covered:size], rows))
-            entries = merge_entries([entries, newer])
-            covered = size
-            self._sorted[family] = entries, covered
-        return entries, covered
+        newer, hashed = self._hashed[family]
+        size, kind = len(self._urls), self._header.families[family]
+        if size == hashed:
+            return entries, newer
+        keys = self._keys[self._header.rows[family], :size]
+        if size - covered > max(self._tuning.unsorted_documents, covered // 16):
+            rows = np.arange(covered, size, dtype=np.uint32)
+            entries = merge_entries([entries, sort_entries(*flatten(kind, keys[:, covered:], rows))])
+            newer = {}
+            self._sorted[family] = entries, size
+        else:
+            no_key = int(NO_KEY) if kind.keys > 1 else None
+            for row, of_row in enumerate(keys[:, hashed:].T.tolist(), hashed):
+                for key in of_row:
+                    if key != no_key:
+                        newer[key] = (*newer.get(key, ()), row)
+        self._hashed[family] = newer, size
+        return entries, newer
 
     def _search_near(
         self, stored: NDArray[np.uint64], keys: NDArray[np.uint64], distance: int
@@ -232,3 +242,4 @@ class Columns:
         self._urls = [self._urls[row] for row in rows.tolist()]
         self._rows = dict(zip(self._numbers[:size].tolist(), range(size), strict=True))
         self._sorted = [(NOTHING, 0)] * len(self._sorted)
+        self._hashed = [({}, 0) for _ in self._hashed]

@@ -22,6 +22,7 @@ from scrapy_neardup.matching.sites import site_key
 from .closing import REASON, NoNewPages
 from .eventloop import run_bounded, wait_done
 from .events import EventReporter
+from .garbage import GarbageCollector
 from .identity import page_url
 from .pending import PendingResolver
 from .policies import POLICIES
@@ -104,6 +105,7 @@ class NearDupExtension:
         )
         #: Tells which sites have come to where nothing is new.
         self.no_new_pages = NoNewPages(self.config.closespider_pagecount_no_new)
+        self._garbage = GarbageCollector()
         self._throttle = ExtractionThrottle(
             Turns(self.config.processes + _SPARE_PAGES, self.config.extract_timeout)
         )
@@ -148,12 +150,14 @@ class NearDupExtension:
     def spider_opened(self) -> None:
         with self.reporter.fails_open("start", "the extraction workers"):
             self.workers.start()
+        self._garbage.spare()
 
     def spider_idle(self) -> None:
         if self.no_new_pages.any_has_ended:
             raise CloseSpider(REASON)
 
     async def spider_closed(self) -> None:
+        self._garbage.close()
         self.reservations.close()
         if not await run_bounded(self._close, self.close_timeout_seconds):
             self.reporter.failed(

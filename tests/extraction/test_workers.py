@@ -258,6 +258,17 @@ def test_same_body_is_extracted_once(pool: Callable[..., Workers], obedient: str
     )
 
 
+def test_bodies_that_differ_in_one_byte_are_two(pool: Callable[..., Workers], obedient: str) -> None:
+    workers = pool(obedient)
+    bodies = ["sleep 0.2" + " " * place + "\t" + " " * (4000 - place) for place in range(6)]
+    pages = [page(body) for body in bodies]
+    assert len({each.rough_digest for each in pages}) < len(pages)
+    waiting = [workers.submit(each) for each in pages]
+    assert len({future.result(60).signature for future in waiting}) == len(pages)
+    again = [workers.submit(each).result(60).signature for each in pages]
+    assert len(set(again)) == len(pages)
+
+
 def test_hostile_body_costs_one_worker_only(pool: Callable[..., Workers], obedient: str) -> None:
     workers = pool(obedient)
     for order, reason in (("sleep 9", "timeout"), ("segv", "crash")):

@@ -27,7 +27,7 @@ SMALL = Tuning(
     dense_probes=1,
     candidates_at_once=16,
     memory_comparisons=64,
-    unsorted_comparisons=8,
+    unsorted_documents=8,
 )
 
 

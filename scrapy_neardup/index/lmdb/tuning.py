@@ -70,8 +70,8 @@ class Tuning:
     #: In memory, every key is compared with every fingerprint up to so many comparisons; beyond that, tables
     #: are made.
     memory_comparisons: int = 1 << 20
-    #: In memory, rows need not be sorted for equal keys up to so many comparisons of a key with a row.
-    unsorted_comparisons: int = 1 << 10
+    #: In memory, so many of the newest documents are found by hashing their keys; older ones are sorted.
+    unsorted_documents: int = 1 << 10
 
 
 #: The values for crawls.

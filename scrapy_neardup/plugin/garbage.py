@@ -1,0 +1,30 @@
+"""Python's collections of garbage, which hold up the event loop the longer the more objects there are."""
+
+from __future__ import annotations
+
+import gc
+
+
+class GarbageCollector:
+    """Spares Python looking, in each full collection of garbage, through all that a crawl begins with.
+
+    Most of these objects are modules that Scrapy and this package have imported: as long as the crawl runs,
+    none of them can become garbage. With the plugin they are twice as many as without it.
+    """
+
+    def __init__(self) -> None:
+        self._frozen = False
+
+    def spare(self) -> None:
+        """Leave out of later collections what there is now, unless somebody else has done so with theirs."""
+        if gc.get_freeze_count():
+            return
+        gc.collect()  # what is garbage already would stay
+        gc.freeze()
+        self._frozen = True
+
+    def close(self) -> None:
+        """Have all objects looked through again: those of the crawl may be garbage soon."""
+        if self._frozen:
+            self._frozen = False
+            gc.unfreeze()
