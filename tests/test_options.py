@@ -127,7 +127,7 @@ KNOWN = (
         ({"stop_words": ["en"]}, f"NEARDUP_FEATURES has 'stop_words': ['en']: {KNOWN}"),
         ({"shingle": 0}, "NEARDUP_FEATURES: A shingle has at least 1 token."),
         ({"sketch_shingle": -1}, "NEARDUP_FEATURES: A shingle has at least 1 token."),
-        ({"weight": "idf"}, "NEARDUP_FEATURES: weight is one of set, sqrt, log, tf, not 'idf'."),
+        ({"weight": "idf"}, "NEARDUP_FEATURES: weight is one of set, sqrt, log, tf, keywords, not 'idf'."),
         ({"units": "words"}, "NEARDUP_FEATURES: units is one of tokens, characters, not 'words'."),
         (
             {"min_paragraph": -1},

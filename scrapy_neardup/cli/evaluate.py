@@ -12,6 +12,7 @@ import click
 
 from .files import RegularFile
 from .output import print_json, print_line, print_table, progress
+from .scores import facts_of, print_scores
 from .settings import read_options, set_option
 from .worst import find_worst, print_wrong
 
@@ -19,12 +20,10 @@ if TYPE_CHECKING:
     from scrapy_neardup.audit.evaluate.corpus import Text
     from scrapy_neardup.audit.evaluate.curves import Outcome
     from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs
-    from scrapy_neardup.audit.evaluate.scores import Group, Result, Scores
+    from scrapy_neardup.audit.evaluate.scores import Result
     from scrapy_neardup.options import DetectionOptions
 
 _file = RegularFile()
-#: Hosts and languages that are shown.
-_GROUPS = 20
 
 
 def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
@@ -111,34 +110,12 @@ def evaluate(
     result, extra, judge = judged[0]
     results = dict(zip(drawn, (each for each, _, _ in judged), strict=True))
     groups = by_document(labelled, [each.orders for each in results.values()], _groups(texts))
-    facts = _facts(assignments, labelled, results, groups, time.monotonic() - started) | extra
+    facts = facts_of(assignments, labelled, results, groups, time.monotonic() - started) | extra
     wrong = find_worst(labelled, texts, result, judge, worst) if worst else ()
     if as_json:
         print_json(facts | ({"worst": [asdict(pair) for pair in wrong]} if worst else {}))
         return
-    print_table(
-        f"{pairs}: judged duplicate",
-        ["label", "kind", "pairs", "found", "share", "longer first", "shorter first"],
-        [
-            (
-                *(row.label or "-", row.kind, row.n, row.found),
-                *(f"{count / row.n:.3f}" for count in (row.found, row.longer_first, row.shorter_first)),
-            )
-            for row in result.rows
-        ],
-    )
-    print_table(
-        "Scores",
-        ["positives", "precision", "recall", "F1"],
-        [(name, *_figures(scores)) for name, scores in (("3 and 2", result.near), ("3", result.same))],
-    )
-    _print_groups(groups)
-    if seeds > 1:
-        print_table(
-            "Scores by seed, with 3 and 2 as positives",
-            ["seed", "precision", "recall", "F1"],
-            [(str(each), *_figures(one.near)) for each, one in results.items()],
-        )
+    print_scores(f"{pairs}: judged duplicate", results, groups)
     for name, value in extra.items():
         print_line(f"{name.replace('_', ' ')}: {value}")
     for pair in wrong:
@@ -200,46 +177,6 @@ def _groups(texts: list[Text]) -> dict[str, dict[str, str]]:
     return {
         "host": {text.id: split_url(text.url).host for text in texts},
         "language": {text.id: text.language for text in texts},
-    }
-
-
-def _print_groups(groups: list[Group]) -> None:
-    """Print the scores by host and by language, where there are several."""
-    for by in dict.fromkeys(each.by for each in groups):
-        own = [each for each in groups if each.by == by]
-        if len(own) > 1:
-            print_table(
-                f"Scores by {by}, with 3 and 2 as positives"
-                + (f": {_GROUPS} of {len(own):,}" * (len(own) > _GROUPS)),
-                [by, "pairs", "3 and 2", "0", "precision", "recall", "F1"],
-                [
-                    (each.name, f"{each.n:,}", f"{each.alike:,}", f"{each.different:,}", *_figures(each.near))
-                    for each in own[:_GROUPS]
-                ],
-            )
-
-
-def _figures(scores: Scores) -> tuple[str, str, str]:
-    return f"{scores.precision:.3f}", f"{scores.recall:.3f}", f"{scores.f1:.3f}"
-
-
-def _facts(
-    assignments: tuple[str, ...],
-    labelled: LabelledPairs,
-    results: dict[int, Result],
-    groups: list[Group],
-    seconds: float,
-) -> dict[str, Any]:
-    result = next(iter(results.values()))
-    return {
-        "settings": dict(each.split("=", 1) for each in assignments),
-        "pairs": len(labelled.label),
-        "by_kind": [asdict(row) for row in result.rows],
-        **asdict(result.near),
-        "same": asdict(result.same),
-        "by_document": [each._asdict() | {"near": asdict(each.near)} for each in groups],
-        "by_seed": [{"seed": each, **asdict(one.near)} for each, one in results.items()],
-        "seconds": round(seconds, 3),
     }
 
 

@@ -18,6 +18,7 @@ from scrapy_neardup.index.leases import Lease, Leases
 from scrapy_neardup.index.matches import Matches
 from scrapy_neardup.index.protocol import Documents, Found
 from scrapy_neardup.index.reservation import Reservation
+from scrapy_neardup.index.search import closest, met, most_shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index import Header, Stored
     from scrapy_neardup.index.protocol import Filing, Lookup, Pending
+    from scrapy_neardup.index.search import Met
 
 #: *until* is the time when the lease of a pending document ends, null for one that is confirmed.
 TABLE = """CREATE TABLE IF NOT EXISTS documents (
@@ -154,16 +156,26 @@ class SqliteIndex:
 
     def _find(self, database: sqlite3.Connection, document: Documents, lookups: Sequence[Lookup]) -> Found:
         numbers, stored, until = self._all(database)
-        met = []
-        for family, distance, most in lookups:
-            keys = document.keys[self.header.rows[family], 0]
-            keys = keys[self.header.families[family].has(keys)]
-            met.append(self._search(numbers, stored, family, keys, distance, most).document)
-        found = np.array(sorted(set(chain(*(each.tolist() for each in met)))), np.int64)
-        shared = np.array([[np.count_nonzero(each == number) for number in found] for each in met], np.int64)
-        rows = np.searchsorted(numbers, found)
+        found = [self._meet(numbers, stored, document, lookup) for lookup in lookups]
+        numbers_found = np.array(sorted(set(chain(*(each.documents.tolist() for each in found)))), np.int64)
+        shared = np.zeros((len(lookups), len(numbers_found)), np.int64)
+        for row, each in zip(shared, found, strict=True):
+            row[numbers_found.searchsorted(each.documents)] = each.shared
+        rows = np.searchsorted(numbers, numbers_found)
         pending = [self._handle(numbers[row], stored.urls[row], until[row]) for row in rows.tolist()]
-        return Found(found, shared.reshape(len(lookups), len(found)), stored.stored.take(rows), pending)
+        crowded = any(each.crowded for each in found)
+        return Found(numbers_found, shared, stored.stored.take(rows), pending, crowded)
+
+    def _meet(
+        self, numbers: NDArray[np.int64], stored: Documents, document: Documents, lookup: Lookup
+    ) -> Met:
+        family, distance, most, nearest, _ = lookup
+        kind = self.header.families[family]
+        keys = document.keys[self.header.rows[family], 0]
+        matches = self._search(numbers, stored, family, keys[kind.has(keys)], distance, most)
+        if nearest and not kind.equal and len(keys) == 1:
+            return closest([matches], nearest)
+        return most_shared(met(matches), nearest) if nearest else met(matches)
 
     def _handle(self, number: np.int64, url: str, until: float | None) -> Pending | None:
         if until is None:
