@@ -6,9 +6,9 @@ from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
 from scrapy_neardup import Features, Fingerprinter
+from scrapy_neardup.fingerprint.keywords import fingerprint_keywords
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
-from scrapy_neardup.fingerprint.simhash import fingerprint_each
 from scrapy_neardup.fingerprint.sketch import sketch_each
 from scrapy_neardup.fingerprint.terms import Terms
 from scrapy_neardup.fingerprint.tokens import tokenise_each
@@ -49,7 +49,7 @@ def measure(form: Form) -> Iterator[Finding]:
     def our_simhashes(texts: list[str]) -> None:
         mains = [long_paragraphs(normalise(text), features.min_paragraph)[0] for text in texts]
         terms = Terms.of_each(tokenise_each(mains), seed=1)
-        fingerprint_each([each.votes(features.shingle) for each in terms], features.weight)
+        fingerprint_keywords([each.votes(features.shingle, each.tokens.unspaced) for each in terms])
 
     def our_sketches(tokens: list[Tokens]) -> None:
         sketch_each([terms.shingles(SHINGLE) for terms in Terms.of_each(tokens, seed=1)])
@@ -97,11 +97,11 @@ def measure(form: Form) -> Iterator[Finding]:
             f"{whole} of a text",
             "signature",
             "simhash",
-            20,
+            30,
             f"ours {GROUP} at a time; its defaults: character 4-grams",
         ),
         ("SimHash of a text", "SimHash", "gaoya", None, "its character 4-grams, filed in its index, too"),
-        (f"{whole} of a text, one by one", "one signature", "simhash", None, "as a crawl does"),
+        (f"{whole} of a text, one by one", "one signature", "simhash", 20, "as a crawl does"),
         (f"{whole} of a text", "signature", "datasketch", None, "MinHash(128) alone, shingles ready"),
         (
             "sketch of word 5-shingles",
