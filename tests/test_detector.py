@@ -607,7 +607,7 @@ def test_other_parameters_are_refused(tmp_path: Path) -> None:
     for arguments, difference in (
         ({"tables": 10}, "tables"),
         ({"extractor": "plain"}, "extractor"),
-        ({"features": Features(shingle=5)}, "features"),
+        ({"features": Features(shingle=5)}, "features: index {'shingle': 1}, now {'shingle': 5}"),
         ({"features": Features(segmenter="rjieba")}, "segmenter"),
         ({"scheme": "simhash"}, "scheme: index simhash.anchors, now simhash"),
         ({"scheme": "minhash"}, "scheme"),

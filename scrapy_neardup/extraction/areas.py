@@ -86,7 +86,8 @@ def _compiled(selector: str) -> CSSSelector:
         compiled = CSSSelector(selector, translator="html")
         compiled(etree.Element("html"))  # which finds what the parser of selectors lets pass
         return compiled
-    except (SelectorError, etree.XPathError) as error:
+    except (SelectorError, etree.XPathError, ValueError, RecursionError) as error:
+        # The last two: a control character, and thousands of elements one within the other.
         raise ConfigurationError(
             f"{selector!r} is no CSS selector ({error}): name elements, classes or identifiers, such as"
             " 'article', '.post' or '#content'."

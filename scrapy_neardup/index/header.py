@@ -112,7 +112,8 @@ class Header:
             named = [name for name in different if name not in ("tables", "record")]
             # Another scheme has other tables and records, too, which would say it less plainly.
             differences = [
-                f"{name}: index {_show(ours.get(name))}, now {_show(theirs[name])}" for name in named
+                "{}: index {}, now {}".format(name, *map(_show, _differing(ours.get(name), theirs[name])))
+                for name in named
             ]
             differences += [_layout(self, wanted)] * (not named)
             raise IndexMismatch(
@@ -120,6 +121,15 @@ class Header:
                 "use the same parameters, another directory, or reset the index (NEARDUP_RESET = True, "
                 "reset=True)."
             )
+
+
+def _differing(ours: Any, theirs: Any) -> tuple[Any, Any]:
+    """Return what differs in two values of a parameter: of two dicts, such as features, the entries."""
+    if not isinstance(ours, dict) or not isinstance(theirs, dict):
+        return ours, theirs
+    names = [name for name in ours | theirs if ours.get(name) != theirs.get(name)]
+    first, second = ({name: value[name] for name in names if name in value} for value in (ours, theirs))
+    return first, second
 
 
 def _layout(ours: Header, wanted: Header) -> str:

@@ -45,8 +45,10 @@ def test_the_head_stays_where_titles_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "selector", ["", "[", "a{", "#", "p::text", "p:foo", "svg|p", "p:nth-child(x)", ".a\0{"]
-)
+    "selector",
+    ["", "[", "a{", "#", "p::text", "p:foo", "svg|p", "p:nth-child(x)", ".a\0{", "p:contains('\1')",
+     f"p:nth-child({'9' * 5000})", "p " * 5000 + "p"],
+)  # fmt: skip
 def test_what_is_no_selector_is_refused_at_once(selector: str) -> None:
     for area in ((selector,), ()), ((), ("nav", selector)):
         with pytest.raises(ConfigurationError, match="is no CSS selector"):
