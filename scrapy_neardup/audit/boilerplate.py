@@ -59,7 +59,9 @@ def leave_out_boilerplate(
     rows, keys, named = _read(crawl, store)
     names, titled = name_pages(sites.tolist(), crawl.urls, crawl.titles, named)
     crawl = replace(crawl, names=names)
-    _, titles = np.unique(np.array(crawl.titles, "O").astype(str), return_inverse=True)
+    numbers: dict[str, int] = {}
+    titles = np.array([numbers.setdefault(title, len(numbers)) for title in crawl.titles], np.int64)
+    del numbers
     shared = widespread(sites[rows], keys, titles[rows])
     rows, keys = rows[shared], keys[shared]
     left_out: dict[int, set[int]] = defaultdict(set)
