@@ -157,6 +157,18 @@ class Paragraphs(NamedTuple):
         numbers = (np.frombuffer(each, np.int64) for each in (ids, ends))
         return cls(next(numbers), headlines, np.frombuffer(keys, np.uint64), next(numbers))
 
+    def often(self, least: int) -> Paragraphs:
+        """Return the same without the paragraphs that fewer than *least* pages have, most of them."""
+        keys = np.sort(self.keys)
+        wanted = np.unique(keys[least - 1 :][keys[least - 1 :] == keys[: max(len(keys) - least + 1, 0)]])
+        found = [np.empty(0, np.int64)]
+        for start in range(0, len(keys) if len(wanted) else 0, _PART):
+            part = self.keys[start : start + _PART]
+            places = np.minimum(np.searchsorted(wanted, part), len(wanted) - 1)
+            found.append(start + np.flatnonzero(wanted[places] == part))
+        kept = np.concatenate(found)
+        return self._replace(keys=self.keys[kept], ends=np.searchsorted(kept, self.ends))
+
 
 _NONE = type(None)
 #: The types that a column of `StoredColumns` may hold. Others show that the file is damaged.
@@ -169,8 +181,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 #: The columns of numbers, with the types of their arrays; columns of few different texts, each kept once.
 _NUMBERS = {"id": "q", "fetched": "d", "noindex": "q", "wall": "q"}
 _FEW = ("root", "reason", "declared")
-#: Rows that are read at a time.
-_ROWS = 1000
+#: Rows that are read at a time; keys that are looked up at a time.
+_ROWS, _PART = 1000, 1 << 18
 #: What is stored of a page without a signature.
 _UNSIGNED = Filed("", None, None)
 

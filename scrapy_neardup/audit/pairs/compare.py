@@ -130,9 +130,13 @@ def _candidates(judge: Judge, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
             for a, b in _near(fingerprints, scheme.distance):
                 yield rows[a], rows[b]
     if scheme.keys:
-        keys = documents.keys[len(documents.keys) - scheme.keys :, rows]
-        numbers = np.broadcast_to(np.arange(len(rows), dtype=np.int32), keys.shape)
-        for pairs, _ in equal_keys(keys.ravel(), numbers.ravel(), scheme.most or MOST):
+        own = range(len(documents.keys) - scheme.keys, len(documents.keys))
+        found = equal_keys(
+            np.concatenate([documents.keys[number][rows] for number in own]),
+            np.tile(np.arange(len(rows), dtype=np.int32), scheme.keys),
+            scheme.most or MOST,
+        )
+        for pairs, _ in found:
             yield rows[pairs[:, 0]], rows[pairs[:, 1]]
 
 

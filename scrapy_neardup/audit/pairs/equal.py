@@ -25,14 +25,15 @@ def equal_keys(
 ) -> Iterator[tuple[Numbers, Numbers]]:
     """Yield the pairs of *documents* that have *keys* in common, and how many keys.
 
-    They come in chunks of int64[m, 2] and int64[m]. ``keys[i]`` (uint64) is a key of ``documents[i]``
-    (an integer): an anchor, band or super-shingle; `NO_KEY` is none, and a key that a document has twice counts
-    once. A pair has the lower number first and comes once; its count is exact. A key that more than *most*
-    documents share (a stock phrase, or many copies of one page) pairs only the least of them with each other
-    one: it costs as many pairs as it has documents, not their square, yet a thousand copies stay connected.
-    Memory: pairs of about a million, though all those of one document come together.
+    They come in chunks of int64[m, 2] and int64[m]. ``keys[i]`` (uint64) is a key of ``documents[i]``: an
+    anchor, band or super-shingle; `NO_KEY` is none, and a key that a document has twice counts once. A pair
+    has the lower number first and comes once; its count is exact. A key that more than *most* documents share
+    (a stock phrase, or many copies of one page) pairs only the least of them with each other one: it costs as
+    many pairs as it has documents, not their square, yet a thousand copies stay connected. Memory: pairs of
+    about a million, though all those of one document come together.
     """
     table = _Groups(np.asarray(keys, np.uint64), np.asarray(documents), most)
+    del keys, documents  # which may be nobody else's
     by_document = np.argsort(table.documents, kind="stable")
     ordered, partners = table.documents[by_document], table.partners[by_document]
     for part in _chunks(ordered, partners, _CHUNK):
@@ -67,18 +68,18 @@ class _Groups:
         self.documents = documents[once]
         starts = np.flatnonzero(first)
         sizes = np.diff(starts, append=len(first))
-        #: The number of each entry's group; int64[e].
-        self._group = np.repeat(np.arange(len(starts)), sizes)
+        #: The number of each entry's group; int32[e].
+        self._group = np.repeat(np.arange(len(starts)), sizes).astype(np.int32)
         #: Whether that group is large; bool[e].
         self.large = (sizes > most)[self._group]
         behind = np.repeat(starts + sizes, sizes) - np.arange(len(first)) - 1
         #: With how many of the entries behind it each is paired: all of its group, but in a large one only by
-        #: the first; int64[e].
-        self.partners = np.where(self.large & ~first, 0, behind).astype(np.int64)
+        #: the first; int32[e].
+        self.partners = np.where(self.large & ~first, 0, behind).astype(np.int32)
         #: More than any document's number: ``a * span + b`` stands for a and b.
         self.span = int(self.documents.max(initial=0)) + 1
         # The documents of large groups, as ``group * span + document``; ascending.
-        self._in_large = self._group[self.large] * self.span + self.documents[self.large]
+        self._in_large = self._group[self.large].astype(np.int64) * self.span + self.documents[self.large]
 
     def pairs(self, entries: Numbers) -> tuple[Numbers, Numbers]:
         """Return the pairs of the documents that have *entries*, all of theirs, with later ones.
@@ -108,13 +109,14 @@ class _Groups:
         sizes = np.diff(starts, append=len(entries))
         owner = np.minimum(np.searchsorted(owners, a), len(owners) - 1)
         groups = np.where(owners[owner] == a, sizes[owner], 0)  # large ones of each a
-        wanted = self._group[entries[ranges(starts[owner], groups)]] * self.span + np.repeat(b, groups)
+        wanted = self._group[entries[ranges(starts[owner], groups)]].astype(np.int64)
+        wanted = wanted * self.span + np.repeat(b, groups)
         place = np.minimum(np.searchsorted(self._in_large, wanted), len(self._in_large) - 1)
         found = self._in_large[place] == wanted
         return np.bincount(np.repeat(np.arange(len(a)), groups), found, len(a)).astype(np.int64)
 
 
-def _chunks(documents: Numbers, pairs: Numbers, size: int) -> Iterator[slice]:
+def _chunks(documents: Numbers, pairs: NDArray[np.int32], size: int) -> Iterator[slice]:
     """Cut ascending *documents* where they change, so that the *pairs* of a part are about *size*."""
     starts = np.flatnonzero(np.append(True, documents[1:] != documents[:-1])[: len(documents)])
     total = np.append(0, np.cumsum(pairs))
@@ -129,7 +131,7 @@ def _chunks(documents: Numbers, pairs: Numbers, size: int) -> Iterator[slice]:
         low = high
 
 
-def ranges(starts: Numbers, lengths: Numbers) -> Numbers:
+def ranges(starts: Numbers, lengths: NDArray[np.integer]) -> Numbers:
     """Concatenate the ranges that start and are as long as given; int64[sum of lengths]."""
     before = np.cumsum(lengths) - lengths
     numbers: Numbers = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
