@@ -59,7 +59,9 @@ def leave_out_boilerplate(
     rows, keys, named = _read(crawl, store)
     names, titled = name_pages(sites.tolist(), crawl.urls, crawl.titles, named)
     crawl = replace(crawl, names=names)
-    _, titles = np.unique(np.array(crawl.titles, "O").astype(str), return_inverse=True)
+    numbers: dict[str, int] = {}
+    titles = np.array([numbers.setdefault(title, len(numbers)) for title in crawl.titles], np.int64)
+    del numbers
     shared = widespread(sites[rows], keys, titles[rows])
     rows, keys = rows[shared], keys[shared]
     left_out: dict[int, set[int]] = defaultdict(set)
@@ -73,8 +75,8 @@ def leave_out_boilerplate(
 def _read(crawl: Crawl, store: Store) -> tuple[NDArray[np.int64], NDArray[np.uint64], list[str]]:
     """Read what is known of the texts of sites with enough titles.
 
-    Returns their long paragraphs, the rows of their pages and their keys, of m each, and the title of each
-    page's text; "" where there is none.
+    Returns those of their long paragraphs that enough pages have: the rows of their pages and their keys, of
+    m each, and the title of each page's text; "" where there is none.
     """
     sites = crawl.documents.records["site"].tolist()
     titles: dict[int, set[str]] = defaultdict(set)
@@ -82,7 +84,7 @@ def _read(crawl: Crawl, store: Store) -> tuple[NDArray[np.int64], NDArray[np.uin
         if len(titles[site]) < TITLES:
             titles[site].add(title)
     enough = np.array([len(titles[site]) >= TITLES for site in sites], bool)
-    stored = store.paragraphs()
+    stored = store.paragraphs().often(TITLES)  # fewer pages have fewer titles
     rows = np.flatnonzero(enough & np.isin(crawl.ids, stored.id))
     places = np.searchsorted(stored.id, crawl.ids[rows])
     named = [""] * len(crawl)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.index import Header
-
     from .names import Names
     from .settings import AuditOptions
     from .store import Store
     from .stored import StoredColumns
+
+    Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -75,89 +76,71 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
     """
     columns = store.load(settings.header)
     contents = content_rows(columns)
-    # Each page is a row of the store, and the row that its content is in: another one for a revisit.
-    pages = [
-        (row, content)
-        for row, content in enumerate(contents)
-        if content is not None and _is_page(columns, content)
-    ]
-    wanted = [pair for pair in pages if not settings.indexable_only or _is_indexable(columns, *pair)]
+    # Each page is a row of the store, and the row that its content is in: another one for a revisit. A page
+    # whose extraction failed is none: it is listed as a problem.
+    sound = np.array([reason in (None, "no_text") for reason in columns.reason], bool)
+    rows = np.flatnonzero((contents >= 0) & sound[contents])
+    wanted = rows
+    if settings.indexable_only:
+        pairs = zip(rows.tolist(), contents[rows].tolist(), strict=True)
+        wanted = rows[np.array([_is_indexable(columns, *pair) for pair in pairs], bool)]
     return replace(
-        _sorted_crawl(columns, wanted, settings),
-        elsewhere=sum(content is None for content in contents),
-        not_indexable=len(pages) - len(wanted),
+        _sorted_crawl(columns, wanted, contents[wanted], settings),
+        elsewhere=int((contents < 0).sum()),
+        not_indexable=len(rows) - len(wanted),
     )
 
 
-def _sorted_crawl(columns: StoredColumns, pages: list[tuple[int, int]], settings: AuditOptions) -> Crawl:
-    """Return the crawl of *pages*: rows of the store, each with the row that its content is in."""
-    rows, contents = [row for row, _ in pages], [content for _, content in pages]
-    documents = _documents(columns, rows, contents, settings.header)
-    times = np.array([columns.fetched[row] for row in rows], float)  # None becomes NaN
-    titles = [columns.title[content] for content in contents]
-    declared = [columns.declared[content] for content in contents]
-    noindex = np.array([columns.noindex[content] for content in contents], bool)
+def text_places(texts: Sequence[str]) -> NDArray[np.int64]:
+    """Return the place of each text among all different ones, sorted; int64[n]."""
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    new = (texts[row] != texts[before] for before, row in pairwise(order))
+    found = np.zeros(len(texts), np.int64)
+    found[order[1:]] = np.cumsum(np.fromiter(new, bool, max(len(order) - 1, 0)))
+    return found
+
+
+def _sorted_crawl(columns: StoredColumns, rows: Rows, contents: Rows, settings: AuditOptions) -> Crawl:
+    """Return the crawl of pages: *rows* of the store, and the rows that their *contents* are in."""
+    records = columns.record
     # Pages with the same URL come in the order of their content. The last key of lexsort counts most.
     order = np.lexsort(
         (
-            noindex,
-            _places(declared),
-            _places(titles),
-            times,
-            documents.records["fingerprint"],
-            documents.records["digest"],
-            documents.keys[DIGEST],
-            _places(documents.urls),
+            columns.noindex[contents],
+            text_places(_taken(columns.declared, contents)),
+            text_places(_taken(columns.title, contents)),
+            columns.fetched[rows],
+            records["fingerprint"][contents],
+            records["digest"][contents],
+            columns.keys[contents, DIGEST],
+            text_places(_taken(columns.url, rows)),
         )
     )
-    ordered = order.tolist()
-    documents = documents.take(order)
+    rows, contents = rows[order], contents[order]
+    urls = _taken(columns.url, rows)
+    documents = Documents(np.take(columns.keys.T, contents, axis=1), records[contents], urls)
+    moved = np.flatnonzero(rows != contents)  # a page under another URL gets the site of its URL
+    documents.records["site"][moved] = [site_key(urls[place]) for place in moved.tolist()]
     return Crawl(
-        ids=np.array([columns.id[content] for content in contents], np.int64)[order],
-        roots=[columns.root[rows[place]] for place in ordered],
-        urls=documents.urls,
-        titles=[titles[place] for place in ordered],
-        declared=[declared[place] for place in ordered],
-        alternates=[columns.alternates[contents[place]] for place in ordered],
-        noindex=noindex[order],
-        fetched=times[order],
+        ids=columns.id[contents],
+        roots=_taken(columns.root, rows),
+        urls=urls,
+        titles=_taken(columns.title, contents),
+        declared=_taken(columns.declared, contents),
+        alternates=_taken(columns.alternates, contents),
+        noindex=columns.noindex[contents],
+        fetched=columns.fetched[rows],
         documents=documents,
-        wall=np.array([columns.wall[contents[place]] for place in ordered], bool),
+        wall=columns.wall[contents],
         long=documents.records["tokens"] >= max(settings.min_tokens, 1),
     )
 
 
-def _documents(columns: StoredColumns, rows: list[int], sources: list[int], header: Header) -> Documents:
-    """Return the signatures in the rows *sources* of the store under the URLs in *rows*.
-
-    *header* says how they are laid out. They are zero for a page without main text. A page under another URL
-    than its source gets the site of its URL.
-    """
-    no_keys, no_record = bytes(8 * header.keys), bytes(header.dtype.itemsize)
-    keys = b"".join(columns.keys[source] or no_keys for source in sources)
-    records = b"".join(columns.record[source] or no_record for source in sources)
-    documents = Documents(
-        np.frombuffer(keys, np.uint64).reshape(-1, header.keys).T,
-        np.frombuffer(records, header.dtype).copy(),
-        [columns.url[row] for row in rows],
-    )
-    moved = [place for place, (row, source) in enumerate(zip(rows, sources, strict=True)) if row != source]
-    documents.records["site"][moved] = [site_key(documents.urls[place]) for place in moved]
-    return documents
-
-
-def _is_page(columns: StoredColumns, row: int) -> bool:
-    """Tell whether the row is a page. A page whose extraction failed is none: it is listed as a problem."""
-    return columns.reason[row] in (None, "no_text")
+def _taken(texts: list[str], rows: Rows) -> list[str]:
+    return [texts[row] for row in rows.tolist()]
 
 
 def _is_indexable(columns: StoredColumns, row: int, content: int) -> bool:
     """Tell whether search engines are to index the page in *row*; its *content* may be in another row."""
     declared = columns.declared[content]
     return not columns.noindex[content] and declared in ("", columns.url[row].partition("#")[0])
-
-
-def _places(texts: Sequence[str]) -> NDArray[np.int64]:
-    """Return the place of each text among all, sorted; int64[n]."""
-    places = {text: place for place, text in enumerate(sorted(set(texts)))}
-    return np.fromiter((places[text] for text in texts), np.int64, len(texts))

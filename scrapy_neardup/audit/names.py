@@ -8,6 +8,8 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+import numpy as np
+
 from scrapy_neardup.matching.boilerplate import TITLES
 
 from .releases import Release, release_of
@@ -82,21 +84,30 @@ def name_pages(
     such as its name over the menu, is replaced by the title in the head. That is a second name if it has
     little in common with the headline, unless `TITLES` pages have it, as that of a section.
     """
-    releases_of = [release_of(url) for url in urls]
-    folders = [each.folder for each in releases_of]
-    places = list(zip(sites, folders, strict=True))
+    folders: list[str] = []
+    pages: list[str] = []
+    for url in urls:
+        release = release_of(url)
+        folders.append(release.folder)
+        pages.append(_without_release(url, release))
     common = _common(sites, heads)
-    of_folders = _common(places, heads)
+    in_folders = [row for row, folder in enumerate(folders) if folder]
+    places = [(sites[row], folders[row]) for row in in_folders]
+    of_folders = _common(places, [heads[row] for row in in_folders])
     releases: dict[int, list[Words]] = defaultdict(list)
-    for site, folder in dict.fromkeys(places):
-        if folder and (site, folder) in of_folders:
-            releases[site].append(of_folders[site, folder])
+    for (site, _), words in of_folders.items():
+        releases[site].append(words)
     # The words that all releases of a site have are no release's.
     everywhere = {site: frozenset.intersection(*each) for site, each in releases.items()}
-    pages_with = Counter(zip(sites, heads, strict=True))
+    numbers: dict[str, int] = {}
+    titled = [
+        numbers.setdefault(head, len(numbers)) << 32 | site for site, head in zip(sites, heads, strict=True)
+    ]
+    _, which, counts = np.unique(np.array(titled, np.uint64), return_inverse=True, return_counts=True)
+    rare = (counts < TITLES)[which].tolist()
+    del numbers, titled, which, counts
     own: list[str] = []
     rest: list[Words] = []
-    rare: list[bool] = []
     together: dict[tuple[int, str], Words] = {}
     instead: dict[int, str] = {}
     for row, (site, folder, in_head, title) in enumerate(zip(sites, folders, heads, titles, strict=True)):
@@ -110,8 +121,6 @@ def name_pages(
             instead[row] = shown
         own.append(chosen)
         rest.append(together.setdefault((site, folder), of_site | of_release))
-        rare.append(pages_with[site, in_head] < TITLES)
-    pages = [_without_release(url, release) for url, release in zip(urls, releases_of, strict=True)]
     return Names(own, [*heads], rest, pages, rare), instead
 
 
@@ -161,14 +170,17 @@ def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Wor
     found = {}
     for group, each in different.items():
         if len(each) >= TITLES:
-            counts = Counter(word for title in each for word in _words(title))
+            counts = Counter(word for title in each for word in _all_words(title))
             found[group] = frozenset(word for word, count in counts.items() if 2 * count > len(each))
     return found
 
 
-@lru_cache(maxsize=4096)
-def _words(title: str) -> Words:
+def _all_words(title: str) -> Words:
     return frozenset(_WORD.findall(title.casefold()))
+
+
+#: The same, where one title is compared with several.
+_words = lru_cache(maxsize=1024)(_all_words)
 
 
 def _has_only(title: str, words: Words) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from scrapy_neardup.matching.sites import UNKNOWN, site_key
 
+from .crawl import text_places
 from .releases import release_of
 
 if TYPE_CHECKING:
@@ -149,12 +150,7 @@ def shortest(pages: Pages, _: Sequence[str]) -> SortKeys:
 
 def alphabetical(pages: Pages, _: Sequence[str]) -> SortKeys:
     """By the decoded URL; of those that decode to the same, by the URL as it is written."""
-    return [_places([unquote(url) for url in pages.urls]), _places(pages.urls)]
-
-
-def _places(texts: Sequence[str]) -> NDArray[np.int64]:
-    places = {text: place for place, text in enumerate(sorted(set(texts)))}
-    return np.fromiter((places[text] for text in texts), np.int64, len(texts))
+    return [text_places([unquote(url) for url in pages.urls]), text_places(pages.urls)]
 
 
 def _split(url: str) -> tuple[str, str]:

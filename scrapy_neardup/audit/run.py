@@ -159,7 +159,7 @@ def _judge(
         raise no_pages(inputs, store)
     crawl, boilerplate = leave_out_boilerplate(crawl, store, settings)
     found = cluster(crawl, settings, lambda done: watch("Comparing", done, None))
-    counts = Counter(crawl.roots)
+    counts, ids = Counter(crawl.roots), crawl.ids
     left_out = {"revisit_of_another_crawl": crawl.elsewhere, "not_indexable": crawl.not_indexable}
     skipped = store.skipped() | {reason: count for reason, count in left_out.items() if count}
     audited = Audit(
@@ -171,8 +171,9 @@ def _judge(
         tuple(boilerplate),
         started,
         store,
-        crawl.ids,
+        ids,
     )
+    del crawl  # the signatures take more than all that is written
     if out is not None:
         watch("Writing", 0, None)
         results.write(Path(out), audited, formats)

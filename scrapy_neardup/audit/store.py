@@ -173,15 +173,10 @@ class Store:
 
     def load(self, header: Header) -> StoredColumns:
         """Return all pages but for their texts; they are filed as *header* says."""
-        columns: tuple[list[Any], ...] = tuple([] for _ in StoredColumns._fields)
+        names = ", ".join(StoredColumns._fields)
         with self.trusting():
-            names = ", ".join(StoredColumns._fields)
-            for row in self._database.execute(f"SELECT {names} FROM pages ORDER BY id"):  # noqa: S608
-                for column, value in zip(columns, row, strict=True):
-                    column.append(value)
-            found = StoredColumns(*columns)
-            found.require(header)
-        return found
+            rows = self._database.execute(f"SELECT {names} FROM pages ORDER BY id")  # noqa: S608
+            return StoredColumns.of(rows, header)
 
     def text(self, page: int) -> str | None:
         """Return the main text of the page with that id, and its title and short lines, to be read."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from array import array
 from dataclasses import dataclass
+from itertools import islice
+from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -72,32 +74,62 @@ class StoredPage:
 
 
 class StoredColumns(NamedTuple):
-    """The pages of a store without their texts: a list for each column, in the order of their numbers."""
+    """The n pages of a store without their texts: a column each, in the order of their numbers."""
 
-    id: list[int]
+    #: int64[n].
+    id: NDArray[np.int64]
     root: list[str]
     url: list[str]
-    fetched: list[float | None]
+    #: In seconds since 1970, NaN if not known: float64[n].
+    fetched: NDArray[np.float64]
     declared: list[str]
     alternates: list[str]
     title: list[str]
-    noindex: list[int]
+    #: bool[n].
+    noindex: NDArray[np.bool_]
     body_digest: list[str | None]
     refers_digest: list[str | None]
     refers_url: list[str | None]
     reason: list[str | None]
-    wall: list[int]
-    keys: list[bytes | None]
-    record: list[bytes | None]
+    #: bool[n].
+    wall: NDArray[np.bool_]
+    #: Signatures as an index holds them, zero for a page without one: uint64[n, keys], and records[n].
+    keys: NDArray[np.uint64]
+    record: NDArray[Any]
 
-    def require(self, header: Header) -> None:
-        """Raise ValueError unless all values are of the types and sizes that *header* asks for."""
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Any, ...]], header: Header) -> StoredColumns:
+        """Make columns of *rows*, which have their fields.
+
+        Raises ValueError unless all values are of the types, and of the sizes, that *header* asks for.
+        """
+        numbers: dict[str, array[Any]] = {name: array(code) for name, code in _NUMBERS.items()}
+        signatures = {"keys": bytearray(), "record": bytearray()}
         sizes = {"keys": 8 * header.keys, "record": header.dtype.itemsize}
-        for name, column in self._asdict().items():
-            if not {*map(type, column)} <= {*_TYPES[name]}:
-                raise ValueError(f"the column {name} holds values of other types")
-            if name in sizes and not {len(value) for value in column if value is not None} <= {sizes[name]}:
-                raise ValueError(f"the column {name} holds values of other sizes")
+        texts: dict[str, list[Any]] = {name: [] for name in cls._fields if name not in (numbers | signatures)}
+        known: dict[str, str] = {}
+        rest = iter(rows)
+        while part := [*islice(rest, _ROWS)]:
+            for name, values in zip(cls._fields, zip(*part, strict=True), strict=True):
+                if not {*map(type, values)} <= {*_TYPES[name]}:
+                    raise ValueError(f"the column {name} holds values of other types")
+                if name in signatures:
+                    if not {len(value) for value in values if value is not None} <= {sizes[name]}:
+                        raise ValueError(f"the column {name} holds values of other sizes")
+                    blank = bytes(sizes[name])
+                    signatures[name] += b"".join(blank if value is None else value for value in values)
+                elif name in numbers:
+                    numbers[name].extend(nan if value is None else value for value in values)
+                elif name in _FEW:
+                    texts[name] += (value and known.setdefault(value, value) for value in values)
+                else:
+                    texts[name] += values
+        columns: dict[str, Any] = {**texts}
+        columns |= {name: np.frombuffer(values, values.typecode) for name, values in numbers.items()}
+        columns |= {name: columns[name] != 0 for name in ("noindex", "wall")}
+        columns["keys"] = np.frombuffer(signatures["keys"], np.uint64).reshape(-1, header.keys)
+        columns["record"] = np.frombuffer(signatures["record"], header.dtype)
+        return cls(**columns)
 
 
 class Paragraphs(NamedTuple):
@@ -125,6 +157,18 @@ class Paragraphs(NamedTuple):
         numbers = (np.frombuffer(each, np.int64) for each in (ids, ends))
         return cls(next(numbers), headlines, np.frombuffer(keys, np.uint64), next(numbers))
 
+    def often(self, least: int) -> Paragraphs:
+        """Return the same without the paragraphs that fewer than *least* pages have, most of them."""
+        keys = np.sort(self.keys)
+        wanted = np.unique(keys[least - 1 :][keys[least - 1 :] == keys[: max(len(keys) - least + 1, 0)]])
+        found = [np.empty(0, np.int64)]
+        for start in range(0, len(keys) if len(wanted) else 0, _PART):
+            part = self.keys[start : start + _PART]
+            places = np.minimum(np.searchsorted(wanted, part), len(wanted) - 1)
+            found.append(start + np.flatnonzero(wanted[places] == part))
+        kept = np.concatenate(found)
+        return self._replace(keys=self.keys[kept], ends=np.searchsorted(kept, self.ends))
+
 
 _NONE = type(None)
 #: The types that a column of `StoredColumns` may hold. Others show that the file is damaged.
@@ -134,6 +178,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "refers_digest": (str, _NONE), "refers_url": (str, _NONE), "reason": (str, _NONE), "wall": (int,),
     "keys": (bytes, _NONE), "record": (bytes, _NONE),
 }  # fmt: skip
+#: The columns of numbers, with the types of their arrays; columns of few different texts, each kept once.
+_NUMBERS = {"id": "q", "fetched": "d", "noindex": "q", "wall": "q"}
+_FEW = ("root", "reason", "declared")
+#: Rows that are read at a time; keys that are looked up at a time.
+_ROWS, _PART = 1000, 1 << 18
 #: What is stored of a page without a signature.
 _UNSIGNED = Filed("", None, None)
 

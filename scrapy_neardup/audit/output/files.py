@@ -44,6 +44,8 @@ FILES = (
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 _PLAIN_URL = re.compile(r"[^\s\x00-\x20\x7f-\x9f]+")
+#: Rows of a table that are in memory as Python's values at a time.
+_ROWS = 10_000
 _PLAIN_IDENTIFIER = re.compile(r"(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<! )")
 
 
@@ -96,7 +98,7 @@ def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
     urls, names = pages["url"], PAGES.names or ()
     closest, alike = closest_pages(audit)
     sizes = audit.clusters["size"]
-    for row, other, likeness in zip(pages.tolist(), closest.tolist(), alike.tolist(), strict=True):
+    for row, other, likeness in zip(_values(pages), _values(closest), _values(alike), strict=True):
         page = dict(zip(names, row, strict=True))
         number, similarity, fetched = page["cluster"], page["similarity"], page["fetched"]
         compared = not math.isnan(similarity)
@@ -118,6 +120,12 @@ def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
             "closest": urls[other] if other >= 0 else None,
             "closest_similarity": round(likeness, 4) if other >= 0 else None,
         }
+
+
+def _values(table: NDArray[Any]) -> Iterator[Any]:
+    """Yield the rows of *table* as Python has them, made some at a time."""
+    for start in range(0, len(table), _ROWS):
+        yield from table[start : start + _ROWS].tolist()
 
 
 def closest_pages(audit: Audit) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -146,7 +154,7 @@ def clusters_of(audit: Audit) -> Iterator[dict[str, Any]]:
     rows = rows[np.lexsort((pages["rank"][rows], pages["cluster"][rows]))]
     ends = np.cumsum(audit.clusters["size"])
     members = np.split(rows, ends[:-1]) if len(ends) else []
-    for number, (cluster, own) in enumerate(zip(audit.clusters.tolist(), members, strict=True)):
+    for number, (cluster, own) in enumerate(zip(_values(audit.clusters), members, strict=True)):
         canonical, size, exact, near, part, revisits = cluster
         urls = pages["url"][own].tolist()
         yield {
@@ -165,7 +173,7 @@ def clusters_of(audit: Audit) -> Iterator[dict[str, Any]]:
 def pairs_of(audit: Audit) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``pairs.jsonl``."""
     urls = audit.pages["url"]
-    for first, second, kind, distance, similarity, containment in audit.pairs.tolist():
+    for first, second, kind, distance, similarity, containment in _values(audit.pairs):
         yield {
             "url1": urls[first],
             "url2": urls[second],

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 MOST, SAME = 64, 8
 #: About how many pairs of a page with others of its template are kept. Further ones would say nothing new.
 SIBLINGS = 8
-#: How many pairs are in memory at a time before they are judged; how many rejected pairs are returned at
-#: most.
-_CHUNK, _REJECTED = 1 << 18, 1 << 18
+#: How many pairs are in memory at a time before they are judged, how many are judged at a time, and how many
+#: rejected pairs are returned at most.
+_CHUNK, _JUDGED, _REJECTED = 1 << 18, 1 << 16, 1 << 18
 
 
 class Compared(NamedTuple):
@@ -76,24 +76,27 @@ def compare_all(
     texts, g - 1 pairs with the first are returned, and only the first (one for each site) is compared with
     other documents. Of the pairs of a template, some pairs of each page are returned. Rejected pairs with a
     similarity of *least* or more are returned too, the most similar ones. *advance* is called with the number
-    of pairs compared so far. This takes about 100 MB beside what is returned.
+    of pairs compared so far. This takes about 100 MB beside what is returned, and 200 bytes a document.
     """
     rows = np.flatnonzero(judge.fit)
     copies = rows[groups.same_text[rows] != rows]
     parts = [_judged(judge, groups.same_text[copies], copies)]
     siblings = np.zeros(len(judge.fit), np.int64)
     total = 0
-    for a, b in _candidates(judge, rows[groups.alike[rows] == rows]):
-        found = _judged(judge, np.minimum(a, b), np.maximum(a, b))
-        judgement = found.judgement
-        new = judgement.template & ((siblings[a] < SIBLINGS) | (siblings[b] < SIBLINGS))
-        alike = ~judgement.template & (judgement.near | (judgement.similarity >= least))
-        parts.append(found.take(np.flatnonzero((new | alike) & ~judgement.exact)))
-        for page in (a[new], b[new]):
-            siblings += np.bincount(page, minlength=len(siblings))
-        total += len(a)
+    for chunk in _candidates(judge, rows[groups.alike[rows] == rows]):
+        before = siblings.copy()
+        for low in range(0, len(chunk[0]), _JUDGED):
+            a, b = (each[low : low + _JUDGED] for each in chunk)
+            found = _judged(judge, np.minimum(a, b), np.maximum(a, b))
+            judgement = found.judgement
+            new = judgement.template & ((before[a] < SIBLINGS) | (before[b] < SIBLINGS))
+            alike = ~judgement.template & (judgement.near | (judgement.similarity >= least))
+            parts.append(found.take(np.flatnonzero((new | alike) & ~judgement.exact)))
+            for page in (a[new], b[new]):
+                np.add.at(siblings, page, 1)
+        total += len(chunk[0])
         advance(total)
-        if sum(len(part.a) for part in parts[1:]) > 8 * _REJECTED:
+        if sum(len(part.a) for part in parts[1:]) > 2 * _REJECTED:
             parts = [_merged(parts, len(judge.fit))]
     return _merged(parts, len(judge.fit))
 
@@ -127,9 +130,13 @@ def _candidates(judge: Judge, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
             for a, b in _near(fingerprints, scheme.distance):
                 yield rows[a], rows[b]
     if scheme.keys:
-        keys = documents.keys[len(documents.keys) - scheme.keys :, rows]
-        numbers = np.broadcast_to(np.arange(len(rows)), keys.shape)
-        for pairs, _ in equal_keys(keys.ravel(), numbers.ravel(), scheme.most or MOST):
+        own = range(len(documents.keys) - scheme.keys, len(documents.keys))
+        found = equal_keys(
+            np.concatenate([documents.keys[number][rows] for number in own]),
+            np.tile(np.arange(len(rows), dtype=np.int32), scheme.keys),
+            scheme.most or MOST,
+        )
+        for pairs, _ in found:
             yield rows[pairs[:, 0]], rows[pairs[:, 1]]
 
 

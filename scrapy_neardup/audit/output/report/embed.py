@@ -6,12 +6,17 @@ import base64
 import json
 import re
 import zlib
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_neardup.options import processors
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from concurrent.futures import Future
 
     from numpy.typing import NDArray
 
@@ -42,7 +47,21 @@ def column_block(name: str, values: NDArray[Any], dtype: str) -> str:
     return block(name, np.ascontiguousarray(values, dtype).tobytes())
 
 
+def json_blocks(name: str, contents: Iterable[Any]) -> Generator[str, None, None]:
+    """Yield a block for each of *contents*: name-0, name-1 and so on. They are packed on all cores.
+
+    A few of *contents* are taken ahead.
+    """
+    waiting: deque[Future[str]] = deque()
+    with ThreadPoolExecutor(processors(), "neardup-pack") as threads:
+        for number, content in enumerate(contents):
+            waiting.append(threads.submit(json_block, f"{name}-{number}", content))
+            if len(waiting) > processors():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
 def string_blocks(name: str, strings: Sequence[str]) -> Iterator[str]:
     """Yield the blocks of *strings*, `STRINGS` in each: name-0, name-1 and so on."""
-    for number, start in enumerate(range(0, len(strings), STRINGS)):
-        yield json_block(f"{name}-{number}", list(strings[start : start + STRINGS]))
+    return json_blocks(name, (strings[start : start + STRINGS] for start in range(0, len(strings), STRINGS)))

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from . import advice
 from .spellings import spelling_differences
-from .urls import Url, generalise, parameter_name, split_url
+from .urls import Url, generalise, parameter_name, split_urls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,31 +49,41 @@ class Pattern:
     advice: str
 
 
-def find_patterns(
-    urls: Sequence[str], repeats: NDArray[np.bool_], canonical: NDArray[np.integer]
-) -> list[Pattern]:
+class Urls(NamedTuple):
+    """The URLs of n pages, taken apart: lists of n."""
+
+    split: list[Url]
+    #: The host and path of each with the variable segments in braces.
+    paths: list[str]
+
+    @classmethod
+    def of(cls, urls: Sequence[str]) -> Urls:
+        """Take *urls* apart."""
+        split = split_urls(urls)
+        return cls(split, _path_patterns(split))
+
+
+def find_patterns(urls: Urls, repeats: NDArray[np.bool_], canonical: NDArray[np.integer]) -> list[Pattern]:
     """Find the patterns of n URLs; those with the most repeats first, of each kind.
 
     *repeats* (bool[n]) says which pages repeat their *canonical* page (position, int[n]; itself if there is
     none).
     """
-    split = [split_url(url) for url in urls]
     originals = canonical.tolist()
     return [
-        *_best(_parameters(split, repeats, originals)),
-        *_best(_spellings(split, repeats, originals)),
-        *_best(_paths(split, repeats, originals)),
+        *_best(_parameters(urls.split, repeats, originals)),
+        *_best(_spellings(urls.split, repeats, originals)),
+        *_best(_paths(urls.paths, repeats, originals)),
     ]
 
 
-def find_thin(urls: Sequence[str], thin: NDArray[np.bool_], empty: NDArray[np.bool_]) -> list[Pattern]:
+def find_thin(urls: Urls, thin: NDArray[np.bool_], empty: NDArray[np.bool_]) -> list[Pattern]:
     """Return the paths of the *thin* pages among n URLs, those with the most first; bool[n] each.
 
     *empty* says which of them have no text at all.
     """
-    split = [split_url(url) for url in urls]
     pages: dict[str, list[int]] = defaultdict(list)
-    for page, name in enumerate(_path_patterns(split)):
+    for page, name in enumerate(urls.paths):
         pages[name].append(page)
     found = []
     for name, having in pages.items():
@@ -156,8 +166,7 @@ def _spellings(split: list[Url], repeats: NDArray[np.bool_], originals: list[int
     ]
 
 
-def _paths(split: list[Url], repeats: NDArray[np.bool_], originals: list[int]) -> list[Pattern]:
-    names = _path_patterns(split)
+def _paths(names: list[str], repeats: NDArray[np.bool_], originals: list[int]) -> list[Pattern]:
     pages: dict[str, list[int]] = defaultdict(list)
     for page, name in enumerate(names):
         pages[name].append(page)
@@ -165,7 +174,7 @@ def _paths(split: list[Url], repeats: NDArray[np.bool_], originals: list[int]) -
     found = []
     for name, having in pages.items():
         again = [page for page in having if repeats[page]]
-        if not name or len(having) > NEARLY_ALL * len(split):  # identifiers without slashes have no path
+        if not name or len(having) > NEARLY_ALL * len(names):  # identifiers without slashes have no path
             continue
         if len(again) < LEAST_REPEATS or len(again) / len(having) < usual:
             continue
@@ -182,6 +191,7 @@ def _path_patterns(split: list[Url]) -> list[str]:
     """Return each URL's host and path with the variable segments in braces."""
     paths = [[generalise(segment) for segment in url.path.split("/")[1:]] for url in split]
     prefixes = [url.host for url in split]
+    known: dict[str, str] = {}  # each once, as many pages have the same
     for depth in range(min(8, max(map(len, paths), default=0))):
         values: dict[str, set[str]] = defaultdict(set)
         for prefix, path in zip(prefixes, paths, strict=True):
@@ -193,5 +203,6 @@ def _path_patterns(split: list[Url]) -> list[str]:
                 many = len(values[prefixes[page]]) > MOST_NAMES
                 if many and segment and not segment.startswith("{"):
                     segment = "{name}"
-                prefixes[page] += "/" + segment
+                prefix = prefixes[page] + "/" + segment
+                prefixes[page] = known.setdefault(prefix, prefix)
     return [prefix + "/…" * (len(path) > 8) for prefix, path in zip(prefixes, paths, strict=True)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_neardup.audit.model import VERDICTS
-
-from .urls import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 ROWS, LONGEST = 50, 300
 
 
-def plain_tables(data: ReportData, patterns: Sequence[Pattern], thin: Sequence[Pattern]) -> str:
+def plain_tables(
+    data: ReportData, hosts: Sequence[str], patterns: Sequence[Pattern], thin: Sequence[Pattern]
+) -> str:
     """Return the HTML of the tables: hosts, causes, short pages and clusters, and what each leaves out."""
     pages, clusters = data.pages, data.clusters
     found = ", ".join(
         f"{int((pages['verdict'] == name).sum()):,} {name.replace('_', ' ')}" for name in VERDICTS
     )
     parts = [f"<p>{html.escape(f'{len(pages):,} pages in {len(clusters):,} clusters: {found}.')}</p>"]
-    hosts = np.array([split_url(url).host for url in pages["url"]], "O").astype(str)
-    repeats = np.isin(pages["verdict"], ("near", "exact"))
-    names, which = np.unique(hosts, return_inverse=True)
-    every = np.bincount(which, minlength=len(names)).tolist()
-    again = np.bincount(which, weights=repeats, minlength=len(names)).astype(int).tolist()
-    by_host = sorted(zip(names.tolist(), every, again, strict=True), key=lambda row: (-row[2], row[0]))
+    repeats = np.isin(pages["verdict"], ("near", "exact")).tolist()
+    every = Counter(hosts)
+    again = Counter(compress(hosts, repeats))
+    by_host = sorted(
+        ((name, count, again[name]) for name, count in every.items()), key=lambda row: (-row[2], row[0])
+    )
     parts += _table("Hosts", ("Host", "Pages", "Repeats"), by_host)
     causes = [(p.name, p.kind, len(p.pages), p.repeats, p.advice) for p in patterns]
     parts += _table(

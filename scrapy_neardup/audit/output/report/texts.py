@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .embed import column_block, json_block
+from .embed import column_block, json_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,9 +52,34 @@ def text_blocks(wanted: Iterable[int], text: Callable[[int], str | None], room: 
 
     Equal texts in a row are kept once. The blocks of texts take about *room* characters at most.
     """
+    slots: deque[list[tuple[int, int]]] = deque()  # of the blocks that are being packed
+
+    def contents() -> Iterator[list[str]]:
+        for texts, own in _filled(wanted, text):
+            slots.append(own)
+            yield texts
+
     places: list[tuple[int, int, int]] = []
+    packed = 0
+    with closing(json_blocks("texts", contents())) as blocks:
+        for number, content in enumerate(blocks):
+            yield content
+            places += ((page, number, slot) for page, slot in slots.popleft())
+            packed += len(content)
+            if packed >= room:
+                break
+    columns = np.array(places, np.int64).reshape(-1, 3)
+    for name, values in zip(("page", "block", "slot"), columns.T, strict=True):
+        yield column_block(f"text-{name}", values, "<u4")
+
+
+def _filled(
+    wanted: Iterable[int], text: Callable[[int], str | None]
+) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
+    """Yield the texts of each block, and the pages that have them, each with the place of its text."""
     texts: dict[str, int] = {}
-    number = length = packed = 0
+    own: list[tuple[int, int]] = []
+    length = 0
     for page in wanted:
         found = text(page)
         if not found:
@@ -60,16 +87,9 @@ def text_blocks(wanted: Iterable[int], text: Callable[[int], str | None], room: 
         found = found[:LONGEST_TEXT]
         if found not in texts:
             length += len(found)
-        places.append((page, number, texts.setdefault(found, len(texts))))
+        own.append((page, texts.setdefault(found, len(texts))))
         if length >= BLOCK:
-            content = json_block(f"texts-{number}", list(texts))
-            packed += len(content)
-            yield content
-            texts, number, length = {}, number + 1, 0
-            if packed >= room:
-                break
+            yield list(texts), own
+            texts, own, length = {}, [], 0
     if texts:
-        yield json_block(f"texts-{number}", list(texts))
-    columns = np.array(places, np.int64).reshape(-1, 3)
-    for name, values in zip(("page", "block", "slot"), columns.T, strict=True):
-        yield column_block(f"text-{name}", values, "<u4")
+        yield list(texts), own

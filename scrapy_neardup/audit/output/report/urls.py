@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_plus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _URL = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?")
 #: More than this is no query of a site that works.
@@ -33,6 +36,18 @@ def split_url(url: str) -> Url:
         host = host.removesuffix(default_port)
     parts = tuple(part for part in query.split("&", MAX_PARAMETERS)[:MAX_PARAMETERS] if part)
     return Url(scheme, host, path if path or not host else "/", parts)
+
+
+def split_urls(urls: Iterable[str]) -> list[Url]:
+    """Split each of *urls*; those of one scheme and host share the strings."""
+    known: dict[str, str] = {}
+    split = map(split_url, urls)
+    return [
+        url._replace(
+            scheme=known.setdefault(url.scheme, url.scheme), host=known.setdefault(url.host, url.host)
+        )
+        for url in split
+    ]
 
 
 def parameter_name(part: str) -> str:

@@ -14,11 +14,10 @@ import numpy as np
 from scrapy_neardup.audit.model import PAIR_KINDS, VERDICTS
 
 from .embed import STRINGS, column_block, json_block, string_blocks
-from .patterns import Pattern, find_patterns, find_thin
+from .patterns import Pattern, Urls, find_patterns, find_thin
 from .review import borderline
 from .tables import plain_tables
 from .texts import LEAST_PACKED, text_blocks, wanted_texts
-from .urls import split_url
 
 if TYPE_CHECKING:
     import os
@@ -67,7 +66,10 @@ def write_report(path: str | os.PathLike[str], data: ReportData) -> None:
 
 
 def _pieces(data: ReportData) -> Iterator[str]:
-    patterns, thin = _patterns(data), _thin(data)
+    urls = Urls.of(data.pages["url"].tolist())
+    host_of = [url.host for url in urls.split]
+    patterns, thin = _patterns(data, urls), _thin(data, urls)
+    del urls
     static = files(__package__).joinpath("static")
     style = static.joinpath("report.css").read_text("utf-8")
     parts = (static.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS)
@@ -78,12 +80,12 @@ def _pieces(data: ReportData) -> Iterator[str]:
         bare=_BARE,
         bare_hash=_hash(_BARE),
         program_hash=_hash(program),
-        without_script=plain_tables(data, patterns, thin),
+        without_script=plain_tables(data, host_of, patterns, thin),
     )
     review = borderline(data)
     yield shell
     yield json_block("report", _description(data) | {"reviewed": _reviewed(data, review)})
-    hosts, host_names = _hosts(data.pages["url"])
+    hosts, host_names = _numbered(host_of)
     yield json_block("hosts", host_names)
     yield column_block("page-host", hosts, "<u4")
     yield from _page_columns(data.pages)
@@ -131,12 +133,11 @@ def _reviewed(data: ReportData, review: NDArray[np.int64]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _hosts(urls: Any) -> tuple[NDArray[np.int64], list[str]]:
+def _numbered(names: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the number of each of *names*, int64[n], and the names that these numbers are of."""
     numbers: dict[str, int] = {}
-    hosts = np.fromiter(
-        (numbers.setdefault(split_url(url).host, len(numbers)) for url in urls), np.int64, len(urls)
-    )
-    return hosts, list(numbers)
+    found = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+    return found, list(numbers)
 
 
 def _page_columns(pages: NDArray[Any]) -> Iterator[str]:
@@ -174,12 +175,12 @@ def _scaled(similarities: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.where(np.isnan(values), NO_SIMILARITY, values)
 
 
-def _patterns(data: ReportData) -> list[Pattern]:
+def _patterns(data: ReportData, urls: Urls) -> list[Pattern]:
     pages = data.pages
     repeats = np.isin(pages["verdict"], ("exact", "near"))
     own = np.arange(len(pages))
     canonical = np.append(data.clusters["canonical"], 0)[pages["cluster"]]
-    return find_patterns(pages["url"].tolist(), repeats, np.where(pages["cluster"] >= 0, canonical, own))
+    return find_patterns(urls, repeats, np.where(pages["cluster"] >= 0, canonical, own))
 
 
 def _pattern_blocks(patterns: list[Pattern]) -> Iterator[str]:
@@ -191,6 +192,6 @@ def _pattern_blocks(patterns: list[Pattern]) -> Iterator[str]:
     yield column_block("pattern-pages", np.concatenate(pages) if pages else np.zeros(0), "<u4")
 
 
-def _thin(data: ReportData) -> list[Pattern]:
+def _thin(data: ReportData, urls: Urls) -> list[Pattern]:
     pages = data.pages
-    return find_thin(pages["url"].tolist(), pages["verdict"] == "too_short", pages["tokens"] == 0)
+    return find_thin(urls, pages["verdict"] == "too_short", pages["tokens"] == 0)
