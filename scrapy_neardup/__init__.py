@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .errors import (
     ConfigurationError,
@@ -17,6 +16,7 @@ from .errors import (
     IndexUnavailable,
     NearDupError,
 )
+from .late import importing_late
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -45,20 +45,14 @@ __all__ = [
     "simhash",
 ]
 
-
-#: Public names that are imported when they are first used: the core needs no Scrapy, processes that extract
-#: need no index, and a command line that is interrupted at once has not begun to import the rest.
-_IMPORTED_LATE = {
-    "Addon": ".addon",
-    "Detector": ".detector",
-    "FingerprintIndex": ".index",
-    **dict.fromkeys(("Features", "Fingerprinter", "Signature", "hamming", "simhash"), ".fingerprint"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _IMPORTED_LATE:
-        value = getattr(import_module(_IMPORTED_LATE[name], __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# The core needs no Scrapy, processes that extract need no index, and a command line that is interrupted at
+# once has not begun to import the rest.
+__getattr__ = importing_late(
+    __name__,
+    {
+        "Addon": ".addon",
+        "Detector": ".detector",
+        "FingerprintIndex": ".index",
+        **dict.fromkeys(("Features", "Fingerprinter", "Signature", "hamming", "simhash"), ".fingerprint"),
+    },
+)

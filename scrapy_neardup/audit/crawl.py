@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +11,10 @@ from scrapy_neardup.index import Documents
 from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.sites import site_key
 
+from .ordering import text_places
 from .revisits import content_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from .names import Names
@@ -89,15 +87,6 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
         elsewhere=int((contents < 0).sum()),
         not_indexable=len(rows) - len(wanted),
     )
-
-
-def text_places(texts: Sequence[str]) -> NDArray[np.int64]:
-    """Return the place of each text among all different ones, sorted; int64[n]."""
-    order = sorted(range(len(texts)), key=texts.__getitem__)
-    new = (texts[row] != texts[before] for before, row in pairwise(order))
-    found = np.zeros(len(texts), np.int64)
-    found[order[1:]] = np.cumsum(np.fromiter(new, bool, max(len(order) - 1, 0)))
-    return found
 
 
 def _sorted_crawl(columns: StoredColumns, rows: Rows, contents: Rows, settings: AuditOptions) -> Crawl:

@@ -12,7 +12,7 @@ import numpy as np
 
 from scrapy_neardup.matching.sites import UNKNOWN, site_key
 
-from .crawl import text_places
+from .ordering import text_places
 from .releases import release_of
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.late import importing_late
 
 if TYPE_CHECKING:
     from .fingerprints import FingerprintIndex
@@ -26,21 +27,16 @@ __all__ = [
     "open_index",
 ]
 
-#: Names that are imported when they are first used: processes that extract need `tables` and nothing else.
-_IMPORTED_LATE = {
-    "FingerprintIndex": ".fingerprints",
-    "Header": ".header",
-    "LmdbIndex": ".lmdb.index",
-    "Matches": ".matches",
-    "MemoryIndex": ".memory",
-    "open_index": ".stores",
-    **dict.fromkeys(("Documents", "Index", "Stored"), ".protocol"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _IMPORTED_LATE:
-        value = getattr(import_module(_IMPORTED_LATE[name], __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Processes that extract need `tables` and nothing else.
+__getattr__ = importing_late(
+    __name__,
+    {
+        "FingerprintIndex": ".fingerprints",
+        "Header": ".header",
+        "LmdbIndex": ".lmdb.index",
+        "Matches": ".matches",
+        "MemoryIndex": ".memory",
+        "open_index": ".stores",
+        **dict.fromkeys(("Documents", "Index", "Stored"), ".protocol"),
+    },
+)

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 ROWS = 1 << 22
 #: Keys that have more matches than that are cut into so many slices.
 SLICES = 8
+#: Beyond all numbers of documents on disk, and of those on a server.
+_NEWER = 1 << 60
+#: So many documents of one distance, or of one key, are looked at together.
+PIECE = 1 << 10
+#: And so many values of a sample of that size stand for those that come first.
+SAMPLED = 16
 
 
 def search_all(
@@ -80,6 +86,9 @@ class Met(NamedTuple):
     #: See `Found`.
     crowded: bool = False
     narrowed: bool = False
+
+
+NONE_MET = Met(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def met(matches: Matches) -> Met:
@@ -153,15 +162,6 @@ def from_age(ages: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _of_chosen(documents: list[int], *, crowded: bool = False) -> Met:
     return Met(np.array(sorted(documents), np.int64), np.ones(len(documents), np.int64), crowded)
-
-
-#: Beyond all numbers of documents on disk, and of those on a server.
-_NEWER = 1 << 60
-#: So many documents of one distance, or of one key, are looked at together.
-PIECE = 1 << 10
-#: And so many values of a sample of that size stand for those that come first.
-SAMPLED = 16
-NONE_MET = Met(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def make_probes(

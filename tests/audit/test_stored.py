@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.crawl import text_places
+from scrapy_neardup.audit.ordering import text_places
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.stored import Paragraphs, StoredColumns
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.leases import Lease
     from scrapy_neardup.index.protocol import Documents, Lookup, Pending
 
-    from .probes import Candidates, Probe
+    from .probes import MetByProbes, Probe
     from .store import Known, Store
 
 
@@ -70,7 +70,7 @@ class Finder:
         return newest
 
     def found(
-        self, document: Documents, lookups: Sequence[Lookup], candidates: Candidates
+        self, document: Documents, lookups: Sequence[Lookup], candidates: MetByProbes
     ) -> tuple[Found, Known]:
         """Return those of *candidates* that are there, and all that the server says of them."""
         known = self._store.fetch(sorted(set().union(*(each.documents.tolist() for each in candidates.met))))

@@ -46,7 +46,7 @@ class Probe(NamedTuple):
         return Matches(np.zeros(len(rows), np.int64), bucket.numbers[rows], distances)
 
 
-class Candidates(NamedTuple):
+class MetByProbes(NamedTuple):
     """Documents that probes have met, before it is known whether they are still there."""
 
     #: What each lookup has met.
@@ -86,7 +86,7 @@ def probes_of_key(layout: Layout, lookup: int, family: int, key: int, distance: 
 
 def compare(
     layout: Layout, probes: Sequence[Probe], buckets: Mapping[bytes, Bucket], lookups: Sequence[Lookup]
-) -> Candidates:
+) -> MetByProbes:
     """Return what *probes* meet in *buckets*."""
     met: list[dict[int, list[Matches]]] = [{} for _ in lookups]
     narrowed = [False for _ in lookups]
@@ -98,7 +98,7 @@ def compare(
             if len(matches.document):
                 met[probe.lookup].setdefault(probe.key, []).append(matches)
     crowded: set[tuple[int, int]] = set()
-    return Candidates(
+    return MetByProbes(
         [
             _meet(lookup, layout.header.families[lookup.family].equal, parts, crowded)._replace(narrowed=cut)
             for lookup, parts, cut in zip(lookups, met, narrowed, strict=True)
