@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.options import processors
-
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
     from concurrent.futures import Future
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Strings in a block.
 STRINGS = 10_000
+#: Blocks that are packed at a time.
+_PACKED = 2
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -48,15 +48,15 @@ def column_block(name: str, values: NDArray[Any], dtype: str) -> str:
 
 
 def json_blocks(name: str, contents: Iterable[Any]) -> Generator[str, None, None]:
-    """Yield a block for each of *contents*: name-0, name-1 and so on. They are packed on all cores.
+    """Yield a block for each of *contents*: name-0, name-1 and so on. Two are packed at a time.
 
-    A few of *contents* are taken ahead.
+    So one more of *contents* is taken than is yielded.
     """
     waiting: deque[Future[str]] = deque()
-    with ThreadPoolExecutor(processors(), "neardup-pack") as threads:
+    with ThreadPoolExecutor(_PACKED, "neardup-pack") as threads:
         for number, content in enumerate(contents):
             waiting.append(threads.submit(json_block, f"{name}-{number}", content))
-            if len(waiting) > processors():
+            if len(waiting) == _PACKED:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

@@ -82,7 +82,7 @@ def test_texts_come_from_few_pages_at_a_time() -> None:
         return f"{page} " * 20_000
 
     first = next(text_blocks(wanted_texts(data, borderline(data)), text, ROOM))
-    assert len(asked) < 20
+    assert len(asked) < 40  # two blocks, as the second is packed while the first is written
     assert len(first) < 1_000_000
     assert max(map(len, json.loads(unpacked(first)["texts-0"]))) == texts_module.LONGEST_TEXT
 
