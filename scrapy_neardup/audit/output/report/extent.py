@@ -97,14 +97,16 @@ def part(data: ReportData, review: NDArray[np.int64], examples: Iterable[int], m
 
 def left_out(data: ReportData, extent: Extent) -> str:
     """Say what *extent* leaves out of *data*, by which rule, and where it is; "" if it is all there."""
-    pages, clusters, held = len(data.pages), len(data.clusters), extent.data
-    if extent.data is data:
+    held = extent.data
+    if held is data:
         return ""
+    pages, clusters = len(data.pages) - len(held.pages), len(data.clusters) - len(held.clusters)
     return (
-        f"So that a browser can open it, this report lists {len(held.pages):,} of {pages:,} pages and "
-        f"{len(held.clusters):,} of {clusters:,} clusters; {pages - len(held.pages):,} pages and "
-        f"{clusters - len(held.clusters):,} clusters are left out. Listed are first the pages to review and "
-        f"of examples, then the largest clusters ({MOST_OF_CLUSTER:,} pages of each, then more), then pages "
-        "that are set aside, last unique ones. All pages are in pages.jsonl, all clusters in clusters.jsonl, "
-        "all pairs in pairs.jsonl. Figures, charts, hosts and causes are of all pages."
+        f"So that a browser can open it, this report lists {len(held.pages):,} of {len(data.pages):,} pages, "
+        f"{len(held.clusters):,} of {len(data.clusters):,} clusters and {len(held.pairs):,} of "
+        f"{len(data.pairs):,} pairs; {pages:,} pages and {clusters:,} clusters are left out. "
+        "Listed are first the pages to review and of examples, then the largest clusters "
+        f"({MOST_OF_CLUSTER:,} pages of each, then more), then pages that are set aside, last unique ones; "
+        "of pairs those to review. All pages are in pages.jsonl, all clusters in clusters.jsonl, all pairs in "
+        "pairs.jsonl. Figures, charts, hosts and causes are of all pages."
     )

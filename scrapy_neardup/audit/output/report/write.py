@@ -93,15 +93,16 @@ def _within(data: ReportData, limits: Limits) -> tuple[Extent, list[str]]:
         pieces = list(_pieces(data, extent, findings))
         if sum(map(len, pieces)) <= room:
             return extent, pieces
-    most = min(limits.pages, len(data.pages) - 1)
+    # No page takes less than its address packed to a tenth.
+    letters = sum(map(len, data.pages["url"].tolist()))
+    most = min(limits.pages, len(data.pages), 10 * room * len(data.pages) // max(1, letters))
     while True:
         extent = part(data, findings.review, findings.examples(), most)
         pieces = list(_pieces(data, extent, findings))
         size = sum(map(len, pieces))
         if size <= room or most <= 0:
             return extent, pieces
-        # What does not grow with the pages may be much of it: half as many at least are tried next.
-        most = min(int(most * room / size), most * 9 // 10) if size < 2 * room else most // 2
+        most = min(most * room // size, most * 9 // 10)
 
 
 def _findings(data: ReportData, limits: Limits) -> _Findings:
