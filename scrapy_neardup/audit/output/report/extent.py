@@ -107,6 +107,6 @@ def left_out(data: ReportData, extent: Extent) -> str:
         f"{len(data.pairs):,} pairs; {pages:,} pages and {clusters:,} clusters are left out. "
         "Listed are first the pages to review and of examples, then the largest clusters "
         f"({MOST_OF_CLUSTER:,} pages of each, then more), then pages that are set aside, last unique ones; "
-        "of pairs those to review. All pages are in pages.jsonl, all clusters in clusters.jsonl, all pairs in "
-        "pairs.jsonl. Figures, charts, hosts and causes are of all pages."
+        "of pairs those to review. All pages are in pages.jsonl, all clusters in clusters.jsonl, all pairs "
+        "in pairs.jsonl. Figures, charts, hosts and causes are of all pages."
     )
