@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from . import advice
 from .spellings import spelling_differences
-from .urls import Url, generalise, parameter_name, split_urls
+from .urls import Url, generalise, parameter_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,45 +49,35 @@ class Pattern:
     advice: str
 
 
-class Urls(NamedTuple):
-    """The URLs of n pages, taken apart: lists of n."""
-
-    split: list[Url]
-    #: The host and path of each with the variable segments in braces.
-    paths: list[str]
-
-    @classmethod
-    def of(cls, urls: Sequence[str]) -> Urls:
-        """Take *urls* apart."""
-        split = split_urls(urls)
-        return cls(split, _path_patterns(split))
-
-
-def find_patterns(urls: Urls, repeats: NDArray[np.bool_], canonical: NDArray[np.integer]) -> list[Pattern]:
+def find_patterns(
+    split: Sequence[Url],
+    paths: Mapping[str, NDArray[np.int64]],
+    repeats: NDArray[np.bool_],
+    canonical: NDArray[np.integer],
+) -> list[Pattern]:
     """Find the patterns of n URLs; those with the most repeats first, of each kind.
 
-    *repeats* (bool[n]) says which pages repeat their *canonical* page (position, int[n]; itself if there is
-    none).
+    *paths* is `by_path` of them. *repeats* (bool[n]) says which pages repeat their *canonical* page
+    (position, int[n]; itself if there is none).
     """
     originals = canonical.tolist()
     return [
-        *_best(_parameters(urls.split, repeats, originals)),
-        *_best(_spellings(urls.split, repeats, originals)),
-        *_best(_paths(urls.paths, repeats, originals)),
+        *_best(_parameters(split, repeats, originals)),
+        *_best(_spellings(split, repeats, originals)),
+        *_best(_paths(paths, repeats, canonical)),
     ]
 
 
-def find_thin(urls: Urls, thin: NDArray[np.bool_], empty: NDArray[np.bool_]) -> list[Pattern]:
-    """Return the paths of the *thin* pages among n URLs, those with the most first; bool[n] each.
+def find_thin(
+    paths: Mapping[str, NDArray[np.int64]], thin: NDArray[np.bool_], empty: NDArray[np.bool_]
+) -> list[Pattern]:
+    """Return the *paths* (see `by_path`) of the *thin* among n pages (bool[n]), those with the most first.
 
     *empty* says which of them have no text at all.
     """
-    pages: dict[str, list[int]] = defaultdict(list)
-    for page, name in enumerate(urls.paths):
-        pages[name].append(page)
     found = []
-    for name, having in pages.items():
-        short = [page for page in having if thin[page]]
+    for name, having in paths.items():
+        short = having[thin[having]].tolist()
         if short:
             text = advice.of_thin(len(short), len(having), int(empty[short].sum()))
             found.append(_pattern("thin", name, having, thin, (short[0], -1), text))
@@ -102,7 +92,7 @@ def _best(patterns: list[Pattern]) -> list[Pattern]:
 def _pattern(
     kind: Literal["parameter", "spelling", "path", "thin"],
     name: str,
-    pages: list[int],
+    pages: Sequence[int] | NDArray[np.int64],
     repeats: NDArray[np.bool_],
     example: tuple[int, int],
     text: str,
@@ -111,7 +101,7 @@ def _pattern(
     return Pattern(kind, name, positions, int(repeats[positions].sum()), example, text)
 
 
-def _parameters(split: list[Url], repeats: NDArray[np.bool_], originals: list[int]) -> list[Pattern]:
+def _parameters(split: Sequence[Url], repeats: NDArray[np.bool_], originals: list[int]) -> list[Pattern]:
     complete: dict[tuple[str, ...], int] = {}
     pages: dict[str, list[int]] = defaultdict(list)
     alike: dict[str, dict[tuple[str, ...], list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -151,7 +141,7 @@ def _repeating_pair(members: list[int], originals: list[int]) -> tuple[int, int]
     return None
 
 
-def _spellings(split: list[Url], repeats: NDArray[np.bool_], originals: list[int]) -> list[Pattern]:
+def _spellings(split: Sequence[Url], repeats: NDArray[np.bool_], originals: list[int]) -> list[Pattern]:
     pages: dict[str, list[int]] = defaultdict(list)
     for page in np.flatnonzero(repeats).tolist():
         original = originals[page]
@@ -166,43 +156,67 @@ def _spellings(split: list[Url], repeats: NDArray[np.bool_], originals: list[int
     ]
 
 
-def _paths(names: list[str], repeats: NDArray[np.bool_], originals: list[int]) -> list[Pattern]:
-    pages: dict[str, list[int]] = defaultdict(list)
-    for page, name in enumerate(names):
-        pages[name].append(page)
+def _paths(
+    paths: Mapping[str, NDArray[np.int64]], repeats: NDArray[np.bool_], canonical: NDArray[np.integer]
+) -> list[Pattern]:
+    names = list(paths)
+    path = np.zeros(len(repeats), np.int64)
+    for number, having in enumerate(paths.values()):
+        path[having] = number
     usual = float(repeats.mean()) if len(repeats) else 0.0
     found = []
-    for name, having in pages.items():
-        again = [page for page in having if repeats[page]]
-        if not name or len(having) > NEARLY_ALL * len(names):  # identifiers without slashes have no path
+    for name, having in paths.items():
+        again = having[repeats[having]]
+        if not name or len(having) > NEARLY_ALL * len(repeats):  # identifiers without slashes have no path
             continue
         if len(again) < LEAST_REPEATS or len(again) / len(having) < usual:
             continue
-        sources = Counter(names[originals[page]] for page in again if originals[page] != page)
-        source, most = min(sources.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
-        page = next((p for p in again if originals[p] != p and names[originals[p]] == source), again[0])
-        example = (page, originals[page] if originals[page] != page else -1)
+        copies = again[canonical[again] != again]
+        sources = Counter(path[canonical[copies]].tolist())
+        source, most = min(
+            ((names[number], count) for number, count in sources.items()),
+            key=lambda item: (-item[1], item[0]),
+            default=("", 0),
+        )
+        page = next((p for p in copies.tolist() if names[path[canonical[p]]] == source), int(again[0]))
+        example = (page, int(canonical[page]) if canonical[page] != page else -1)
         text = advice.of_path(name, len(again) / len(having), source, most / len(again))
         found.append(_pattern("path", name, having, repeats, example, text))
     return found
 
 
-def _path_patterns(split: list[Url]) -> list[str]:
-    """Return each URL's host and path with the variable segments in braces."""
-    paths = [[generalise(segment) for segment in url.path.split("/")[1:]] for url in split]
-    prefixes = [url.host for url in split]
-    known: dict[str, str] = {}  # each once, as many pages have the same
-    for depth in range(min(8, max(map(len, paths), default=0))):
-        values: dict[str, set[str]] = defaultdict(set)
-        for prefix, path in zip(prefixes, paths, strict=True):
-            if depth < len(path):
-                values[prefix].add(path[depth])
+def by_path(split: Sequence[Url]) -> dict[str, NDArray[np.int64]]:
+    """Return the pages of each path among n URLs: host and path, with the variable segments in braces.
+
+    Positions, in order.
+    """
+    # URLs that begin alike have one number, which stands for that name; each round adds a segment to it.
+    names: dict[str, int] = {}
+    numbers = [names.setdefault(url.host, len(names)) for url in split]
+    paths = [url.path.split("/", 9) for url in split]
+    for depth in range(1, 9):
+        values: dict[int, set[str]] = defaultdict(set)
         for page, path in enumerate(paths):
             if depth < len(path):
-                segment = path[depth]
-                many = len(values[prefixes[page]]) > MOST_NAMES
-                if many and segment and not segment.startswith("{"):
-                    segment = "{name}"
-                prefix = prefixes[page] + "/" + segment
-                prefixes[page] = known.setdefault(prefix, prefix)
-    return [prefix + "/…" * (len(path) > 8) for prefix, path in zip(prefixes, paths, strict=True)]
+                path[depth] = generalise(path[depth])
+                values[numbers[page]].add(path[depth])
+        so_far = list(names)
+        longer: dict[tuple[int, str], int] = {}
+        for page, path in enumerate(paths):
+            if depth < len(path):
+                number, segment = numbers[page], path[depth]
+                if (number, segment) not in longer:
+                    many = len(values[number]) > MOST_NAMES and segment and not segment.startswith("{")
+                    name = f"{so_far[number]}/{'{name}' if many else segment}"
+                    longer[number, segment] = names.setdefault(name, len(names))
+                numbers[page] = longer[number, segment]
+    so_far = list(names)
+    for page, path in enumerate(paths):
+        if len(path) > 9:
+            numbers[page] = names.setdefault(so_far[numbers[page]] + "/…", len(names))
+    which = np.array(numbers, np.int64)
+    order = np.argsort(which, kind="stable")
+    found, starts = np.unique(which[order], return_index=True)
+    every = list(names)
+    groups = np.split(order, starts[1:])
+    return {every[number]: pages for number, pages in zip(found.tolist(), groups, strict=False)}

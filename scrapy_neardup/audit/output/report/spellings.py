@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
@@ -11,40 +11,47 @@ if TYPE_CHECKING:
 
     from .urls import Url
 
+_MOBILE = re.compile(r"^(?:www\.)?(?:m|mobile|amp)\.(?=.*\.)")
+_SLASHES = re.compile("/{2,}")
 _INDEX = re.compile(r"/(?:index|default|home)\.[a-z]{2,5}$", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.(?:html?|php|aspx?|jsp)$", re.IGNORECASE)
 _OTHER_VERSION = re.compile(r"/(?:amp|print|printable|mobile)(?=/|$)", re.IGNORECASE)
 
-#: Each spelling by its name, and how to undo it; in this order.
-SPELLINGS: dict[str, Callable[[Url], Url]] = {
-    "http and https": lambda url: url._replace(scheme=url.scheme.replace("https", "http")),
-    "with and without www.": lambda url: url._replace(host=url.host.removeprefix("www.")),
-    "mobile host (m., mobile., amp.)": lambda url: url._replace(
-        host=re.sub(r"^(?:www\.)?(?:m|mobile|amp)\.(?=.*\.)", "", url.host)
-    ),
-    "double slashes": lambda url: url._replace(path=re.sub("/{2,}", "/", url.path)),
-    "percent-encoding": lambda url: url._replace(path=unquote(url.path, errors="replace")),
-    "letter case": lambda url: url._replace(path=url.path.lower()),
-    "index file (/index.html)": lambda url: url._replace(path=_INDEX.sub("/", url.path)),
-    "AMP, print or mobile version": lambda url: url._replace(path=_OTHER_VERSION.sub("", url.path) or "/"),
-    "trailing slash": lambda url: url._replace(path=url.path.rstrip("/") or "/"),
-    "file extension (.html)": lambda url: url._replace(path=_EXTENSION.sub("", url.path)),
-    "order of parameters": lambda url: url._replace(query=tuple(sorted(url.query))),
+#: Each spelling by its name: the part of a URL that it is in, and how to undo it there; in this order.
+SPELLINGS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "http and https": ("scheme", lambda scheme: scheme.replace("https", "http")),
+    "with and without www.": ("host", lambda host: host.removeprefix("www.")),
+    "mobile host (m., mobile., amp.)": ("host", lambda host: _MOBILE.sub("", host)),
+    "double slashes": ("path", lambda path: _SLASHES.sub("/", path)),
+    "percent-encoding": ("path", lambda path: unquote(path, errors="replace")),
+    "letter case": ("path", str.lower),
+    "index file (/index.html)": ("path", lambda path: _INDEX.sub("/", path)),
+    "AMP, print or mobile version": ("path", lambda path: _OTHER_VERSION.sub("", path) or "/"),
+    "trailing slash": ("path", lambda path: path.rstrip("/") or "/"),
+    "file extension (.html)": ("path", lambda path: _EXTENSION.sub("", path)),
+    "order of parameters": ("query", lambda query: tuple(sorted(query))),
 }
 SAME_URL = "the same URL twice"
+#: The parts of a URL, those whose spelling is undone soonest first.
+_PARTS = ("scheme", "query", "host", "path")
 
 
 def spelling_differences(a: Url, b: Url) -> list[str]:
     """Return the names of the spellings that *a* and *b* differ in; [] if they differ in more than that."""
-    if a == b:
+    differ = {part: pair for part in _PARTS if (pair := (getattr(a, part), getattr(b, part)))[0] != pair[1]}
+    if not differ:
         return [SAME_URL]
-    if _undo(a) != _undo(b):
+    if any(_undo(part, one) != _undo(part, other) for part, (one, other) in differ.items()):
         return []
-    return [name for name in SPELLINGS if _undo(a, name) != _undo(b, name)]
+    return [
+        name
+        for name, (part, _) in SPELLINGS.items()
+        if part in differ and _undo(part, differ[part][0], name) != _undo(part, differ[part][1], name)
+    ]
 
 
-def _undo(url: Url, but: str = "") -> Url:
-    for name, undo in SPELLINGS.items():
-        if name != but:
-            url = undo(url)
-    return url
+def _undo(part: str, value: Any, but: str = "") -> Any:
+    for name, (where, undo) in SPELLINGS.items():
+        if where == part and name != but:
+            value = undo(value)
+    return value

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import html
-from collections import Counter
-from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_neardup.audit.model import VERDICTS
 
+from .totals import repeating
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from .data import ReportData
     from .patterns import Pattern
@@ -22,20 +24,24 @@ ROWS, LONGEST = 50, 300
 
 
 def plain_tables(
-    data: ReportData, hosts: Sequence[str], patterns: Sequence[Pattern], thin: Sequence[Pattern]
+    data: ReportData,
+    hosts: NDArray[np.int64],
+    names: Sequence[str],
+    patterns: Sequence[Pattern],
+    thin: Sequence[Pattern],
 ) -> str:
-    """Return the HTML of the tables: hosts, causes, short pages and clusters, and what each leaves out."""
+    """Return the HTML of the tables: hosts, causes, short pages and clusters, and what each leaves out.
+
+    *hosts* has for each page the number of its host in *names*.
+    """
     pages, clusters = data.pages, data.clusters
     found = ", ".join(
         f"{int((pages['verdict'] == name).sum()):,} {name.replace('_', ' ')}" for name in VERDICTS
     )
     parts = [f"<p>{html.escape(f'{len(pages):,} pages in {len(clusters):,} clusters: {found}.')}</p>"]
-    repeats = np.isin(pages["verdict"], ("near", "exact")).tolist()
-    every = Counter(hosts)
-    again = Counter(compress(hosts, repeats))
-    by_host = sorted(
-        ((name, count, again[name]) for name, count in every.items()), key=lambda row: (-row[2], row[0])
-    )
+    every = np.bincount(hosts, minlength=len(names)).tolist()
+    again = np.bincount(hosts[repeating(data)], minlength=len(names)).tolist()
+    by_host = sorted(zip(names, every, again, strict=True), key=lambda row: (-row[2], row[0]))
     parts += _table("Hosts", ("Host", "Pages", "Repeats"), by_host)
     causes = [(p.name, p.kind, len(p.pages), p.repeats, p.advice) for p in patterns]
     parts += _table(
@@ -45,17 +51,19 @@ def plain_tables(
     parts += _table("Pages with little text, by path", ("Path", "Pages", "Too short", ""), short)
     groups = [
         (pages["url"][canonical], *counts)
-        for canonical, *counts in clusters[["canonical", "size", "near", "exact"]].tolist()
+        for canonical, *counts in clusters[["canonical", "size", "near", "exact"]][:ROWS].tolist()
     ]
-    parts += _table("Clusters", ("Canonical page", "Pages", "Near", "Exact"), groups)
+    parts += _table("Clusters", ("Canonical page", "Pages", "Near", "Exact"), groups, len(clusters))
     return "\n".join(parts)
 
 
-def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterable[str]:
+def _table(
+    caption: str, heads: Sequence[str], rows: Sequence[Sequence[object]], count: int = 0
+) -> Iterable[str]:
     if not rows:
         return
-    shown = rows[:ROWS]
-    left_out = f" (the first {len(shown):,} of {len(rows):,})" if len(rows) > len(shown) else ""
+    shown, count = rows[:ROWS], max(count, len(rows))
+    left_out = f" (the first {len(shown):,} of {count:,})" if count > len(shown) else ""
     yield f'<div class="scroll"><table><caption>{html.escape(caption + left_out)}</caption><thead><tr>'
     yield "".join(f'<th scope="col">{html.escape(head)}</th>' for head in heads) + "</tr></thead><tbody>"
     for row in shown:

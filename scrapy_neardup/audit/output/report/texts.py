@@ -23,28 +23,31 @@ LONGEST_TEXT = 20_000
 BLOCK = 256_000
 #: Texts kept of a cluster.
 MOST_OF_CLUSTER = 100
-#: Characters of all packed blocks for which there is room at least, however long the rest of a report is.
-LEAST_PACKED = 2_000_000
 
 
-def wanted_texts(data: ReportData, review: NDArray[np.integer]) -> Iterator[int]:
-    """Yield the pages whose texts matter, once each: of the pairs *review*, then of clusters by size."""
-    pairs, pages = data.pairs, data.pages
-    first = np.stack((pairs["first"][review], pairs["second"][review]), 1).ravel().tolist()
-    seen = set(first)
-    yield from dict.fromkeys(first)
+def by_cluster(data: ReportData) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the pages of clusters and the place of each in its own; int64[members] each.
+
+    The largest clusters come first; of a cluster the canonical page, then the others by rank.
+    """
+    pages = data.pages
     members = np.flatnonzero(pages["cluster"] >= 0)
     numbers = pages["cluster"][members]
     sizes = np.bincount(numbers, minlength=len(data.clusters))
     leads = data.clusters["canonical"][numbers] == members
     order = np.lexsort((members, pages["rank"][members], ~leads, numbers, -sizes[numbers]))
-    place = 0
-    previous = -1
-    for page, number in zip(members[order].tolist(), numbers[order].tolist(), strict=True):
-        place = place + 1 if number == previous else 0
-        previous = number
-        if place < MOST_OF_CLUSTER and page not in seen:
-            yield page
+    numbers = numbers[order]
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    places = np.arange(len(numbers)) - np.repeat(starts, np.diff(starts, append=len(numbers)))
+    return members[order], places
+
+
+def wanted_texts(data: ReportData, review: NDArray[np.integer]) -> Iterator[int]:
+    """Yield the pages whose texts matter, once each: of the pairs *review*, then of clusters by size."""
+    pairs = data.pairs
+    first = np.stack((pairs["first"][review], pairs["second"][review]), 1).ravel().tolist()
+    members, places = by_cluster(data)
+    yield from dict.fromkeys([*first, *members[places < MOST_OF_CLUSTER].tolist()])
 
 
 def text_blocks(wanted: Iterable[int], text: Callable[[int], str | None], room: int) -> Iterator[str]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import unquote_plus
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _URL = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?")
 #: More than this is no query of a site that works.
@@ -29,25 +27,18 @@ def split_url(url: str) -> Url:
     match = _URL.match(url)
     assert match is not None  # every part is optional
     scheme, authority, path, query = match.groups(default="")
-    scheme = scheme.lower()
-    host = authority.rpartition("@")[2].lower()
-    default_port = {"http": ":80", "https": ":443"}.get(scheme, "")
-    if default_port:
-        host = host.removesuffix(default_port)
-    parts = tuple(part for part in query.split("&", MAX_PARAMETERS)[:MAX_PARAMETERS] if part)
+    scheme, host = _site(scheme, authority)
+    parts = tuple(part for part in query.split("&", MAX_PARAMETERS)[:MAX_PARAMETERS] if part) if query else ()
     return Url(scheme, host, path if path or not host else "/", parts)
 
 
-def split_urls(urls: Iterable[str]) -> list[Url]:
-    """Split each of *urls*; those of one scheme and host share the strings."""
-    known: dict[str, str] = {}
-    split = map(split_url, urls)
-    return [
-        url._replace(
-            scheme=known.setdefault(url.scheme, url.scheme), host=known.setdefault(url.host, url.host)
-        )
-        for url in split
-    ]
+@lru_cache(maxsize=10_000)
+def _site(scheme: str, authority: str) -> tuple[str, str]:
+    """Return scheme and host as `Url` has them; the same objects for the many pages of a site."""
+    scheme = scheme.lower()
+    host = authority.rpartition("@")[2].lower()
+    default_port = {"http": ":80", "https": ":443"}.get(scheme, "")
+    return scheme, host.removesuffix(default_port)
 
 
 def parameter_name(part: str) -> str:
@@ -61,13 +52,14 @@ _ID = re.compile(r"[0-9a-f]{8,}(?:-?[0-9a-f]{4,})*|(?=\w*\d)(?=\w*[a-zA-Z])\w{10
 _EXTENSION = re.compile(r"\.[a-zA-Z][a-zA-Z0-9]{1,4}$")
 
 
+@lru_cache(maxsize=10_000)
 def generalise(segment: str) -> str:
     """Return what a path segment is one of: ``{date}``, ``{number}``, ``{id}``, ``{slug}``, or itself.
 
     >>> [generalise(s) for s in ("2024", "17", "9f86d081884c", "how-to-cook-rice.html", "news")]
     ['{date}', '{number}', '{id}', '{slug}.html', 'news']
     """
-    extension = _EXTENSION.search(segment)
+    extension = _EXTENSION.search(segment) if "." in segment else None
     end = extension.group() if extension else ""
     stem = segment.removesuffix(end)
     if _DATE.fullmatch(stem):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.output.report.advice import OF_SPELLING
-from scrapy_neardup.audit.output.report.patterns import MOST, Pattern, Urls, find_patterns, find_thin
+from scrapy_neardup.audit.output.report.patterns import MOST, Pattern, by_path, find_patterns, find_thin
 from scrapy_neardup.audit.output.report.spellings import SAME_URL, SPELLINGS, spelling_differences
 from scrapy_neardup.audit.output.report.urls import Url, generalise, parameter_name, split_url
 
@@ -20,7 +20,8 @@ def found(groups: list[list[str]]) -> dict[tuple[str, str], Pattern]:
     urls = [url for group in groups for url in group]
     canonical = np.repeat(np.cumsum([0, *map(len, groups)])[:-1], [len(group) for group in groups])
     repeats = canonical != np.arange(len(urls))
-    return {(p.kind, p.name): p for p in find_patterns(Urls.of(urls), repeats, canonical)}
+    split = [split_url(url) for url in urls]
+    return {(p.kind, p.name): p for p in find_patterns(split, by_path(split), repeats, canonical)}
 
 
 def test_parameter_that_changes_nothing() -> None:
@@ -198,7 +199,8 @@ def test_any_strings_are_counted_right(rows: list[tuple[str, int]]) -> None:
     first: dict[int, int] = {}
     canonical = np.array([first.setdefault(group, i) for i, (_, group) in enumerate(rows)], np.int64)
     repeats = canonical != np.arange(len(rows))
-    for pattern in find_patterns(Urls.of(urls), repeats, canonical):
+    split = [split_url(url) for url in urls]
+    for pattern in find_patterns(split, by_path(split), repeats, canonical):
         assert pattern.repeats == repeats[pattern.pages].sum() >= 2
         assert Counter(pattern.pages.tolist()).most_common(1)[0][1] == 1
         assert pattern.advice
@@ -212,7 +214,7 @@ def test_pages_with_little_text_are_counted_by_path() -> None:
         f"https://a.example/story{n}/" for n in range(30)
     ]
     thin = np.arange(60) < 32
-    feeds, stories = find_thin(Urls.of(urls), thin, np.arange(60) < 10)
+    feeds, stories = find_thin(by_path([split_url(url) for url in urls]), thin, np.arange(60) < 10)
     assert (feeds.name, len(feeds.pages), feeds.repeats, feeds.example) == (
         "a.example/{name}/feed/",
         30,

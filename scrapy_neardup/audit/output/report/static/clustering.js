@@ -19,29 +19,16 @@ function disjointSets(size) {
 }
 
 /**
- * Distance and similarity by which a pair is told from others at a threshold. The audit weighs more than these
- * two: a pair that it verified counts as being within its own threshold, one that it rejected as being outside.
+ * Whether pair i is one at a threshold that asks for as much as the audit or more. What the audit refused, for its
+ * similarity, its names or its template, is none; what it took for more reasons than these two numbers is one up to
+ * the audit's own, and one at any distance if it was farther apart then.
  */
-function effective({ maxDistance, minSimilarity, pair }) {
-  const least = minSimilarity * 100;
-  const distance = pair.distance.slice();
-  const similarity = pair.similarity.slice();
-  for (let i = 0; i < distance.length; i++) {
-    if (pair.kind[i] >= PAIR_PART) {
-      distance[i] = Math.min(distance[i], maxDistance);
-      similarity[i] = Math.max(similarity[i], least);
-    } else if (distance[i] <= maxDistance) {
-      similarity[i] = Math.min(similarity[i], Math.max(0, least - 1));
-    }
-  }
-  return { distance, similarity };
-}
-
-/** Whether pair i is one at the threshold; of one template with other values never, equal texts always. */
 function joins(i, maxDistance, least) {
-  const { kind } = report.pair;
+  const { kind, distance, similarity } = report.pair;
   if (kind[i] === PAIR_EXACT) return true;
-  return kind[i] !== PAIR_TEMPLATE && report.effective.distance[i] <= maxDistance && report.effective.similarity[i] >= least;
+  return kind[i] >= PAIR_PART &&
+    (distance[i] <= maxDistance || distance[i] > report.maxDistance) &&
+    (similarity[i] >= least || least <= report.minSimilarity * 100);
 }
 
 /** The pages of each cluster, canonical page first: those of cluster c are members[starts[c]] to members[starts[c + 1] - 1]. */

@@ -41,6 +41,8 @@ function makeClusters() {
   byId("download-pages").addEventListener("click", () => download("pages.csv", "text/csv", csv(
     ["url", "verdict", "canonical", "cluster", "distance", "similarity", "tokens", "fetched", "title"], pageRows(view))));
 
+  if (report.totals) byId("download-pages").textContent = `Download the ${plural(report.pages, "page")} listed (CSV)`;
+
   return (next) => {
     view = next;
     rows = describeClusters(view);
@@ -68,6 +70,8 @@ function clusterDetail(view, row) {
     comparison.scrollIntoView({ block: "nearest" });
   }, { "aria-label": `Compare with ${cut(visible(report.urls[page]), 100)}` });
   const list = element("div");
+  const members = Array.from(view.members.subarray(view.starts[row.cluster] + 1, view.starts[row.cluster + 1]));
+  const missing = row.size - 1 - members.length;
   makeTable(list, {
     caption: "Members of the cluster",
     each: 10,
@@ -80,9 +84,9 @@ function clusterDetail(view, row) {
       { label: "Fetched", number: true, value: (page) => report.page.time[page], cell: (page) => day(report.page.time[page]) },
       { label: "Text", cell: compare },
     ],
-  })(Array.from(view.members.subarray(view.starts[row.cluster] + 1, view.starts[row.cluster + 1])));
+  })(members);
   return element("div", { class: "detail" },
     element("p", { class: "canonical" }, "Keep ", pageLink(report.urls[row.canonical]),
       ` — ${plural(report.page.tokens[row.canonical], "word")}, fetched ${day(report.page.time[row.canonical])}. It is repeated by:`),
-    list, comparison);
+    list, missing > 0 ? element("p", { class: "muted" }, `${plural(missing, "page")} more in clusters.jsonl.`) : null, comparison);
 }

@@ -1,8 +1,10 @@
-// What is counted of a view: by verdict, host, pair of hosts, time and pattern.
+// What is counted of a view: by verdict, host, pair of hosts, time and pattern. Of pages that this file does not list
+// the audit has counted all that.
 
 const isRepeat = (verdict) => verdict === EXACT || verdict === NEAR;
 
 function countVerdicts(view) {
+  if (report.totals) return report.totals.verdicts;
   const totals = new Array(VERDICTS.length).fill(0);
   for (const verdict of view.verdict) totals[verdict]++;
   return totals;
@@ -16,20 +18,18 @@ const barParts = (totals) => [
 
 /** A row for each host. */
 function countHosts(view) {
-  const rows = report.hosts.map((_, host) => ({ host, pages: 0, totals: new Array(VERDICTS.length).fill(0) }));
-  report.page.host.forEach((host, page) => {
-    rows[host].pages++;
-    rows[host].totals[view.verdict[page]]++;
-  });
-  for (const row of rows) row.repeats = row.totals[EXACT] + row.totals[NEAR];
-  return rows;
+  const counts = report.totals?.hosts ?? report.hosts.map(() => new Array(VERDICTS.length).fill(0));
+  if (!report.totals) report.page.host.forEach((host, page) => counts[host][view.verdict[page]]++);
+  return counts.map((totals, host) =>
+    ({ host, totals, pages: totals.reduce((sum, number) => sum + number, 0), repeats: totals[EXACT] + totals[NEAR] }));
 }
 
 /** A row for each pair of hosts: pages of the one that repeat a canonical page of the other. */
 function countHostPairs(view) {
   const { host } = report.page;
   const rows = new Map();
-  for (let c = 0; c < view.canonical.length; c++) {
+  for (const [a, b, ab, ba, ...example] of report.totals?.hostPairs ?? []) rows.set(rows.size, { a, b, ab, ba, example });
+  for (let c = 0; !report.totals && c < view.canonical.length; c++) {
     const original = view.canonical[c];
     for (let m = view.starts[c] + 1; m < view.starts[c + 1]; m++) {
       const page = view.members[m];
@@ -49,42 +49,47 @@ function countHostPairs(view) {
 /** A row for each pattern. */
 function countPatterns(view) {
   let start = 0;
-  return report.patterns.map(([kind, name, page, original, advice, length]) => {
-    let repeats = 0;
-    for (let i = start; i < start + length; i++) if (isRepeat(view.verdict[report.patternPages[i]])) repeats++;
+  return report.patterns.map(([kind, name, page, original, advice, length, audited]) => {
+    let repeats = report.totals ? audited : 0;
+    for (let i = start; !report.totals && i < start + length; i++) if (isRepeat(view.verdict[report.patternPages[i]])) repeats++;
     start += length;
     return { kind, name, example: [page, original], advice, pages: length, repeats };
   });
 }
 
+/** How many pages of each verdict were fetched on each day since 1970: a map of day to counts. */
+function countDays(view) {
+  if (report.totals) return new Map(report.totals.days.map((number, i) => [number, report.totals.byDay[i]]));
+  const days = new Map();
+  report.page.time.forEach((t, page) => {
+    if (t === NO_TIME) return;
+    const number = Math.floor(t / 86_400);
+    if (!days.has(number)) days.set(number, new Array(VERDICTS.length).fill(0));
+    days.get(number)[view.verdict[page]]++;
+  });
+  return days;
+}
+
 /** Pages by day, month or year, whichever gives at most 60 bars; null if dates are not known or all one. */
 function countTimes(view) {
-  const { time } = report.page;
-  let least = Infinity, most = -Infinity;
-  for (const t of time) {
-    if (t === NO_TIME) continue;
-    if (t < least) least = t;
-    if (t > most) most = t;
-  }
-  if (!(day(most === -Infinity ? NO_TIME : most) > day(least === Infinity ? NO_TIME : least))) return null;
-  const days = (most - least) / 86_400;
-  const [unit, letters] = days <= 60 ? ["day", 10] : days <= 1800 ? ["month", 7] : ["year", 4];
+  const days = countDays(view);
+  if (days.size < 2) return null;
+  let [least, most] = [Infinity, -Infinity];
+  for (const number of days.keys()) [least, most] = [Math.min(least, number), Math.max(most, number)];
+  const [unit, letters] = most - least < 60 ? ["day", 10] : most - least <= 1800 ? ["month", 7] : ["year", 4];
   const bars = new Map();
-  const step = new Date(least * 1000);
+  const step = new Date(least * 86_400_000);
   step.setUTCHours(12, 0, 0, 0);
   if (unit !== "day") step.setUTCDate(1);
-  const last = day(most).slice(0, letters);
+  const last = day(most * 86_400).slice(0, letters);
   for (let label = ""; label < last; step.setUTCDate(step.getUTCDate() + (unit === "day" ? 1 : 28))) {
     label = step.toISOString().slice(0, letters);
     bars.set(label, new Array(VERDICTS.length).fill(0));
   }
-  const byDay = new Map(); // dates are made once a day, not once a page
-  time.forEach((t, page) => {
-    if (t === NO_TIME) return;
-    const number = Math.floor(t / 86_400);
-    if (!byDay.has(number)) byDay.set(number, bars.get(day(t).slice(0, letters)));
-    byDay.get(number)[view.verdict[page]]++;
-  });
+  for (const [number, counts] of days) {
+    const bar = bars.get(day(number * 86_400).slice(0, letters));
+    counts.forEach((pages, verdict) => (bar[verdict] += pages));
+  }
   return { unit, bars: [...bars] };
 }
 
@@ -92,6 +97,10 @@ function countTimes(view) {
 function describeClusters(view) {
   const { host } = report.page;
   return Array.from(view.canonical, (canonical, cluster) => {
+    if (report.totals) {
+      const [size, hosts, near, exact, similarity, distance] = report.totals.described[cluster];
+      return { cluster, canonical, size, hosts, near, exact, similarity, distance };
+    }
     const hosts = new Set();
     let near = 0, exact = 0, similarity = NO_SIMILARITY, distance = -1;
     for (let m = view.starts[cluster]; m < view.starts[cluster + 1]; m++) {
@@ -106,4 +115,33 @@ function describeClusters(view) {
     const size = view.starts[cluster + 1] - view.starts[cluster];
     return { cluster, canonical, size, hosts: hosts.size, near, exact, similarity, distance: distance < 0 ? NO_DISTANCE : distance };
   });
+}
+
+/** How many clusters have at least as many pages as each of the sizes, and less than the next; and the largest. */
+function countSizes(view, from) {
+  if (report.totals) return { counts: report.totals.sizes, largest: report.totals.largest };
+  const counts = new Array(from.length).fill(0);
+  let largest = 0;
+  for (let c = 0; c < view.canonical.length; c++) {
+    const size = view.starts[c + 1] - view.starts[c];
+    counts[from.findLastIndex((limit) => limit <= size)]++;
+    largest = Math.max(largest, size);
+  }
+  return { counts, largest };
+}
+
+/** Pairs whose texts are not equal, by bits and by twentieths of similarity: [those that are pairs, others] each. */
+function countPairs(view) {
+  if (report.totals) return report.totals;
+  const { pair } = report;
+  const farthest = pair.distance.reduce((most, distance) => Math.max(most, distance), report.maxDistance);
+  const blank = (length) => Array.from({ length }, () => [0, 0]);
+  const [distances, similarities] = [blank(farthest + 1), blank(20)];
+  for (let i = 0; i < pair.kind.length; i++) {
+    if (pair.kind[i] === PAIR_EXACT) continue;
+    const which = joins(i, view.maxDistance, view.minSimilarity * 100) ? 0 : 1;
+    distances[pair.distance[i]][which]++;
+    similarities[Math.min(19, Math.floor(pair.similarity[i] / 500))][which]++;
+  }
+  return { pairs: pair.kind.length, distances, similarities };
 }

@@ -20,10 +20,13 @@ function makeTheme() {
 
 function makeThreshold(changed) {
   const [distance, similarity] = [byId("distance"), byId("similarity")];
-  const { pair, maxDistance, minSimilarity, settings } = report;
+  const { pair, maxDistance, minSimilarity, settings, totals } = report;
   const asked = settings.find(([name]) => name === "Asked of near copies")?.[1];
-  distance.max = pair.distance.reduce((most, value) => Math.max(most, value), Math.max(1, maxDistance));
-  similarity.min = Math.floor(pair.similarity.reduce((least, value) => Math.min(least, value), minSimilarity * 100) / 100);
+  const further = totals
+    ? " Not all pages are in this file, so it cannot be changed here: scrapy-neardup rethreshold judges again."
+    : " What the audit refused stays refused here: scrapy-neardup rethreshold judges again with less.";
+  distance.max = maxDistance;
+  similarity.min = minSimilarity;
 
   function update() {
     const audited = Number(distance.value) === maxDistance && Number(similarity.value) === minSimilarity;
@@ -31,10 +34,10 @@ function makeThreshold(changed) {
     byId("similarity-now").textContent = `${similarity.value} %`;
     byId("audited").disabled = audited;
     byId("threshold-note").textContent = audited
-      ? "As audited: every page in a cluster was checked against the page to keep." + (asked ? ` Asked of near copies: ${asked}.` : "")
-      : "Other than audited: this file’s pairs are grouped again here, and whatever pairs connect is one cluster, even " +
-        "through others (–). Pairs that the audit took or refused for more reasons than these two numbers count as just " +
-        "inside or outside its own threshold; pages of one template with other values never join.";
+      ? "As audited: every page in a cluster was checked against the page to keep." + (asked ? ` Asked of near copies: ${asked}.` : "") + further
+      : "Stricter than audited: this file’s pairs are grouped again here, and whatever pairs connect is one cluster, even " +
+        "through others (–). Pairs that the audit took for more reasons than these two numbers count as just inside its " +
+        "own threshold, and stay at any distance if they are farther apart than it asks." + further;
     changed(audited ? auditedView() : regroupedView(Number(distance.value), Number(similarity.value)));
   }
 
@@ -49,7 +52,7 @@ function makeThreshold(changed) {
     reset();
     distance.focus();
   });
-  if (!pair.kind.length) distance.disabled = similarity.disabled = true;
+  if (!pair.kind.length || totals) distance.disabled = similarity.disabled = true;
   reset();
 }
 
@@ -78,7 +81,6 @@ function showAbout() {
 async function start() {
   makeTheme();
   report = await unpackReport();
-  report.effective = effective(report);
   showAbout();
   const [showFigures, showClusters] = [makeOverview(), makeClusters()];
   let view;

@@ -1,9 +1,12 @@
 // The figures: totals, hosts, causes and charts, all of the same view.
 
+/** From so many pages on clusters are counted together; the same in totals.py. */
+const SIZES = [2, 3, 4, 6, 11, 21, 51, 101, 1001];
+
 const shareText = (row) => percent(row.repeats, row.pages);
 
-function examplePair(page, original) {
-  return element("div", { class: "example" }, pageLink(report.urls[page]), original < 0 ? null : pageLink(report.urls[original]));
+function examplePair(...pages) {
+  return element("div", { class: "example" }, ...pages.map((page) => (page < 0 ? null : pageLink(report.urls[page]))));
 }
 
 const exampleText = (pages) => pages.filter((page) => page >= 0).map((page) => report.urls[page]).join(" ");
@@ -75,18 +78,18 @@ function makeOverview() {
 }
 
 function showTotals(view, totals) {
+  const [pages, clusters] = [report.totals?.pages ?? report.pages, report.totals?.clusters ?? view.canonical.length];
   const repeats = totals[EXACT] + totals[NEAR];
   const sentence = repeats
-    ? `${percent(repeats, report.pages)} of this crawl repeats itself: ${count(repeats)} of ${plural(report.pages, "page")}.`
-    : report.pages ? `No page of ${count(report.pages)} repeats another.` : "There are no pages in this audit.";
+    ? `${percent(repeats, pages)} of this crawl repeats itself: ${count(repeats)} of ${plural(pages, "page")}.`
+    : pages ? `No page of ${count(pages)} repeats another.` : "There are no pages in this audit.";
   byId("headline").textContent = sentence;
-  byId("announcement").textContent = `${sentence} ${plural(view.canonical.length, "cluster")}.`;
-  byId("whole").replaceChildren(element("div", { class: "whole" }, report.pages ? stackedLine(barParts(totals)) : null), legend());
-  let largest = 0;
-  for (let c = 0; c < view.canonical.length; c++) largest = Math.max(largest, view.starts[c + 1] - view.starts[c]);
+  byId("announcement").textContent = `${sentence} ${plural(clusters, "cluster")}.`;
+  byId("whole").replaceChildren(element("div", { class: "whole" }, pages ? stackedLine(barParts(totals)) : null), legend());
+  const { largest } = countSizes(view, SIZES);
   const figures = [
-    ["Pages", report.pages], ["Unique", totals[UNIQUE]], ["Near copies", totals[NEAR]], ["Exact copies", totals[EXACT]], ["Parts of others", totals[PART]],
-    ["Clusters", view.canonical.length], ["Largest cluster", largest], ["Of one template", totals[TEMPLATE]],
+    ["Pages", pages], ["Unique", totals[UNIQUE]], ["Near copies", totals[NEAR]], ["Exact copies", totals[EXACT]], ["Parts of others", totals[PART]],
+    ["Clusters", clusters], ["Largest cluster", largest], ["Of one template", totals[TEMPLATE]],
     ["Walls", totals[WALL]], ["Too short", totals[TOO_SHORT]], ["Revisits", totals[REVISIT]],
   ];
   byId("totals").replaceChildren(...figures.map(([label, number]) =>
@@ -99,37 +102,23 @@ function showCharts(view) {
     columnChart(byId("time"), { title: `Pages fetched, by ${times.unit}`, axis: times.unit[0].toUpperCase() + times.unit.slice(1), series: PARTS,
       bars: times.bars.map(([label, totals]) => [label, barParts(totals)]) });
   }
-  const { pair } = report;
-  byId("no-pairs").hidden = pair.kind.length > 0;
-  if (!pair.kind.length) return;
+  const { pairs, distances, similarities } = countPairs(view);
+  byId("no-pairs").hidden = pairs > 0;
+  if (!pairs) return;
   const series = [["near", "pairs"], ["other", "not pairs"]];
-  const blank = (labels) => labels.map((label) => [label, [0, 0]]);
-  const farthest = pair.distance.reduce((most, distance) => Math.max(most, distance), report.maxDistance);
-  const distances = blank(Array.from({ length: farthest + 1 }, (_, d) => String(d)));
-  const similarities = blank(Array.from({ length: 20 }, (_, i) => (i / 20).toFixed(2)));
-  let lowest = 19;
-  for (let i = 0; i < pair.kind.length; i++) {
-    if (pair.kind[i] === PAIR_EXACT) continue;
-    const verified = view.audited ? pair.kind[i] >= PAIR_PART : joins(i, view.maxDistance, view.minSimilarity * 100);
-    const bin = Math.min(19, Math.floor(pair.similarity[i] / 500));
-    lowest = Math.min(lowest, bin);
-    distances[pair.distance[i]][1][verified ? 0 : 1]++;
-    similarities[bin][1][verified ? 0 : 1]++;
-  }
-  lowest = Math.min(lowest, Math.floor(view.minSimilarity / 5), 14);
-  columnChart(byId("similarities"), { title: "Similarity of pairs", axis: "Similarity, from", series, bars: similarities.slice(lowest),
+  const first = similarities.findIndex(([taken, refused]) => taken + refused);
+  const lowest = Math.min(first < 0 ? 19 : first, Math.floor(view.minSimilarity / 5), 14);
+  columnChart(byId("similarities"), { title: "Similarity of pairs", axis: "Similarity, from", series,
+    bars: similarities.map((counts, i) => [(i / 20).toFixed(2), counts]).slice(lowest),
     mark: { at: view.minSimilarity / 5 - lowest, label: `${view.minSimilarity} %` } });
-  columnChart(byId("distances"), { title: "Distance of pairs", axis: "Bits that differ", series, bars: distances,
+  columnChart(byId("distances"), { title: "Distance of pairs", axis: "Bits that differ", series,
+    bars: distances.map((counts, bits) => [String(bits), counts]),
     mark: { at: view.maxDistance + 1, label: `at most ${view.maxDistance}` } });
-  const limits = [2, 3, 4, 6, 11, 21, 51, 101, 1001, Infinity];
-  const sizes = limits.slice(0, -1).map((from, i) => {
-    const to = limits[i + 1] - 1;
-    return [to === Infinity ? "> 1000" : from === to ? `${from}` : `${from}–${to}`, [0]];
+  const { counts } = countSizes(view, SIZES);
+  const sizes = counts.map((number, i) => {
+    const [from, to] = [SIZES[i], SIZES[i + 1] - 1];
+    return [i + 1 === SIZES.length ? "> 1000" : from === to ? `${from}` : `${from}–${to}`, [number]];
   });
-  for (let c = 0; c < view.canonical.length; c++) {
-    const size = view.starts[c + 1] - view.starts[c];
-    sizes[limits.findIndex((limit) => limit > size) - 1][1][0]++;
-  }
   columnChart(byId("sizes"), { title: "Size of clusters", axis: "Pages in the cluster", series: [["exact", "clusters"]],
-    bars: sizes.slice(0, 1 + Math.max(4, sizes.findLastIndex(([, [number]]) => number))) });
+    bars: sizes.slice(0, 1 + Math.max(4, counts.findLastIndex((number) => number))) });
 }

@@ -40,6 +40,7 @@ async function unpackReport() {
   const { pages, strings } = description;
   const data = {
     ...description,
+    totals: await unpackJson("totals"), // of all pages, if this file does not list them all; else null
     hosts: await unpackJson("hosts"),
     patterns: await unpackJson("patterns"),
     thin: await unpackJson("thin"),
