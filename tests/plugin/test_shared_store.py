@@ -71,7 +71,7 @@ async def test_items_are_compared_on_the_server_too(
 async def test_a_slow_server_slows_pages_and_not_the_event_loop(
     site: Any, crawl: Any, pages: Any, redis_server: RedisServer
 ) -> None:
-    urls = [site.article(f"/{number}", seed=number) for number in range(12)]
+    urls = [site.article(f"/{number}", seed=number) for number in range(6)]
     gaps: list[float] = []
 
     async def watch() -> None:
@@ -85,7 +85,7 @@ async def test_a_slow_server_slows_pages_and_not_the_event_loop(
 
         class Watched(pages):  # type: ignore[misc]
             async def start(self) -> Any:
-                proxy.seconds = 0.5
+                proxy.seconds = 1.5
                 watcher.append(asyncio.ensure_future(watch()))
                 async for request in super().start():
                     yield request
@@ -94,9 +94,9 @@ async def test_a_slow_server_slows_pages_and_not_the_event_loop(
         result = await crawl(Watched, {"NEARDUP_STORE": redis_url}, urls=urls)
         watcher[0].cancel()
     assert result.errors == {}
-    assert (result["unique"], len(result.items)) == (12, 12)
-    # A call that the event loop made would hold it up for half a second.
-    assert max(gaps) < 0.45, max(gaps)
+    assert (result["unique"], len(result.items)) == (6, 6)
+    # A call that the event loop made would hold it up for at least that; a busy machine does for much less.
+    assert max(gaps) < 1.5, max(gaps)
 
 
 async def test_pages_pass_while_the_server_is_away_and_it_is_used_again_when_it_is_back(
@@ -116,7 +116,10 @@ async def test_pages_pass_while_the_server_is_away_and_it_is_used_again_when_it_
                     await asyncio.sleep(0.05)
                 proxy.mend()
                 await asyncio.sleep(3)
-                for request in requests[4:]:
+                yield requests[4]  # alone: one call tries whether the server is back, and others do not wait
+                while len(self.seen) < 5:  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+                for request in requests[5:]:
                     yield request
 
         redis_url = f"redis://127.0.0.1:{proxy.port}/0?name=cut"
