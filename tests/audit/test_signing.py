@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from scrapy_neardup.audit.signing import ALONE, sign
 from scrapy_neardup.audit.signing_worker import SignerDied
 from scrapy_neardup.fingerprint import Fingerprinter
+from tests.commands import COMMAND
 
 from .corpora import text
 
@@ -65,10 +65,9 @@ def audit_in_the_middle(tmp_path: Path) -> tuple[subprocess.Popen[str], set[int]
     with (tmp_path / "feed.jl").open("w") as file:
         for number in range(400):
             file.writelines(row.replace("a.example", f"{number}.example") for row in rows)
-    command = "from scrapy_neardup.cli import main; main()"
     arguments = ["audit", str(tmp_path / "feed.jl"), "--out", str(tmp_path / "out")]
     process = subprocess.Popen(
-        [sys.executable, "-c", command, *arguments],
+        [*COMMAND, *arguments],
         stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     deadline = time.monotonic() + 60

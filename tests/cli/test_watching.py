@@ -13,8 +13,7 @@ import pytest
 
 from scrapy_neardup.audit.sources import Origin
 from scrapy_neardup.cli.watching import plain_progress
-
-COMMAND = [sys.executable, "-c", "from scrapy_neardup.cli import main; main()"]
+from tests.commands import COMMAND
 
 
 def test_a_line_every_half_minute() -> None:
