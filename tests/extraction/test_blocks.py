@@ -148,7 +148,7 @@ def seconds(unit: str, size: int) -> float:
 def test_it_takes_linear_time(unit: str) -> None:
     seconds(unit, 1000)
     # Quadratic time would be 64 times as much.
-    assert seconds(unit, 200_000) < 25 * max(seconds(unit, 25_000), 0.01)
+    assert min(seconds(unit, 200_000) for _ in range(2)) < 25 * max(seconds(unit, 25_000), 0.01)
 
 
 def test_articles_in_articles_are_not_read_again_and_again() -> None:
