@@ -51,7 +51,7 @@ browser: $(VENV)/test
 quality: $(VENV)/test
 	$(BIN)/python benchmarks/quality.py --data $(NEARDUP_DATA) --write docs/quality.md $(ARGS)
 
-# ARGS=--quick, the default, takes under 3 minutes; ARGS=--full some 25, --huge 10 more. The machine has to be idle.
+# ARGS=--quick, the default, takes some 5 minutes; ARGS=--full some 25, --huge 10 more. The machine has to be idle.
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/run.py --data $(NEARDUP_DATA) --write docs/performance.md $(ARGS)
 

@@ -2,7 +2,7 @@
 
     python benchmarks/run.py --quick|--full|--huge [--only ROW] [--data DIR] [--write docs/performance.md]
 
---quick takes under 3 minutes, --full some 25; --huge, some 10, is of 100 million fingerprints alone, for
+--quick takes some 5 minutes, --full some 25; --huge, some 10, is of 100 million fingerprints alone, for
 those rows where that says more (16 GB of disk, 8 GB of memory), and has tables of its own. DIR has the
 labelled sets of docs/quality.md; without it pages and texts are made from the example network. With --write,
 and without --only, the tables replace those in that file. Needs the extra "bench", and a machine that is
