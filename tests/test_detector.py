@@ -18,6 +18,7 @@ from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavai
 from scrapy_neardup.fingerprint import SCHEMES, Features
 from scrapy_neardup.index import MemoryIndex, open_index
 from scrapy_neardup.matching.records import entries
+from tests.forecasts import weather
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -285,15 +286,6 @@ def test_a_page_that_has_become_a_copy_is_a_duplicate(detector: Detector) -> Non
 
 
 # Walls and templates
-
-
-def weather(dice: random.Random) -> str:
-    return " ".join(
-        f"{day} will be partly cloudy over the county and the coast with a high of {dice.randint(5, 35)} "
-        f"degrees and a low of {dice.randint(-15, 4)} degrees, wind from the west at {dice.randint(1, 60)} "
-        f"km per hour, and a chance of rain of {dice.randint(0, 100)} per cent."
-        for day in ("Today", "Tomorrow", "Wednesday", "Thursday")
-    )
 
 
 def score(dice: random.Random) -> str:

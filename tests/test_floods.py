@@ -16,6 +16,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.matching.candidates import NEAREST
 from scrapy_neardup.matching.records import OWN, as_template, entries
+from tests.forecasts import weather
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,16 +162,6 @@ def test_verdicts_on_a_flood_do_not_change_with_merges(tmp_path: Path) -> None:
         assert kinds(detector) == before
     with Detector.open(tmp_path) as detector:
         assert kinds(detector) == before
-
-
-def weather(dice: random.Random) -> str:
-    """A page of a template so short of words that two of them are not like enough for the verdict."""
-    return " ".join(
-        f"{day} will be partly cloudy over the county and the coast with a high of {dice.randint(5, 35)} "
-        f"degrees and a low of {dice.randint(-15, 4)} degrees, wind from the west at {dice.randint(1, 60)} "
-        f"km per hour, and a chance of rain of {dice.randint(0, 100)} per cent."
-        for day in ("Today", "Tomorrow", "Wednesday", "Thursday")
-    )
 
 
 def test_pages_of_a_template_that_are_unique_do_not_grow_dear() -> None:

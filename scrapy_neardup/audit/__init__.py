@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.late import importing_late
 
 if TYPE_CHECKING:
     from .model import Audit
@@ -15,10 +17,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "audit", "rethreshold"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:  # reports and sources are of use without the rest
-        from importlib import import_module
-
-        return getattr(import_module(f"{__name__}.run"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Reports and sources are of use without the rest.
+__getattr__ = importing_late(__name__, {"Audit": ".model", "audit": ".run", "rethreshold": ".run"})

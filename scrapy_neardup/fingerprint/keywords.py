@@ -8,6 +8,7 @@ language, so a word is measured against the other words of its text. docs/finger
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,8 +54,7 @@ def fingerprint_keywords(texts: Sequence[Votes]) -> list[int]:
     keeps = ranks > 0
     keys = (np.concatenate([text.hashes for text in texts]) & ~_RANK | ranks)[keeps]
     bounds = np.append(0, keeps.cumsum())[np.append(0, sizes.cumsum())]
-    spans = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-    for start, stop in spans:
+    for start, stop in pairwise(bounds.tolist()):
         keys[start:stop].sort()
     new = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=new[1:])
@@ -65,8 +65,7 @@ def fingerprint_keywords(texts: Sequence[Votes]) -> list[int]:
     keys = keys[at]
     weights = (counts * counts * (keys & _RANK).astype(np.int64)).astype(np.float64)
     hashes = mix(keys >> _RANK_BITS)
-    spans = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-    return [vote(hashes[start:stop], _cut(weights[start:stop])) for start, stop in spans]
+    return [vote(hashes[start:stop], _cut(weights[start:stop])) for start, stop in pairwise(bounds.tolist())]
 
 
 def _ranks(lengths: NDArray[np.intp], sizes: NDArray[np.intp]) -> NDArray[np.uint64]:
