@@ -249,6 +249,7 @@ class Disk(Memory):
         urls = [self.url() for _ in new]
         self.peer("add", new, urls)
         self.stored.update(zip(urls, new, strict=True))
+        self.index.flush()  # while this process commits, it does not see what others commit
 
     @precondition(lambda self: self.joined and self.stored)
     @rule(data=st.data())
