@@ -16,7 +16,8 @@ SMOKE := tests/plugin/test_settings.py tests/plugin/test_failures.py tests/plugi
 	tests/index/test_exactness.py tests/index/test_conformance.py tests/test_detector.py tests/matching/test_sites.py \
 	tests/extraction/test_extractors.py
 # Some tests wait, so there are more processes than processors; a file's tests stay together, since they share servers.
-SPREAD = --dist loadfile --numprocesses $(shell $(PYTHON) -c 'import os; print(os.cpu_count() * 3 // 2)')
+# tests/conftest.py says which files come first.
+SPREAD = --dist loadfile --no-loadscope-reorder --numprocesses $(shell $(PYTHON) -c 'import os; print(os.cpu_count() * 2)')
 # What measures how long something takes.
 ALONE := tests/promises/test_event_loop.py
 

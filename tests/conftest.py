@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +23,13 @@ settings.register_profile("quick", deadline=None, max_examples=QUICK)  # --hypot
 settings.load_profile("thorough")
 
 _names = itertools.count()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files with slow tests first, then those with most tests: so none works on alone at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path not in slow, -tests[item.path], item.path))
 
 
 @pytest.fixture(scope="module")

@@ -164,6 +164,7 @@ def test_verdicts_on_a_flood_do_not_change_with_merges(tmp_path: Path) -> None:
         assert kinds(detector) == before
 
 
+@pytest.mark.slow
 def test_pages_of_a_template_that_are_unique_do_not_grow_dear() -> None:
     """Once so many are stored that lookups meet the bound, further ones are filed by digest and URL alone."""
     dice = random.Random(3)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
+from tests.examples import examples
 
 from .consistency import check
 from .small import SMALL
@@ -78,7 +79,7 @@ def urls(index: Index, asked: tuple[int, ...], *lookups: Lookup) -> set[str]:
     nearest=st.integers(1, 8),
     most=st.integers(0, 6),
 )
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_the_nearest_are_found_before_and_after_flushes_merges_and_reopening(
     stored: list[list[tuple[int, ...]]],
     removed: set[int],

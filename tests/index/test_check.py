@@ -98,7 +98,7 @@ def test_progress_ends_at_the_total(path: Path) -> None:
 
 def test_others_write_meanwhile(tmp_path: Path) -> None:
     with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        writer = threading.Thread(target=fill, args=(index, 0, 400))
+        writer = threading.Thread(target=fill, args=(index, 0, 150))
         writer.start()
         checks = 0
         while writer.is_alive():

@@ -100,6 +100,7 @@ def test_many_removed_documents_leave_the_runs(share: float, tmp_path: Path) -> 
         assert index.gauges()["bytes"] <= 2 * size
 
 
+@pytest.mark.slow
 def test_what_is_remembered_of_partitions_has_a_bound(tmp_path: Path) -> None:
     tuning = replace(SMALL, flush_documents=1 << 14, load_documents=1 << 15, transaction_bytes=1 << 22)
     dice = np.random.default_rng(1)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.output.report import Limits, write_report
 from scrapy_neardup.audit.output.report.extent import part
 from scrapy_neardup.audit.output.report.review import borderline
+from tests.examples import examples
 
 from .crawl import hostile_crawl, report_data
 from .large import large_crawl
@@ -114,7 +115,7 @@ def test_too_many_pairs_are_left_out_and_counted(tmp_path: Path) -> None:
     assert f"and {len(borderline(data))} of {len(data.pairs)} pairs" in said(tmp_path / "report.html")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(st.tuples(st.integers(-1, 6), st.sampled_from(["unique", "template", "wall"])), max_size=40),
     st.integers(0, 40),
