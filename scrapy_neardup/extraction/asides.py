@@ -1,4 +1,4 @@
-"""What stands around an article though no element says so: notices of consent, and comments.
+"""What stands around an article though no element says so: notices of consent, comments, further articles.
 
 Their blocks get a region, see `Block.region`, so that they are no main text.
 """
@@ -110,6 +110,19 @@ def leave_out_comments(blocks: Sequence[Block]) -> None:
             letters_before >= ARTICLE and not block.is_link and not block.prose and heads_comments(block.text)
         ):
             begun, heading = True, block.heading
+
+
+def leave_out_other_articles(blocks: Sequence[Block], headline: int | None) -> None:
+    """Give further articles of a page a region, such as those that a reader who scrolls on comes to.
+
+    Each has an h1 of its own. The article of the page itself has its *headline*, the number of a block, and
+    paragraphs.
+    """
+    own = 0 if headline is None else blocks[headline].article
+    if own and letters_of([block for block in blocks if block.prose and block.article == own]) >= ARTICLE:
+        for block in blocks:
+            if block.article not in (0, own):
+                block.region = block.region or "around"
 
 
 def heads_others(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -36,9 +37,11 @@ OTHER_ARTICLES = -1
 class Block:
     """A run of text without a line break in it."""
 
-    __slots__ = ("heading", "letters", "linked", "prose", "region", "tag", "text", "within")
+    __slots__ = ("article", "heading", "letters", "linked", "prose", "region", "tag", "text", "within")
 
-    def __init__(self, text: str, linked: int, tag: str, heading: str, region: Region, within: int) -> None:
+    def __init__(
+        self, text: str, linked: int, tag: str, heading: str, region: Region, within: int, article: int
+    ) -> None:
         self.text = text
         #: Its length in letters (`length` counts them), and how many of them are of links.
         self.letters = length(text)
@@ -50,6 +53,8 @@ class Block:
         #: The region that it stands in; and the number of the element that is the region, 0 if there is none.
         self.region = region
         self.within = within
+        #: The number of the article with a headline of its own that it stands in, 0 if there is none.
+        self.article = article
         #: Whether it reads like a paragraph of a text.
         self.prose = not self.is_link and is_paragraph(text, self.letters)
 
@@ -88,11 +93,19 @@ class _Walk:
         self.blocks: list[Block] = []
         self._text: list[str] = []
         self._linked = 0
-        #: Open elements that are blocks: name, region, number of the outermost element that makes the region.
-        self._path: list[tuple[str, Region, int]] = []
+        #: Open elements that are blocks: name, region, number of the outermost element that makes the region,
+        #: number of the article.
+        self._path: list[tuple[str, Region, int, int]] = []
         self._elements = self._invisible = self._links = self._preformatted = 0
-        self._over_headline = {
+        headlines = Counter(
             element for headline in list(body.iter("h1"))[:_HEADLINES] for element in headline.iterancestors()
+        )
+        self._over_headline = headlines.keys()
+        #: Of several articles with a headline each, the elements that hold them.
+        self._headed_articles = {
+            element
+            for element, count in headlines.items()
+            if count == 1 and headlines[element.getparent()] > 1 and _has_article(element)
         }
         articles = [
             element
@@ -148,13 +161,15 @@ class _Walk:
     def _open(self, element: _Element) -> None:
         self._finish()
         self._elements += 1
-        region, number = self._path[-1][1:] if self._path else ("", 0)
+        region, number, article = self._path[-1][1:] if self._path else ("", 0, 0)
         if region in ("", "around"):
             others = element in self._other_articles
             own = "around" if others else region_of(element, element in self._over_headline)
             if own != region and own:
                 region, number = own, OTHER_ARTICLES if others else self._elements
-        self._path.append((element.tag, region, number))
+        if element in self._headed_articles:
+            article = self._elements
+        self._path.append((element.tag, region, number, article))
 
     def _close(self) -> None:
         self._finish()
@@ -170,11 +185,16 @@ class _Walk:
         """Make a block of what was gathered."""
         text = " ".join("".join(self._text).split()) if self._text else ""
         if text:
-            tag, region, number = self._path[-1] if self._path else ("", "", 0)
-            heading = next((name for name, _, _ in self._path[-2:] if name in HEADINGS), "")
-            self.blocks.append(Block(text, self._linked, tag, heading, region, number))
+            tag, region, number, article = self._path[-1] if self._path else ("", "", 0, 0)
+            heading = next((name for name, *_ in self._path[-2:] if name in HEADINGS), "")
+            self.blocks.append(Block(text, self._linked, tag, heading, region, number, article))
         self._text.clear()
         self._linked = 0
+
+
+def _has_article(element: _Element) -> bool:
+    """Tell whether *element* is an "article", or holds one."""
+    return element.tag == "article" or element.find(".//article") is not None
 
 
 def _is_short(element: _Element, most: int) -> bool:

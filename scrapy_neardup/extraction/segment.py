@@ -15,7 +15,15 @@ import regex
 
 from scrapy_neardup.fingerprint.main_text import MainText
 
-from .asides import ARTICLE, Run, heads_others, leave_out_comments, leave_out_notices, letters_of
+from .asides import (
+    ARTICLE,
+    Run,
+    heads_others,
+    leave_out_comments,
+    leave_out_notices,
+    leave_out_other_articles,
+    letters_of,
+)
 from .blocks import blocks_of
 from .prose import SENTENCE
 from .regions import heads_more
@@ -44,8 +52,8 @@ _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 _SMALL_SHARE = 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
-#: A headline has at least so many letters, at most so many, and so much of it is in the title.
-_HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE = 8, 300, 0.7
+#: A headline has at least so many letters, at most so many, and so much of it is in the title; of an h1 less.
+_HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE, _H1_IN_TITLE = 8, 300, 0.7, 0.5
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
 _DETAILS, _LEAD = 200, 15
 
@@ -57,7 +65,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 1, {self._otherwise.identity}"
+        self.identity = f"segment 2, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
@@ -65,6 +73,7 @@ class Segment:
         leave_out_notices(blocks)
         leave_out_comments(blocks)
         headline = _headline(blocks, names)
+        leave_out_other_articles(blocks, headline)
         run = _best_run(blocks, headline)
         lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
@@ -98,15 +107,19 @@ def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
     if not known:
         return next((number for number, block in enumerate(blocks) if block.tag == "h1"), None)
     best, found = 0.0, None
+    # Of several articles the page's own mostly comes first.
+    first = next((block.article for block in blocks if block.article), 0)
     for number, block in enumerate(blocks):
         if block.letters > _LONGEST_HEADLINE or block.region == "comments":
             continue
         words = _WORD.findall(block.text.lower())
         shared = [word for word in words if word in known]
-        if len(shared) < _HEADLINE_IN_TITLE * len(words) or block.letters < _HEADLINE:
+        asked = _H1_IN_TITLE if block.tag == "h1" else _HEADLINE_IN_TITLE
+        if len(shared) < asked * len(words) or block.letters < _HEADLINE:
             continue
         score = sum(map(len, shared)) * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
         score *= (0.5 if block.region else 1) * (0.5 if block.is_link else 1)
+        score *= 1 if block.article in (0, first) else 0.5
         if score > best:
             best, found = score, number
     return found

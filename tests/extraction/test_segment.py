@@ -146,6 +146,43 @@ def test_the_title_is_that_of_the_page(body: str) -> None:
     assert found == (TITLE if body else f"{TITLE} | The Site")
 
 
+HEADLINES = [TITLE, "Three bakers and one oven", "Why bells ring at noon"]
+STORIES = [OWN, LONG, OTHER]
+FRAMES: dict[str, Callable[[str, str], str]] = {
+    "article": lambda headline, story: f"<article>{headline}{story}</article>",
+    "wrapper": lambda headline, story: f"<div><div>{headline}</div><article>{story}</article></div>",
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("own", range(3))
+def test_articles_that_a_reader_comes_to_by_scrolling_on_are_not_the_text(frame: str, own: int) -> None:
+    """Each page shows all articles whole, its own first."""
+    order = [own, *(number for number in range(3) if number != own)]
+    body = "".join(FRAMES[frame](f"<h1>{HEADLINES[n]}, they say</h1>", marked(STORIES[n])) for n in order)
+    found = extracted(page(f"<main>{body}</main>", HEADLINES[own]))
+    assert found.text.split("\n") == STORIES[own]
+    assert found.title == f"{HEADLINES[own]}, they say"
+
+
+def test_articles_of_a_page_that_is_about_none_of_them_are_its_text() -> None:
+    body = "".join(FRAMES["article"](f"<h1>{HEADLINES[n]}</h1>", marked(STORIES[n])) for n in range(3))
+    assert extracted(page(body, "All stories")).text.split("\n") == OWN + LONG + OTHER
+
+
+def test_sections_with_headlines_are_parts_of_one_article() -> None:
+    sections = "".join(
+        f"<section><h1>{headline}</h1>{marked(story)}</section>"
+        for headline, story in zip(HEADLINES, STORIES, strict=True)
+    )
+    assert extracted(page(f"<article>{sections}</article>")).text.split("\n") == OWN + LONG + OTHER
+
+
+def test_a_headline_that_shares_half_of_its_words_with_the_title_is_the_title() -> None:
+    body = f"<ul><li><a href=x>The harbour</a></ul><h1>Boats: {TITLE}, says the council today</h1>"
+    assert extracted(page(body + marked(OWN))).title == f"Boats: {TITLE}, says the council today"
+
+
 def test_the_first_headline_is_the_title_of_a_page_that_has_none() -> None:
     assert extracted(f"<h1>{TITLE}</h1>{marked(OWN)}<h1>Other</h1>").title == TITLE
     assert extracted(marked(OWN)).title == ""
