@@ -20,7 +20,7 @@ SPREAD = --dist loadfile --numprocesses $(shell $(PYTHON) -c 'import os; print(o
 # What measures how long something takes.
 ALONE := tests/promises/test_event_loop.py
 
-.PHONY: demo test test-all test-oldest coverage browser quality bench lint types ci clean
+.PHONY: demo test test-all test-oldest coverage browser quality bench torture lint types ci clean
 
 demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
@@ -54,6 +54,10 @@ quality: $(VENV)/test
 # ARGS=--quick, the default, takes some 5 minutes; ARGS=--full some 25, --huge 10 more. The machine has to be idle.
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/run.py --data $(NEARDUP_DATA) --write docs/performance.md $(ARGS)
+
+# The short form takes 10 minutes; ARGS=--full takes hours, and goes on where it was stopped.
+torture: $(VENV)/test
+	$(BIN)/python -m torture --write docs/reliability.md $(ARGS)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
