@@ -65,6 +65,7 @@ lint: $(VENV)/dev
 
 types: $(VENV)/dev
 	$(BIN)/mypy
+	$(BIN)/mypy --package torture
 	MYPYPATH=example_project $(BIN)/mypy example_project/demo.py
 
 ci:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,8 @@ from rich.table import Table
 from .exercise import exercises
 from .ledger import Ledger
 from .page import write
-from .runner import again, do_round, run_round
+from .runner import again, run_round
+from .session import rounds
 
 if TYPE_CHECKING:
     from .exercise import Exercise
@@ -25,26 +28,26 @@ if TYPE_CHECKING:
 SHORT = 600.0
 
 
-@click.group(invoke_without_command=True)
+@click.command()
 @click.option("--full", is_flag=True, help="Go on until all goals are reached: hours. Ctrl-C stops it.")
 @click.option("--minutes", type=float, help="How long it may take (10; with --full as long as it takes).")
 @click.option("--only", multiple=True, metavar="EXERCISE", help="Only this one; may be repeated.")
 @click.option("--seed", type=int, help="Do one round again, the one of this seed, and print what it did.")
+@click.option("--first", type=int, default=1, help="The first seed where none is in the ledger yet.")
 @click.option(
     "--ledger",
     type=click.Path(path_type=Path),
     default="torture.jsonl",
     show_default=True,
-    help="Where rounds are noted. With --full a run goes on after those that are in it.",
+    help="Where rounds are noted. A run goes on after those that are in it.",
 )
 @click.option("--write", "page", type=click.Path(path_type=Path), help="Put the figures into this file.")
-@click.pass_context
 def main(
-    context: click.Context,
     full: bool,
     minutes: float | None,
     only: tuple[str, ...],
     seed: int | None,
+    first: int,
     ledger: Path,
     page: Path | None,
 ) -> None:
@@ -52,8 +55,6 @@ def main(
 
     The short form takes 10 minutes. Exit code 1 says that a promise was broken.
     """
-    if context.invoked_subcommand:
-        return
     found, out = exercises(), Console(width=None if sys.stdout.isatty() else 120)
     for name in only:
         if name not in found:
@@ -61,86 +62,65 @@ def main(
     chosen = [each for each in found.values() if not only or each.name in only]
     if seed is not None:
         entries = [run_round(each, seed) for each in chosen]
-        _print(entries, chosen, out)
-        sys.exit(any(entry.violations for entry in entries))
-    book = Ledger(ledger)
-    before = len(book.entries) if not full else 0
-    _run(chosen, book, out, full=full, seconds=minutes * 60 if minutes else None if full else SHORT)
-    done = book.entries[before:]
-    _print(done, chosen, out)
-    if page:
-        write(page, found.values(), book)
-    sys.exit(any(entry.violations for entry in done))
+    else:
+        book = Ledger(ledger, first)
+        entries = _run(
+            chosen, book, out, full=full, seconds=minutes * 60 if minutes else None if full else SHORT
+        )
+        if page:
+            write(page, found.values(), book)
+    _print(entries, chosen, out)
+    sys.exit(any(entry.violations for entry in entries))
 
 
-@main.command("round", hidden=True)
-@click.argument("name")
-@click.argument("seed", type=int)
-@click.argument("folder", type=click.Path(path_type=Path))
-def round_(name: str, seed: int, folder: Path) -> None:
-    """Do one round in this process."""
-    do_round(exercises()[name], seed, folder)
-
-
-def _run(chosen: list[Exercise], book: Ledger, out: Console, *, full: bool, seconds: float | None) -> None:
-    """Do rounds of each exercise in turn, until the time is over or all goals are reached."""
-    started, shares = time.monotonic(), sum(each.share for each in chosen)
+def _run(
+    chosen: list[Exercise], book: Ledger, out: Console, *, full: bool, seconds: float | None
+) -> list[Entry]:
+    """Do rounds with a line of progress for each exercise; returns them. Ctrl-C or SIGTERM ends it early."""
+    done: list[Entry] = []
+    started = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[counts]}"))
-    bar = Progress(*columns, TimeElapsedColumn(), console=out)
-    with bar:
+    with Progress(*columns, TimeElapsedColumn(), console=out) as bar:
+        tasks = {each.name: bar.add_task(each.name, counts="", total=None) for each in chosen}
         try:
-            for each in chosen:
-                budget = None if seconds is None else seconds * each.share / shares
-                _run_one(each, book, bar, full=full, seconds=budget)
+            for entry in rounds(chosen, book, full=full, seconds=seconds):
+                done.append(entry)
+                for violation in entry.violations:
+                    bar.console.print(f"{entry.exercise}: {violation}", highlight=False, markup=False)
+                    bar.console.print(f"  {again(entry)}", highlight=False, markup=False)
+                bar.update(tasks[entry.exercise], counts=_shown(book.counts(entry.exercise), ", "))
         except KeyboardInterrupt:
-            out.print("Stopped; with --full the next run goes on from here.")
-    out.print(f"{time.monotonic() - started:.0f} s")
+            out.print("Stopped; the next run goes on from here.")
+        for task in tasks.values():
+            bar.update(task, total=1, completed=1)
+    out.print(f"{len(done)} rounds in {time.monotonic() - started:.0f} s")
+    return done
 
 
-def _run_one(each: Exercise, book: Ledger, bar: Progress, *, full: bool, seconds: float | None) -> None:
-    """Do rounds until the *seconds* are over (one at least) or, in the full form, until the goals are met."""
-    task, started = bar.add_task(each.name, counts="", total=None), time.monotonic()
-    while not (full and _met(each, book)):
-        left = None if seconds is None else seconds - (time.monotonic() - started)
-        if left is not None and left < each.seconds and left != seconds:
-            break
-        entry = run_round(each, book.next_seed(each.name))
-        book.append(entry)
-        for violation in entry.violations:
-            bar.console.print(f"[red]{each.name}[/]: {violation}\n  {again(entry)}", highlight=False)
-        counts = ", ".join(f"{number:,} {what}" for what, number in book.counts(each.name).items())
-        bar.update(task, counts=counts)
-        if left is not None and time.monotonic() - started >= (seconds or 0):
-            break
-    bar.update(task, total=1, completed=1)
-
-
-def _met(each: Exercise, book: Ledger) -> bool:
-    done = book.counts(each.name)
-    return all(done[what] >= number for what, number in each.goals.items())
+def _shown(counts: Counter[str], between: str) -> str:
+    return between.join(f"{number:,} {what}" for what, number in sorted(counts.items()))
 
 
 def _print(entries: list[Entry], chosen: list[Exercise], out: Console) -> None:
     table = Table("exercise", "rounds", "done", "violations")
     for each in chosen:
         mine = [entry for entry in entries if entry.exercise == each.name]
-        done: dict[str, int] = {}
+        done: Counter[str] = Counter()
         for entry in mine:
-            for what, number in entry.counts.items():
-                done[what] = done.get(what, 0) + number
+            done.update(entry.counts)
         broken = sum(len(entry.violations) for entry in mine)
-        table.add_row(
-            each.name,
-            f"{len(mine)}",
-            "\n".join(f"{number:,} {what}" for what, number in done.items()),
-            f"[red]{broken}[/]" if broken else "0",
-        )
+        shown = f"[red]{broken}[/]" if broken else "0"
+        table.add_row(each.name, f"{len(mine)}", _shown(done, "\n"), shown)
     out.print(table)
+    for line in sorted({f"{entry.exercise}: {line}" for entry in entries for line in entry.remarks}):
+        out.print(line, highlight=False, markup=False)
     for entry in entries:
-        for line in [*entry.violations, *entry.remarks]:
+        for line in entry.violations:
             out.print(f"{entry.exercise}, seed {entry.seed}: {line}", highlight=False, markup=False)
         if entry.violations:
-            out.print(f"  {again(entry)}", highlight=False)
+            out.print(f"  {again(entry)}", highlight=False, markup=False)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -6,11 +6,11 @@ import json
 import subprocess
 from collections import Counter
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,37 @@ class Entry:
 
 
 class Ledger:
-    """The rounds in the file *path*, which need not exist. A last line that is cut off is passed over."""
+    """The rounds in the file *path*, which need not exist. A last line that is cut off counts as not there.
 
-    def __init__(self, path: Path) -> None:
+    A round that was done again stands for the one before it. New rounds have seeds from *first* on.
+    """
+
+    def __init__(self, path: Path, first: int = 1) -> None:
         self._path = path
+        self._first = first
         self.entries = list(_read(path))
 
     def append(self, entry: Entry) -> None:
         self.entries.append(entry)
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(entry)) + "\n")
+        with self._path.open("a+b") as file:
+            # The rest of a line that was cut off would spoil this one.
+            file.seek(0)
+            whole = file.read().rfind(b"\n") + 1
+            file.truncate(whole)
+            file.write(json.dumps(asdict(entry)).encode() + b"\n")
 
     def of(self, exercise: str) -> list[Entry]:
-        return [entry for entry in self.entries if entry.exercise == exercise]
+        """Return the rounds of *exercise*, each as it was done last."""
+        return list({entry.seed: entry for entry in self.entries if entry.exercise == exercise}.values())
+
+    def mended(self, exercise: str) -> list[Entry]:
+        """Return the rounds in which a promise was broken, and which were done again since without that."""
+        sound = {entry.seed for entry in self.of(exercise) if not entry.violations}
+        return [
+            entry
+            for entry in self.entries
+            if entry.exercise == exercise and entry.violations and entry.seed in sound
+        ]
 
     def counts(self, exercise: str) -> Counter[str]:
         total: Counter[str] = Counter()
@@ -50,7 +68,11 @@ class Ledger:
         return total
 
     def next_seed(self, exercise: str) -> int:
-        return max((entry.seed for entry in self.of(exercise)), default=0) + 1
+        return max((entry.seed + 1 for entry in self.of(exercise)), default=self._first)
+
+    def broken_seed(self, exercise: str, now: str) -> int | None:
+        """Return the seed of a round that broke a promise at another commit than *now*; None if none did."""
+        return next((each.seed for each in self.of(exercise) if each.violations and each.commit != now), None)
 
 
 def _read(path: Path) -> Iterator[Entry]:
@@ -61,9 +83,11 @@ def _read(path: Path) -> Iterator[Entry]:
 
 def commit() -> str:
     """Return the commit of the working tree, with a ``+`` if files differ from it; "unknown" without git."""
-    command = ["git", "describe", "--always", "--dirty=+"]
+    command = ["git", "describe", "--always", "--abbrev=7", "--dirty=+"]
     try:
-        found = subprocess.run(command, check=False, capture_output=True, text=True)
+        found = subprocess.run(
+            command, check=False, capture_output=True, text=True, cwd=Path(__file__).parent
+        )
     except OSError:
         return "unknown"
     return found.stdout.strip() or "unknown"
