@@ -31,7 +31,9 @@ def run_round(exercise: Exercise, seed: int, *, grace: float = GRACE) -> Entry:
     """Do the round of *seed* in a process group of its own; its outcome, whatever becomes of that process."""
     started, limit = time.monotonic(), 3 * exercise.seconds + grace
     # A process that a round has left behind may write into the folder until it is ended.
-    with tempfile.TemporaryDirectory(prefix="neardup-torture-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="neardup-torture-", dir=_memory(), ignore_cleanup_errors=True
+    ) as folder:
         printed, outcome = Path(folder, "printed"), Path(folder, "outcome.json")
         # A pipe would stay open as long as one process of the group lives, and end the round only then.
         with printed.open("wb") as output:
@@ -92,6 +94,11 @@ def _wait(command: list[str], output: object, limit: float) -> str:
     if code < 0:
         return f"the round was killed by {signal.Signals(-code).name}"
     return f"the round ended with exit code {code}" if code else ""
+
+
+def _memory() -> str | None:
+    """Return a folder in memory, where files are synced at once, unless TMPDIR names another one."""
+    return "/dev/shm" if "TMPDIR" not in os.environ and Path("/dev/shm").is_dir() else None
 
 
 def _paths() -> list[str]:

@@ -22,6 +22,7 @@ from scrapy_neardup.index.lmdb import directory
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 from .consistency import check
+from .flaky import Flaky
 from .small import HEADER, documents
 
 OPEN_EACH = Path(__file__).with_name("open_each.py")
@@ -51,6 +52,16 @@ def test_a_closed_index_opens_again(path: Path) -> None:
     with closing(LmdbIndex(path, HEADER)) as index:
         check(index)
         assert index.gauges()["documents"] == 500
+
+
+def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a power cut could leave a note beside a file without a header, which is refused as truncated."""
+    flaky, calls = Flaky(monkeypatch), []
+    flaky.hook = lambda call: calls.append((call, (tmp_path / "index.json").exists()))
+    LmdbIndex(tmp_path, HEADER).close()
+    flaky.hook = None
+    assert ("sync", False) in calls
+    assert calls.index(("sync", False)) > calls.index(("commit", False))
 
 
 def test_taken_as_it_is(path: Path) -> None:
