@@ -245,6 +245,24 @@ def test_reset_empties_it(path: Path) -> None:
         assert index.gauges()["documents"] == 0
 
 
+def test_a_reset_that_fails_in_the_middle_can_be_done_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink, calls = Path.unlink, []
+
+    def fail(self: Path, missing_ok: bool = False) -> None:
+        calls.append(self)
+        if len(calls) == 2:
+            raise OSError(5, "Input/output error")
+        unlink(self, missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", fail)
+        with pytest.raises(IndexUnavailable, match="Input/output error"):
+            open_index(path, HEADER, reset=True)
+    open_index(path, HEADER).close()
+
+
 def test_reset_while_in_use_is_refused(path: Path) -> None:
     with closing(open_index(path, HEADER)) as index:
         with pytest.raises(IndexUnavailable, match="in use and cannot be reset: stop the other crawl"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import logging
 import shutil
 import threading
@@ -12,16 +14,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
 import numpy as np
 
+from scrapy_neardup.cli import main
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.conformance import reserve
-from scrapy_neardup.index.lmdb.check import check, find_problems
-from scrapy_neardup.index.lmdb.compaction import maintain
-from scrapy_neardup.index.lmdb.inspect import describe
-from scrapy_neardup.index.lmdb.offline import opened
-from scrapy_neardup.index.lmdb.shrink import compact
+from scrapy_neardup.index.lmdb.check import check
 from tests.index.small import HEADER, SMALL, documents
 from torture import shim
 from torture.children import isolated
@@ -74,12 +74,19 @@ class Trial:
         """Make a *call*; returns whether it succeeded. Errors of the package are as promised."""
         try:
             call()
-        except NearDupError:
+        except (NearDupError, click.ClickException):
             return False
         except BaseException as error:  # noqa: BLE001
             self.raw.append(repr(error))
             return False
         return True
+
+    def command(self, name: str, *options: str) -> bool:
+        """Run a command of `scrapy-neardup index`; a line and an exit status are as promised."""
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            return self.attempt(
+                lambda: main(["index", name, str(self.path), *options], standalone_mode=False)
+            )
 
     def index(self, **options: Any) -> LmdbIndex | None:
         made: list[LmdbIndex] = []
@@ -151,31 +158,19 @@ def anew(trial: Trial) -> None:
 
 
 def shrink(trial: Trial) -> None:
-    trial.attempt(lambda: compact(trial.path, lambda *_: None))
+    trial.command("compact")
 
 
 def expire(trial: Trial) -> None:
-    """Drop what is old, which is all, as `prune` does."""
+    """Forget what is old, which is all."""
     trial.kept = set()
-
-    def drop() -> None:
-        with opened(trial.path) as (environment, header):
-            for _ in maintain(environment, header, 10):
-                pass
-
-    trial.attempt(drop)
+    trial.command("prune", "--older-than", "1")
 
 
 def look(trial: Trial) -> None:
     """Verify and describe."""
-
-    def verify() -> None:
-        with opened(trial.path) as (environment, header):
-            # A page that could not be read is a problem that is told, and nothing that lasts.
-            list(find_problems(environment, header))
-
-    trial.attempt(verify)
-    trial.attempt(lambda: describe(trial.path, lambda *_: None))
+    trial.command("check")
+    trial.command("info")
 
 
 WORKLOADS = (use, load, begin, anew, shrink, expire, look)

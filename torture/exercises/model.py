@@ -37,7 +37,12 @@ MOST = 120
 URL = 1
 BITS = (0, 1, 2, 15, 16, 17, 31, 32, 40, 47, 48, 62, 63)
 TUNING = replace(
-    SMALL, group_seconds=0.01, flush_documents=64, partition_entries=64, transaction_bytes=1 << 14, block_documents=32
+    SMALL,
+    group_seconds=0.01,
+    flush_documents=64,
+    partition_entries=64,
+    transaction_bytes=1 << 14,
+    block_documents=32,
 )
 
 
