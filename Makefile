@@ -21,7 +21,7 @@ SPREAD = --dist loadfile --no-loadscope-reorder --numprocesses $(shell $(PYTHON)
 # What measures how long something takes.
 ALONE := tests/promises/test_event_loop.py
 
-.PHONY: demo test test-all test-oldest coverage browser quality bench lint types ci clean
+.PHONY: demo test test-all test-oldest coverage browser quality bench torture lint types ci clean
 
 demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
@@ -56,12 +56,17 @@ quality: $(VENV)/test
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/run.py --data $(NEARDUP_DATA) --write docs/performance.md $(ARGS)
 
+# The short form takes 10 minutes; ARGS=--full takes hours, and goes on where it was stopped.
+torture: $(VENV)/test
+	$(BIN)/python -m torture --write docs/reliability.md $(ARGS)
+
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/dev
 	$(BIN)/mypy
+	$(BIN)/mypy --package torture
 	MYPYPATH=example_project $(BIN)/mypy example_project/demo.py
 
 ci:

@@ -61,7 +61,14 @@ class Transaction(Hooked):
 
 
 class Environment(Hooked):
-    METHODS = {"begin": Transaction, "set_mapsize": None, "copy": None, "reader_check": None, "info": None}
+    METHODS = {
+        "begin": Transaction,
+        "set_mapsize": None,
+        "copy": None,
+        "reader_check": None,
+        "info": None,
+        "sync": None,
+    }
 
 
 class Flaky:

@@ -22,6 +22,7 @@ from scrapy_neardup.index.lmdb import directory
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 from .consistency import check
+from .flaky import Flaky
 from .small import HEADER, documents
 
 OPEN_EACH = Path(__file__).with_name("open_each.py")
@@ -51,6 +52,16 @@ def test_a_closed_index_opens_again(path: Path) -> None:
     with closing(LmdbIndex(path, HEADER)) as index:
         check(index)
         assert index.gauges()["documents"] == 500
+
+
+def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a power cut could leave a note beside a file without a header, which is refused as truncated."""
+    flaky, calls = Flaky(monkeypatch), []
+    flaky.hook = lambda call: calls.append((call, (tmp_path / "index.json").exists()))
+    LmdbIndex(tmp_path, HEADER).close()
+    flaky.hook = None
+    assert ("sync", False) in calls
+    assert calls.index(("sync", False)) > calls.index(("commit", False))
 
 
 def test_taken_as_it_is(path: Path) -> None:
@@ -232,6 +243,24 @@ def test_address_space_limit(tmp_path: Path) -> None:
 def test_reset_empties_it(path: Path) -> None:
     with closing(open_index(path, replace(HEADER, record=()), reset=True)) as index:
         assert index.gauges()["documents"] == 0
+
+
+def test_a_reset_that_fails_in_the_middle_can_be_done_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink, calls = Path.unlink, []
+
+    def fail(self: Path, missing_ok: bool = False) -> None:
+        calls.append(self)
+        if len(calls) == 2:
+            raise OSError(5, "Input/output error")
+        unlink(self, missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", fail)
+        with pytest.raises(IndexUnavailable, match="Input/output error"):
+            open_index(path, HEADER, reset=True)
+    open_index(path, HEADER).close()
 
 
 def test_reset_while_in_use_is_refused(path: Path) -> None:

@@ -117,7 +117,8 @@ def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
     try:
         if reset or is_unfinished(path):
             if _lock(descriptor):
-                for name in (DATA, LOCK, SIDECAR):
+                # Without the note, whatever is left is an index or none; beside it an index has to be.
+                for name in (SIDECAR, DATA, LOCK):
                     (path / name).unlink(missing_ok=True)
             elif reset:
                 raise IndexUnavailable(

@@ -160,6 +160,10 @@ class Environment:
         """Free the slots of readers that died, for which LMDB keeps old pages; returns how many."""
         return int(self._env.reader_check())
 
+    def sync(self) -> None:
+        """Return once the last commit is on disk, which a power cut could undo otherwise."""
+        self._env.sync(True)
+
     def copy(self, target: Path) -> None:
         """Write a compact copy, consistent even while others write, into the empty directory *target*."""
         self._env.copy(str(target), compact=True)

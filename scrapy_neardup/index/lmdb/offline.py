@@ -94,7 +94,8 @@ def reading_ahead(data: Path) -> Iterator[None]:
     """
 
     def read() -> None:
-        with data.open("rb", buffering=0) as file:
+        # What cannot be read now is an error of those who need it.
+        with contextlib.suppress(OSError), data.open("rb", buffering=0) as file:
             while not stop.is_set() and file.read(READ_AHEAD_BYTES):
                 pass
 

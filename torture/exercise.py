@@ -1,0 +1,60 @@
+"""What an exercise is: a promise, and rounds that try to break it, each repeatable by its seed."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+
+@dataclass
+class Round:
+    """What one round has done.
+
+    *counts* says how often each of the things that the exercise counts was done. A violation is a sentence
+    that says what was promised and what was seen.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    violations: list[str] = field(default_factory=list)
+    #: Anything worth a line that is no violation, such as what an environment does not allow.
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One promise and how it is attacked.
+
+    *run* does the round of a seed in an empty folder, and returns within *seconds*: a round that takes three
+    times as long, or whose process dies, is a violation. The same seed does the same again. The state that is
+    expected is kept outside the process under test: in the round itself or in files, never in the index.
+    """
+
+    name: str
+    #: What is promised, and how it is tested: a sentence or two each, for docs/reliability.md.
+    promise: str
+    how: str
+    #: How often the full form does each thing that is counted. The round goes on until all are reached.
+    goals: Mapping[str, int]
+    run: Callable[[int, Path], Round]
+    #: About how long a round takes on two processors.
+    seconds: float
+    #: How much of the time of the short form this exercise gets, compared with others.
+    share: float = 1.0
+
+
+def exercises() -> dict[str, Exercise]:
+    """Return all exercises: the `EXERCISE` of each module of `torture.exercises`, by name."""
+    package = importlib.import_module("torture.exercises")
+    found = [
+        importlib.import_module(f"torture.exercises.{module.name}").EXERCISE
+        for module in pkgutil.iter_modules(package.__path__)
+        if not module.name.startswith("_")
+    ]
+    return {each.name: each for each in found}
