@@ -92,12 +92,23 @@ def unclosed_quote(dice: random.Random) -> Answer:
 
 
 def unclosed_tags(dice: random.Random) -> Answer:
-    tag = dice.choice(["<", "<a", "<!--", "<![CDATA[", "<script", "<style>", "</", "<a b=", "<?", "<!", "&", "&#"])
+    tag = dice.choice(
+        ["<", "<a", "<!--", "<![CDATA[", "<script", "<style>", "</", "<a b=", "<?", "<!", "&", "&#"]
+    )
     return _page(*_text(dice), tag * int(10 ** dice.uniform(3, 6)))
 
 
 def hidden_unclosed(dice: random.Random) -> Answer:
-    tag = dice.choice(["<div hidden>", "<p style='display:none'>", "<template>", "<noscript>", "<!-- hidden ", "<a aria-hidden=true>"])
+    tag = dice.choice(
+        [
+            "<div hidden>",
+            "<p style='display:none'>",
+            "<template>",
+            "<noscript>",
+            "<!-- hidden ",
+            "<a aria-hidden=true>",
+        ]
+    )
     return _page(*_text(dice), tag * int(10 ** dice.uniform(3, 5.3)), *_text(dice))
 
 
@@ -119,7 +130,9 @@ def external_entity(dice: random.Random) -> Answer:
 def character_references(dice: random.Random) -> Answer:
     codes = [0, 0x80, 0x9F, 0xD800, 0xDFFF, 0xFFFE, 0x10FFFF, 0x110000, 10**30, dice.randrange(0x110000)]
     reference = dice.choice(["&#{};", "&#x{:x};", "&#{}"])
-    return _page(*("".join(reference.format(dice.choice(codes)) for _ in range(5000)) for _ in range(5)), *_text(dice))
+    return _page(
+        *("".join(reference.format(dice.choice(codes)) for _ in range(5000)) for _ in range(5)), *_text(dice)
+    )
 
 
 def wrong_charset(dice: random.Random) -> Answer:
@@ -164,7 +177,11 @@ def surrogates(dice: random.Random) -> Answer:
 
 def combining(dice: random.Random) -> Answer:
     """Normalisation orders the marks of each letter: a letter with a hundred thousand of them takes long."""
-    marks = "".join(dice.choices("\u0300\u0316\u0327\u0345\u3099\u0591\u0f71\U0001d165", k=int(10 ** dice.uniform(2, 5.5))))
+    marks = "".join(
+        dice.choices(
+            "\u0300\u0316\u0327\u0345\u3099\u0591\u0f71\U0001d165", k=int(10 ** dice.uniform(2, 5.5))
+        )
+    )
     return _page(*_text(dice), "a" + marks + " word " + marks)
 
 
@@ -217,12 +234,32 @@ def nested_tables(dice: random.Random) -> Answer:
 
 
 def long_list(dice: random.Random) -> Answer:
-    entry = dice.choice(["<li>entry", "<li><a href=/x>link text</a>", "<option>one", "<dt>a<dd>b", "<p>", "<h2>t"])
+    entry = dice.choice(
+        ["<li>entry", "<li><a href=/x>link text</a>", "<option>one", "<dt>a<dd>b", "<p>", "<h2>t"]
+    )
     return _page("<ul>" + entry * int(10 ** dice.uniform(3, 5.2)), *_text(dice))
 
 
 def tag_soup(dice: random.Random) -> Answer:
-    parts = ["<", ">", "/", "=", '"', "'", "!", "--", "&", ";", " ", "\n", "\0", "word", "]]>", "<![CDATA[", *_NAMES]
+    parts = [
+        "<",
+        ">",
+        "/",
+        "=",
+        '"',
+        "'",
+        "!",
+        "--",
+        "&",
+        ";",
+        " ",
+        "\n",
+        "\0",
+        "word",
+        "]]>",
+        "<![CDATA[",
+        *_NAMES,
+    ]
     soup = "".join(dice.choices(parts, k=int(10 ** dice.uniform(3, 5.3))))
     return _page(*_text(dice), soup, *_text(dice))
 
@@ -239,16 +276,33 @@ def many_titles(dice: random.Random) -> Answer:
 def json_inside(dice: random.Random) -> Answer:
     data = '{"@type":"NewsArticle","articleBody":"' + "x " * int(10 ** dice.uniform(2, 6)) + '"}'
     deep = "[" * int(10 ** dice.uniform(2, 5))
-    return _page(*_text(dice), head=f'<script type="application/ld+json">{data}</script><script type="application/ld+json">{deep}</script>')
+    return _page(
+        *_text(dice),
+        head=f'<script type="application/ld+json">{data}</script><script type="application/ld+json">{deep}</script>',
+    )
 
 
 def svg_and_math(dice: random.Random) -> Answer:
-    return _page("<svg><g><text>a</text></g></svg><math><mi>x</mi></math>" * int(10 ** dice.uniform(2, 4.5)), *_text(dice))
+    return _page(
+        "<svg><g><text>a</text></g></svg><math><mi>x</mi></math>" * int(10 ** dice.uniform(2, 4.5)),
+        *_text(dice),
+    )
 
 
 def not_a_page(dice: random.Random) -> Answer:
     body = dice.randbytes(int(10 ** dice.uniform(1, 5.5)))
-    begin = dice.choice([b"", b"%PDF-1.4", b"\x89PNG\r\n\x1a\n", b"PK\x03\x04", b"\x1f\x8b", b"<html>", b"GIF89a", b"\xff\xfe"])
+    begin = dice.choice(
+        [
+            b"",
+            b"%PDF-1.4",
+            b"\x89PNG\r\n\x1a\n",
+            b"PK\x03\x04",
+            b"\x1f\x8b",
+            b"<html>",
+            b"GIF89a",
+            b"\xff\xfe",
+        ]
+    )
     return Answer(begin + body)
 
 
@@ -267,7 +321,9 @@ def wrong_type(dice: random.Random) -> Answer:
 
 
 def empty_or_short(dice: random.Random) -> Answer:
-    return Answer(dice.choice([b"", b"<", b"\0", b" ", b"<html>", b"<!--", b"\xef\xbb\xbf", b"\xff\xfe", b"a" * 30]))
+    return Answer(
+        dice.choice([b"", b"<", b"\0", b" ", b"<html>", b"<!--", b"\xef\xbb\xbf", b"\xff\xfe", b"a" * 30])
+    )
 
 
 MAKERS: dict[str, Make] = {

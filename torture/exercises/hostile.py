@@ -27,6 +27,10 @@ PAGES, ORDINARY = 44, 12
 LIMIT, GRACE = 2.0, 1.0
 #: Seconds that the package may hold the event loop.
 HELD = 0.05
+#: What the package does in the event loop before the first request.
+BEFORE_THE_CRAWL = "plugin/garbage.py"
+#: Which pages may fail because Scrapy cannot unpack them, or will not.
+UNPACKED_BY_SCRAPY = ("https://compressed-",)
 #: Characters of the text of an item.
 ITEM = 300_000
 #: Seconds that a command may take for all the pages.
@@ -59,7 +63,8 @@ def run(seed: int, folder: Path) -> Round:
     outcome.violations += [
         f"{extractor}: {url} took {wait:.1f} s at a limit of {LIMIT:.0f}" for url, wait in late.items()
     ]
-    for line in (folder / "report.jsonl").read_text("utf-8").splitlines() if ordinary else ():
+    report = folder / "report.jsonl"
+    for line in report.read_text("utf-8").splitlines() if report.exists() else ():
         json.loads(line)
     outcome.counts["hostile pages crawled"] += len(hostile)
 
@@ -86,9 +91,14 @@ def _item(response: Response) -> dict[str, Any]:
 
 def _ordinary(dice: random.Random) -> dict[str, Answer]:
     real = real_pages()
-    pages = [page_of(*article(dice, dice.choice(LANGUAGES))) for _ in range(ORDINARY if not real else ORDINARY // 2)]
+    pages = [
+        page_of(*article(dice, dice.choice(LANGUAGES)))
+        for _ in range(ORDINARY if not real else ORDINARY // 2)
+    ]
     pages += dice.sample(real, min(len(real), ORDINARY - len(pages)))
-    return {f"https://ordinary{number}.example/story": Answer(html.encode()) for number, html in enumerate(pages)}
+    return {
+        f"https://ordinary{number}.example/story": Answer(html.encode()) for number, html in enumerate(pages)
+    }
 
 
 def _own(crawled: Crawled) -> float:
@@ -101,23 +111,24 @@ def _judge(outcome: Round, crawled: Crawled, urls: list[str], ordinary: list[str
     for url in crawled.lost(urls):
         outcome.violations.append(f"{what}{url} was lost")
     for url, error in crawled.failed.items():
-        if not _refused_by_scrapy(error):
+        if not url.startswith(UNPACKED_BY_SCRAPY):
             outcome.violations.append(f"{what}{url} failed: {error}")
     for url in crawled.dropped(ordinary):
-        outcome.violations.append(f"{what}the ordinary page {url} was taken for a copy of {crawled.matches.get(url)}")
+        outcome.violations.append(f"{what}{url}, an ordinary page, repeats {crawled.matches.get(url)}")
     for hold in crawled.loop.held_by_package(HELD):
+        if BEFORE_THE_CRAWL in hold.where:
+            continue
         outcome.violations.append(f"{what}the event loop was held {hold.busy * 1000:.0f} ms by {hold.where}")
     mine = {name: count for name, count in crawled.errors.items() if "/extract/" not in name}
     if mine:
         outcome.violations.append(f"{what}the package counts {mine}")
     seconds = max(crawled.waits.values(), default=0.0)
     outcome.counts["pages over a limit, passed unjudged"] += sum(crawled.errors.values())
-    print(what, crawled.errors, f"longest wait {seconds:.2f} s, loop {crawled.loop.percentile(99) * 1000:.0f} ms")
-
-
-def _refused_by_scrapy(error: str) -> bool:
-    """Whether a download failed by a limit of Scrapy's own, or for a body that is not what its header says."""
-    return any(word in error for word in ("MaxSize", "DownloadCancelled", "ResponseDataLoss", "IgnoreRequest", "Decompress"))
+    print(
+        what,
+        crawled.errors,
+        f"longest wait {seconds:.2f} s, loop {crawled.loop.percentile(99) * 1000:.0f} ms",
+    )
 
 
 def _ask(outcome: Round, folder: Path, pages: dict[str, Answer]) -> None:
@@ -127,11 +138,11 @@ def _ask(outcome: Round, folder: Path, pages: dict[str, Answer]) -> None:
     for number, answer in enumerate(pages.values()):
         (files / f"{number}.html").write_bytes(answer.body)
     names = [str(path) for path in sorted(files.iterdir())]
-    asked = _command(outcome, "query", str(folder / "index"), *names, "--json")
+    limit = ("--set", f"NEARDUP_EXTRACT_TIMEOUT={LIMIT}")
+    asked = _command(outcome, "query", str(folder / "index"), *names, "--json", *limit)
     if asked is not None and len(json.loads(asked)) < len(pages) // 2:
         outcome.violations.append(f"query answers for {len(json.loads(asked))} of {len(pages)} pages")
-    audited = _command(outcome, "audit", str(files.parent), "--out", str(folder / "audit"), "--json",
-                       "--set", f"NEARDUP_EXTRACT_TIMEOUT={LIMIT}")  # fmt: skip
+    audited = _command(outcome, "audit", str(files.parent), "--out", str(folder / "audit"), "--json", *limit)
     if audited is not None:
         summary = json.loads(audited)
         print("audit", summary.get("documents"), summary.get("problems"))
@@ -143,7 +154,12 @@ def _command(outcome: Round, name: str, *arguments: str) -> str | None:
     started = time.monotonic()
     try:
         done = subprocess.run(
-            [*COMMAND, name, *arguments], check=False, capture_output=True, text=True, errors="replace", timeout=COMMAND_SECONDS
+            [*COMMAND, name, *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_SECONDS,
         )
     except subprocess.TimeoutExpired:
         outcome.violations.append(f"{name} hung for {time.monotonic() - started:.0f} s")
@@ -157,10 +173,10 @@ def _command(outcome: Round, name: str, *arguments: str) -> str | None:
 
 EXERCISE = Exercise(
     name="hostile",
-    promise="A page that hangs, kills, bloats or confuses what reads it reaches its callback within the limit and a "
-    "second, its items are kept, and the package holds the event loop for no longer than 50 ms.",
-    how="Pages by 40 makers with parameters drawn by chance, ordinary ones between them, through a crawl with each "
-    "extractor in turn, as items, and through `query` and `audit`.",
+    promise="A page that hangs, kills, bloats or confuses what reads it reaches its callback within the limit "
+    "and a second, its items are kept, and the package holds the event loop for no longer than 50 ms.",
+    how="Pages by 40 makers with parameters drawn by chance, ordinary ones between them, through a crawl with "
+    "each extractor in turn, as items, and through `query` and `audit`.",
     goals={"hostile pages crawled": 4000, "hostile items": 4000, "hostile files audited": 5000},
     run=run,
     seconds=45,
