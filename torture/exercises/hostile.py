@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import time
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
 
 #: Hostile pages of a round, and ordinary ones between them.
 PAGES, ORDINARY = 44, 12
-#: Seconds that a page may take, and how much longer it may be on its way. Of these a worker that was killed
-#: needs some to be replaced, on a machine that does other things.
+#: Seconds that a page may take, and how much longer it may be on its way.
 LIMIT, GRACE = 2.0, 1.0
+#: A machine on which so many processes a processor want to run shows nothing about waits.
+BUSY = 2
+#: Ordinary pages that come first, and wait for the workers to start.
+WARM = 4
 #: Seconds that the package may hold the event loop.
 HELD = 0.05
 #: What the package does in the event loop before the first request.
@@ -46,6 +50,7 @@ def run(seed: int, folder: Path) -> Round:
     pages = {**hostile, **ordinary}
     urls = list(pages)
     dice.shuffle(urls)
+    urls = [*list(ordinary)[:WARM], *(url for url in urls if url not in list(ordinary)[:WARM])]
     outcome = Round()
     settings = {
         "NEARDUP_DIR": str(folder / "index"),
@@ -59,10 +64,15 @@ def run(seed: int, folder: Path) -> Round:
     }
     crawled = crawl(urls, pages.__getitem__, settings)
     _judge(outcome, crawled, urls, list(ordinary), f"{extractor}: ")
-    late = {url: wait for url, wait in crawled.waits.items() if wait > LIMIT + GRACE + _own(crawled)}
-    outcome.violations += [
-        f"{extractor}: {url} took {wait:.1f} s at a limit of {LIMIT:.0f}" for url, wait in late.items()
+    late = [
+        f"{extractor}: {url} took {wait:.1f} s at a limit of {LIMIT:.0f}"
+        for url, wait in crawled.waits.items()
+        if wait > LIMIT + GRACE + _held(crawled) and url not in urls[:WARM]
     ]
+    if os.getloadavg()[0] < BUSY * (os.cpu_count() or 1):
+        outcome.violations += late
+    else:
+        outcome.remarks += [f"on a busy machine, so that it shows nothing, {line}" for line in late]
     report = folder / "report.jsonl"
     for line in report.read_text("utf-8").splitlines() if report.exists() else ():
         json.loads(line)
@@ -101,8 +111,8 @@ def _ordinary(dice: random.Random) -> dict[str, Answer]:
     }
 
 
-def _own(crawled: Crawled) -> float:
-    """Return for how long the event loop was kept from noticing that a page was done: others share the machine."""
+def _held(crawled: Crawled) -> float:
+    """Return for how long the event loop was kept, at most, from noticing that a page was done."""
     return max((hold.lasted for hold in crawled.loop.holds), default=0.0)
 
 
@@ -132,7 +142,7 @@ def _judge(outcome: Round, crawled: Crawled, urls: list[str], ordinary: list[str
 
 
 def _ask(outcome: Round, folder: Path, pages: dict[str, Answer]) -> None:
-    """Ask the index about all pages, and audit them, by the commands."""
+    """Ask the index about all pages, and audit them, by commands."""
     files = folder / "files" / "www.hostile.example"
     files.mkdir(parents=True)
     for number, answer in enumerate(pages.values()):
@@ -145,7 +155,7 @@ def _ask(outcome: Round, folder: Path, pages: dict[str, Answer]) -> None:
     audited = _command(outcome, "audit", str(files.parent), "--out", str(folder / "audit"), "--json", *limit)
     if audited is not None:
         summary = json.loads(audited)
-        print("audit", summary.get("documents"), summary.get("problems"))
+        print("audit", summary)
     outcome.counts["hostile files audited"] += len(pages)
 
 
