@@ -132,6 +132,11 @@ def real_pages(most: int = 150) -> list[str]:
     return found
 
 
+def words_of(language: str) -> list[str]:
+    """Return the words of a language but for its frequent ones."""
+    return _vocabulary(language)[1]
+
+
 @cache
 def _vocabulary(language: str) -> tuple[list[str], list[str], list[float]]:
     frequent, parts = (words.split() for words in _LANGUAGES[language])
