@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from charset_normalizer import from_bytes
-from w3lib.encoding import html_to_unicode, read_bom
+from w3lib.encoding import (
+    html_body_declared_encoding,
+    html_to_unicode,
+    http_content_type_encoding,
+    read_bom,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: Guessed as windows-1252 if nothing fits, as browsers do.
 _LEGACY = [
@@ -16,6 +25,13 @@ _MARKUP = re.compile(rb"<(script|style)\b.*?</\1|<[^<>]*>|[\x00-\x40]+", re.DOTA
 #: A declared charset that turns more of the page than this into replacement characters is wrong.
 _BAD_SHARE = 0.002
 _SAMPLE = 1 << 16  # bytes
+#: Codecs of Python that are no charsets: they raise an error, or make something else of a page.
+_NO_CHARSETS = frozenset(
+    (
+        "base64", "bz2", "charmap", "hex", "idna", "punycode", "quopri", "raw-unicode-escape", "rot-13",
+        "undefined", "unicode-escape", "uu", "zlib",
+    )
+)  # fmt: skip
 
 
 def decode(body: bytes, content_type: str | None) -> str:
@@ -27,12 +43,31 @@ def decode(body: bytes, content_type: str | None) -> str:
     encoding = None if read_bom(body)[0] else _utf16(body)
     if encoding is not None:
         return body.decode(encoding, "replace").replace("\x00", "")
-    declared, text = html_to_unicode(content_type, body, auto_detect_fun=detect)
+    declared, text = decode_as_declared(body, content_type, detect)
     if text.count("\ufffd") > len(text) * _BAD_SHARE and (detected := detect(body)) != declared:
         other = body.decode(detected, "replace")
         if other.count("\ufffd") < text.count("\ufffd"):
             text = other
     return text.replace("\x00", "")
+
+
+def decode_as_declared(
+    body: bytes, content_type: str | None, otherwise: Callable[[bytes], str]
+) -> tuple[str, str]:
+    """Return the charset that *body* has according to its header or to itself, and its text; never raises.
+
+    *otherwise* names the charset of a page that declares none.
+    """
+    if http_content_type_encoding(content_type) in _NO_CHARSETS:
+        content_type = None
+    if (
+        http_content_type_encoding(content_type) is None
+        and read_bom(body)[0] is None
+        and html_body_declared_encoding(body) in _NO_CHARSETS
+    ):
+        charset = otherwise(body)
+        return charset, body.decode(charset, "replace")
+    return html_to_unicode(content_type, body, auto_detect_fun=otherwise)
 
 
 def detect(body: bytes) -> str:

@@ -51,7 +51,8 @@ class UrlRules:
             left = ends - time.thread_time()
             if left <= 0:
                 raise TimeoutError
-            if rule.pattern.search(url, timeout=left):
+            # Else other threads run meanwhile, and their time counts.
+            if rule.pattern.search(url, timeout=left, concurrent=False):
                 return rule
         return None
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import encodings
+import pkgutil
+from encodings.aliases import aliases
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup.audit.sources.head import read_head
 from scrapy_neardup.extraction import guards
 from scrapy_neardup.extraction.decoding import decode, detect
 from scrapy_neardup.extraction.guards import MAX_NESTING, is_binary, is_noise, is_too_deep
@@ -44,6 +49,24 @@ def test_declared_charset_stands_unless_it_cannot_be() -> None:
     # Valid in both: the declaration is all there is.
     assert decode("é".encode(), "text/html; charset=latin-1") == "Ã©"
     assert decode(RUSSIAN.encode("cp1251"), "text/html; charset=utf-8") == RUSSIAN
+
+
+@pytest.mark.parametrize("text", [ENGLISH, RUSSIAN])
+def test_a_page_may_name_any_codec_of_python_as_its_charset(text: str) -> None:
+    """Some are no charsets at all, or raise whatever they are given."""
+    names = {module.name for module in pkgutil.iter_modules(encodings.__path__)} | set(aliases)
+    for name in names - {"mbcs", "oem"}:
+        for page, content_type in (
+            (article(text), f"text/html; charset={name}"),
+            (article(text, head=f'<meta charset="{name}">'), None),
+        ):
+            decode(page.encode(), content_type).encode()
+            read_head(page.encode(), content_type, "https://a.example/")
+    for name in ("undefined", "idna", "punycode", "hex", "rot13", "unicode_escape", "zip", "uu"):
+        assert text in decode(article(text).encode(), f"text/html; charset={name}")
+        assert text in decode(article(text, head=f'<meta charset="{name}">').encode(), None)
+        cyrillic = article(RUSSIAN, head='<meta charset="cp1251">').encode("cp1251")
+        assert RUSSIAN in decode(cyrillic, f"text/html; charset={name}")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 
 import pytest
@@ -84,11 +85,33 @@ def test_a_search_that_has_to_wait_for_a_processor_is_not_given_up():
     class Waiting:
         """A pattern during whose search another process has the processor."""
 
-        def search(self, url, timeout):
+        def search(self, url, **options):
             time.sleep(3 * SEARCH_SECONDS)
 
     found = UrlRules([UrlRule(Waiting(), "tag", None), *rules([{"url": "/news/", "policy": False}]).rules])
     assert found.find("https://x.example/news/1").policy is False
+
+
+def test_threads_that_keep_the_interpreter_busy_do_not_make_a_search_take_long():
+    """As the signing of long items does: its time is none of the search."""
+    found = rules([{"url": "^$"}, {"url": "", "policy": False}])
+    done = threading.Event()
+
+    def keep_busy():
+        while not done.is_set():
+            sum(range(3_000_000))  # one call, in which no other thread gets a turn
+
+    threads = [threading.Thread(target=keep_busy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        ends = time.monotonic() + 1.5
+        while time.monotonic() < ends:
+            assert found.find("https://x.example/news/1").policy is False
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
 
 
 async def test_rules_in_a_crawl(site, crawl, pages):

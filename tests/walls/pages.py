@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,8 +13,14 @@ if TYPE_CHECKING:
 _SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
 
 
+_CHOICE = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
+
+
 class Template(NamedTuple):
-    """What a page says, with what is different on each in braces: {site}, {url}, {date}, {ray}, {query}."""
+    """What a page says, with what is different on each in braces: {site}, {url}, {date}, {ray}, {query}, {n}.
+
+    What one host or another says may stand in brackets, as in [this|that].
+    """
 
     name: str
     text: str
@@ -28,7 +35,7 @@ class Page(NamedTuple):
 
 
 def templates(file: str) -> list[Template]:
-    """Read the templates of ``tuned`` (rules were chosen by them) or ``unseen`` (they were not)."""
+    """Read the templates of ``tuned`` (rules were chosen by them), ``unseen`` or ``varied`` (not)."""
     parts = Path(__file__).with_name(f"{file}.txt").read_text("utf-8").split("## ")[1:]
     return [
         Template(name.strip(), text.strip()) for name, _, text in (part.partition("\n") for part in parts)
@@ -65,11 +72,14 @@ def _page(dice: random.Random, template: Template, name: str) -> Page:
         "date": f"{dice.randint(1, 28)}.{dice.randint(1, 12)}.{dice.randint(2019, 2026)}",
         "ray": f"{dice.getrandbits(64):016x}",
         "query": " ".join(_name(dice) for _ in range(3)),
+        "n": str(dice.randint(2, 900)),
     }
     # Nearly all pages of a host say the same: what they were asked for is seldom in the text.
     if dice.random() < 0.5:
-        fields |= {"url": host, "ray": "0451", "date": "1.1.2026", "query": "news"}
-    return Page(template.name, f"https://{host}{path}", template.text.format(**fields))
+        fields |= {"url": host, "ray": "0451", "date": "1.1.2026", "query": "news", "n": "12"}
+    wording = random.Random(name)
+    text = _CHOICE.sub(lambda found: wording.choice(found[1].split("|")), template.text)
+    return Page(template.name, f"https://{host}{path}", text.format(**fields))
 
 
 def _name(dice: random.Random) -> str:

@@ -7,7 +7,8 @@ from html import unescape
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree, html
-from w3lib.encoding import html_to_unicode
+
+from scrapy_neardup.extraction.decoding import decode_as_declared
 
 from .indexing import head_indexing
 from .records import SILENT
@@ -36,9 +37,7 @@ def read_head(body: bytes, content_type: str | None, url: str) -> Head:
     start = body[:_HEAD_BYTES]
     end = start.lower().find(b"</head")
     # The charset of a page that does not declare one takes long to guess, and URLs are ASCII.
-    _, text = html_to_unicode(
-        content_type, start[: end if end >= 0 else None], auto_detect_fun=lambda _: "utf-8"
-    )
+    _, text = decode_as_declared(start[: end if end >= 0 else None], content_type, lambda _: "utf-8")
     found = _TITLE_TAG.search(text)
     title = " ".join(unescape(found[1]).split())[:_TITLE] if found else ""
     try:
