@@ -69,7 +69,7 @@ class Reader:
     kind: str
     #: Takes the bytes and an empty folder.
     read: Callable[[bytes, Path], Any]
-    #: How many inputs it reads in a second or so, roughly.
+    #: How many inputs it reads in a second on a busy machine, roughly.
     speed: int
 
 
@@ -115,12 +115,12 @@ def _extract(name: str, area: ContentArea = ContentArea()) -> Callable[[bytes, P
     return read
 
 
-for _name, _speed in (("segment", 100), ("plain", 300), ("resiliparse", 300)):
+for _name, _speed in (("segment", 60), ("plain", 80), ("resiliparse", 90)):
     _reader("page", _speed, f"page by {_name}")(_extract(_name))
-_reader("page", 50, "area of a page")(_extract("plain", ContentArea(("article", ".post"), ("nav", "p.x"))))
+_reader("page", 100, "area of a page")(_extract("plain", ContentArea(("article", ".post"), ("nav", "p.x"))))
 
 
-@_reader("page", 50)
+@_reader("page", 30)
 def page_by_trafilatura(data: bytes, folder: Path) -> Any:
     # What Trafilatura raises is its own business: it is counted, and the page passes.
     page = Page(_without_spans(data), "https://a.example/b", None)
@@ -136,7 +136,7 @@ def _without_spans(page: bytes) -> bytes:
     return re.sub(rb"(row|col)span", rb"\1spam", page, flags=re.IGNORECASE)
 
 
-@_reader("page", 1000)
+@_reader("page", 400)
 def head_of_page(data: bytes, folder: Path) -> Any:
     text = decode(data, "text/html")
     try:
@@ -152,7 +152,7 @@ def head_of_page(data: bytes, folder: Path) -> Any:
     )
 
 
-@_reader("response", 1000)
+@_reader("response", 1200)
 def response(data: bytes, folder: Path) -> Any:
     """Answers of servers as archives have them: a line with the status, headers, a body."""
     parsed = parse_response(data)
@@ -178,7 +178,7 @@ def _fingerprinters() -> list[Fingerprinter]:
     return others + [Fingerprinter(Features(), 7, load_scheme(name)) for name in SCHEMES]
 
 
-@_reader("text", 100)
+@_reader("text", 15)
 def text(data: bytes, folder: Path) -> Any:
     words = data.decode("utf-8", "surrogatepass" if _is_wtf8(data) else "replace")
     signatures = [each.signature(words) for each in _fingerprinters()]
@@ -187,7 +187,7 @@ def text(data: bytes, folder: Path) -> Any:
     return signatures
 
 
-@_reader("text", 50)
+@_reader("text", 12)
 def text_in_detector(data: bytes, folder: Path) -> Any:
     words = data.decode("utf-8", "surrogatepass" if _is_wtf8(data) else "replace")
     with Detector.open() as detector:
@@ -207,7 +207,7 @@ def _is_wtf8(data: bytes) -> bool:
 # Addresses and what the user's settings say of them.
 
 
-@_reader("url", 2000)
+@_reader("url", 300)
 def url(data: bytes, folder: Path) -> Any:
     first, _, second = data.decode("utf-8", "surrogatepass" if _is_wtf8(data) else "replace").partition("\n")
     split = [split_url(each) for each in (first, second, first)]
@@ -222,18 +222,18 @@ def url(data: bytes, folder: Path) -> Any:
     )
 
 
-@_reader("url", 5000)
+@_reader("url", 1500)
 def url_of_a_store(data: bytes, folder: Path) -> Any:
     return Address.parse(data.decode("utf-8", "replace"))
 
 
-@_reader("selector", 2000)
+@_reader("selector", 20)
 def selector(data: bytes, folder: Path) -> Any:
     chosen = data.decode("utf-8", "replace")
     return ContentArea((chosen,)).of("<body><p id=a class=b>x<b>y</b></p><div><p>z</div>")
 
 
-@_reader("rules", 2000)
+@_reader("rules", 1000)
 def rules(data: bytes, folder: Path) -> Any:
     found = read_rules("NEARDUP_RULES", data.decode("utf-8", "replace"))
     try:
@@ -261,25 +261,25 @@ def _source(name: str) -> Callable[[bytes, Path], Any]:
 
 
 for _kind, _name, _speed in (
-    ("jl", "a.jl", 2000),
-    ("json", "a.json", 2000),
-    ("csv", "a.csv", 2000),
-    ("parquet", "a.parquet", 200),
-    ("warc", "a.warc", 1000),
-    ("arc", "a.arc", 1000),
-    ("wacz", "a.wacz", 500),
-    ("page", "a.html", 1000),
-    ("jl", "unnamed", 1000),
+    ("jl", "a.jl", 200),
+    ("json", "a.json", 280),
+    ("csv", "a.csv", 260),
+    ("parquet", "a.parquet", 250),
+    ("warc", "a.warc", 240),
+    ("arc", "a.arc", 500),
+    ("wacz", "a.wacz", 450),
+    ("page", "a.html", 380),
+    ("jl", "unnamed", 250),
 ):
     _reader(_kind, _speed, f"source {_name}")(_source(_name))
 
 
-@_reader("packed", 1000)
+@_reader("packed", 75)
 def packed_feed(data: bytes, folder: Path) -> Any:
     return [_source(f"a.jl.{suffix}")(data, folder) for suffix in ("gz", "xz", "bz2")]
 
 
-@_reader("cache", 500)
+@_reader("cache", 250)
 def cache_entry(data: bytes, folder: Path) -> Any:
     """Read an entry of Scrapy's HTTP cache: its meta, headers and body, separated by a line of dashes."""
     entry = folder / "spider" / "00" / f"00{'0' * 38}"
@@ -308,12 +308,12 @@ def _used(header: Header) -> Any:
     return documents.keys.tolist()
 
 
-@_reader("header", 1000)
+@_reader("header", 1500)
 def header(data: bytes, folder: Path) -> Any:
     return _used(Header.from_json(data))
 
 
-@_reader("state", 5000)
+@_reader("state", 4700)
 def state(data: bytes, folder: Path) -> Any:
     found = State.from_json(data)
     return found, [run.cut(family) for run in found.runs for family in small_header().families]
@@ -325,30 +325,30 @@ def block(data: bytes, folder: Path) -> Any:
     return found.records.tobytes(), found.urls
 
 
-@_reader("block", 2000)
+@_reader("block", 3400)
 def rows_of_block(data: bytes, folder: Path) -> Any:
     found = decode_block(data, small_header(), np.array([0, 1, 40]))
     return found.records.tobytes(), found.urls
 
 
-@_reader("logged", 2000)
+@_reader("logged", 3700)
 def logged(data: bytes, folder: Path) -> Any:
     found = decode_logged(data, small_header())
     return found.keys.tobytes(), found.records.tobytes(), found.urls
 
 
-@_reader("partition", 5000)
+@_reader("partition", 7800)
 def partition(data: bytes, folder: Path) -> Any:
     found = decode_partition(data, 4)
     return is_whole(data), len(found.entries.keys), found.starts.tolist()[:10]
 
 
-@_reader("held", 5000)
+@_reader("held", 7400)
 def held(data: bytes, folder: Path) -> Any:
     return decode_held(data, Run(0, 10, 110, 100, 2)).sum()
 
 
-@_reader("data_file", 2000)
+@_reader("data_file", 1700)
 def data_file(data: bytes, folder: Path) -> Any:
     """Look at an LMDB file before LMDB sees it, which maps it and would be ended by the system."""
     (folder / "data.mdb").write_bytes(data)
@@ -357,7 +357,7 @@ def data_file(data: bytes, folder: Path) -> Any:
     return unfinished
 
 
-@_reader("note", 5000)
+@_reader("note", 1400)
 def note(data: bytes, folder: Path) -> Any:
     (folder / "index.json").write_bytes(data)
     return is_index(folder), read_sidecar(folder)
@@ -370,18 +370,18 @@ def _server(**answers: Any) -> Any:
     )
 
 
-@_reader("redis_header", 1000)
+@_reader("redis_header", 1600)
 def redis_header(data: bytes, folder: Path) -> Any:
     found = read_header(_server(get=data))
     return None if found is None else _used(found)
 
 
-@_reader("redis_info", 5000)
+@_reader("redis_info", 4500)
 def redis_info(data: bytes, folder: Path) -> Any:
     require_fit(_server(info=data), 0)
 
 
-@_reader("redis_bucket", 5000)
+@_reader("redis_bucket", 2800)
 def redis_bucket(data: bytes, folder: Path) -> Any:
     found = []
     for size in (EQUAL_BYTES, NEAR_BYTES):
@@ -390,7 +390,7 @@ def redis_bucket(data: bytes, folder: Path) -> Any:
     return found
 
 
-@_reader("redis_document", 2000)
+@_reader("redis_document", 2200)
 def redis_document(data: bytes, folder: Path) -> Any:
     layout = Layout(small_header(), b"p:")
     found = layout.documents([data, data])

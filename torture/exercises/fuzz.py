@@ -114,10 +114,11 @@ def _kind_of_fault(fault: str) -> str:
 EXERCISE = Exercise(
     name="fuzz",
     promise="Nothing that reads bytes of others (pages, texts, feeds, archives, caches, URLs, an index on "
-    "disk or on a server) raises an error that is not one of the package, hangs, or takes memory without bound.",
+    "disk or on a server) raises an error that is not one of the package, hangs, or takes memory without "
+    "bound.",
     how="Mutants of inputs that once broke something and of sound ones, made blindly and, with atheris, "
-    "guided by the code that they reach. Each is read within 5 s of the processor's time and 500 MiB; some are read "
-    "twice, and have the same answer.",
+    "guided by the code that they reach. Each is read within 5 s of the processor's time and 500 MiB; some "
+    "are read twice, and have the same answer.",
     goals={"inputs": 10_000_000},
     run=_run,
     seconds=60,
