@@ -21,7 +21,7 @@ SPREAD = --dist loadfile --no-loadscope-reorder --numprocesses $(shell $(PYTHON)
 # What measures how long something takes.
 ALONE := tests/promises/test_event_loop.py
 
-.PHONY: demo test test-all test-oldest coverage browser quality bench torture lint types ci clean
+.PHONY: demo test test-all test-oldest coverage mutants browser quality bench torture lint types ci clean
 
 demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
@@ -39,6 +39,10 @@ test-all: $(VENV)/test browser
 coverage: $(VENV)/test browser
 	$(BIN)/python -m pytest $(SPREAD) --ignore $(ALONE) --cov scrapy_neardup \
 		--cov-report term:skip-covered $(ARGS)
+
+# Small faults made in the code, and whether a test notices: ARGS='matching --sample 100 --seed 1', the default, takes an hour.
+mutants: $(VENV)/test
+	$(BIN)/python -m torture.mutants $(ARGS)
 
 # A smoke of plugin and index with the lowest release of every dependency that pyproject.toml allows: a floor that is too low shows here.
 test-oldest: $(VENV)-oldest/done

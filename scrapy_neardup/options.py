@@ -125,7 +125,7 @@ def _features(name: str, value: object) -> Features:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ConfigurationError(f"{name} is {value!r}: {remedy}") from None
     if value is None:
         return _FEATURES

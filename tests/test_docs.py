@@ -74,3 +74,10 @@ def test_a_script_of_the_readme_runs(script: Script, tmp_path: Path) -> None:
 def test_blocks_are_found() -> None:
     assert len(scripts("docs/api.md")) >= 10
     assert len(scripts("README.md", "## Without Scrapy")) >= 2
+
+
+def test_the_tests_that_the_threat_model_names_are_there() -> None:
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text("utf-8"))
+    assert len(named) > 20
+    for path, name in named:
+        assert re.search(rf"^(async )?def {name}\(", (ROOT / "tests" / path).read_text("utf-8"), re.MULTILINE)

@@ -119,6 +119,7 @@ KNOWN = (
     [
         (7, f"NEARDUP_FEATURES is 7: {KNOWN}"),
         ("{broken", f"NEARDUP_FEATURES is '{{broken': {KNOWN}"),
+        ("[" * 5000, f"NEARDUP_FEATURES is '{'[' * 5000}': {KNOWN}"),
         ("[1]", f"NEARDUP_FEATURES is [1]: {KNOWN}"),
         ({"shingles": 3}, f"NEARDUP_FEATURES has 'shingles': 3: {KNOWN}"),
         ({"version": 2}, f"NEARDUP_FEATURES has 'version': 2: {KNOWN}"),

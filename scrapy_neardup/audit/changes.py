@@ -84,7 +84,7 @@ def _read(directory: Path) -> dict[str, _Page]:
                 row = json.loads(line)
                 repeats = row["canonical"] if row["verdict"] in _REPEATS else None
                 page = _Page(str(row["url"]), repeats, row["handled"] is not None)
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, RecursionError):
                 raise ConfigurationError(
                     f"{path}, line {number} is no page of an audit of this version: run that audit again."
                 ) from None

@@ -48,7 +48,8 @@ def decode(body: bytes, content_type: str | None) -> str:
         other = body.decode(detected, "replace")
         if other.count("\ufffd") < text.count("\ufffd"):
             text = other
-    return text.replace("\x00", "")
+    # Some charsets that Python knows and no browser does, such as UTF-7, can spell half a character.
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()
 
 
 def decode_as_declared(

@@ -99,5 +99,7 @@ def _open_elements(html: str) -> int:
 def _parsed_depth(html: str) -> int:
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
     root = etree.fromstring(html.encode("utf-8", "replace"), parser)
+    if root is None:  # there is no element
+        return 0
     steps = (1 if event == "start" else -1 for event, _ in etree.iterwalk(root, events=("start", "end")))
     return max(accumulate(steps, initial=0))

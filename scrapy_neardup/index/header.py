@@ -12,10 +12,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
 from itertools import accumulate
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_neardup.arguments import require_type, require_whole
 from scrapy_neardup.errors import IndexMismatch
 
 from .lmdb.faults import decoding
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Version of the layout on disk.
 FORMAT = 2
+#: No index has more tables, keys a document or bytes a record. What says so was not written by this library.
+_MOST_TABLES, _MOST_KEYS, _MOST_BYTES = 1 << 12, 1 << 12, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class Header:
             )
             fields["record"] = tuple((name, kind) for name, kind in fields["record"])
             header = cls(**fields)
-            header.dtype  # noqa: B018  # raises for records that NumPy cannot make
+            _require_possible(header)
             return header
 
     def require(self, wanted: Header, where: str, ignore: Collection[str] = ()) -> None:
@@ -121,6 +125,20 @@ class Header:
                 "use the same parameters, another directory, or reset the index (NEARDUP_RESET = True, "
                 "reset=True)."
             )
+
+
+def _require_possible(header: Header) -> None:
+    """Raise ValueError or TypeError for a *header* that no index has."""
+    require_whole("seed", header.seed, 0, 2**32 - 1)
+    for name in ("uuid", "created"):
+        require_type(name, getattr(header, name), str, "text")
+    require_type("parameters", header.parameters, dict, "an object")
+    for family in header.families:
+        require_whole("keys", family.keys, 1, _MOST_KEYS)
+    tables = sum(comb(family.tables.blocks, family.tables.distance) for family in header.families)
+    size = header.dtype.itemsize  # raises for records that NumPy cannot make
+    if tables > _MOST_TABLES or header.keys > _MOST_KEYS or size > _MOST_BYTES or header.dtype.hasobject:
+        raise ValueError(f"{tables} tables, {header.keys} keys, records of {size} bytes")
 
 
 def _differing(ours: Any, theirs: Any) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import mmh3
 import numpy as np
 
+from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme
 from scrapy_neardup.fingerprint.filters import FIGURES, NUMBERS, TITLE, WORDS
 from scrapy_neardup.fingerprint.schemes import load_scheme
@@ -89,11 +90,12 @@ def scheme_of(
 ) -> Scheme:
     """Return the scheme that an index was made with.
 
-    Raises `ConfigurationError` for a *distance* that its tables cannot find.
+    Raises `ConfigurationError` for a *distance* that its tables cannot find, `IndexMismatch` for an index of
+    bare fingerprints.
     """
     tables = [len(family.tables) for family in header.families[OWN:] if family.tables != EQUAL]
     return load_scheme(
-        header.parameters["scheme"],
+        _parameter(header, "scheme"),
         tables=tables[0] if tables else TABLES,
         distance=distance,
         threshold=threshold,
@@ -103,13 +105,30 @@ def scheme_of(
 def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
     """Return what makes the signatures for an index of *scheme* with *header*.
 
-    Raises `IndexMismatch` if another release of its segmenter is installed now.
+    Raises `IndexMismatch` if another release of its segmenter is installed now, or if this version cannot
+    make its features.
     """
-    fingerprinter = Fingerprinter(Features(**header.parameters["features"]), header.seed, scheme)
+    try:
+        features = Features(**_parameter(header, "features"))
+    except TypeError as error:
+        raise IndexMismatch(
+            f"The index has features that this version of scrapy-neardup does not know ({error}): upgrade "
+            "scrapy-neardup, or use another directory."
+        ) from error
+    fingerprinter = Fingerprinter(features, header.seed, scheme)
     if "segmenter" in header.parameters:
         now = {**header.parameters, "segmenter": fingerprinter.segmenter}
         header.require(replace(header, parameters=now), "use")
     return fingerprinter
+
+
+def _parameter(header: Header, name: str) -> Any:
+    try:
+        return header.parameters[name]
+    except KeyError:
+        raise IndexMismatch(
+            f"The index does not say its {name}: it holds bare fingerprints, so use it with FingerprintIndex."
+        ) from None
 
 
 def flags(records: NDArray[Any]) -> NDArray[np.uint8]:

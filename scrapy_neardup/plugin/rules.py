@@ -62,7 +62,7 @@ def read_rules(name: str, value: object) -> UrlRules:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ConfigurationError(f"{name} is {value!r}: {_REMEDY}") from None
     if not isinstance(value, (list, tuple)):
         raise ConfigurationError(f"{name} is {value!r}: {_REMEDY}")

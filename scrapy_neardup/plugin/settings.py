@@ -107,7 +107,7 @@ def _item_fields(name: str, value: object) -> dict[type, tuple[str, ...]]:
     if isinstance(value, str):
         try:
             value = json.loads(value) if value.lstrip()[:1] in ("{", "[") else value.split(",")
-        except ValueError:
+        except (ValueError, RecursionError):
             raise fail from None
     if isinstance(value, (list, tuple)):
         value = {"*": value}

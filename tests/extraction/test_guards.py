@@ -7,7 +7,7 @@ import pkgutil
 from encodings.aliases import aliases
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.sources.head import read_head
@@ -20,8 +20,10 @@ from .hostile import CHINESE, ENGLISH, FRENCH, RUSSIAN, article
 
 @given(
     st.binary(max_size=3000),
-    st.sampled_from([None, "text/html", "text/html; charset=utf-16", "x; charset=gbk"]),
+    st.sampled_from([None, "text/html", "text/html; charset=utf-16", "x; charset=gbk", "x; charset=utf-7"]),
 )
+@example(b"\\ud800 \\udfff", "x; charset=unicode_escape")
+@example(b"+2AA-", "x; charset=utf-7")
 def test_any_bytes_decode(body: bytes, content_type: str | None) -> None:
     text = decode(body, content_type)
     assert "\x00" not in text
@@ -107,6 +109,10 @@ def test_depth_of_closed_and_reopened_elements_does_not_add_up() -> None:
     page = ("<div>" * 200 + "</div>" * 200) * 20
     assert not is_too_deep(page)
     assert is_too_deep("</div>" * 500 + "<div>" * 300)
+
+
+def test_a_page_of_nothing_that_the_parser_keeps_is_not_deep() -> None:
+    assert not is_too_deep("<!x " + "<title " * 300)
 
 
 TAGS = st.sampled_from(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -41,6 +42,19 @@ def documents(urls: list[str], header: Header) -> Documents:
     )
     keys = rng.integers(0, 2**64, (header.keys, len(urls)), np.uint64)
     return Documents(keys, np.zeros(len(urls), header.dtype) if records is None else records, urls)
+
+
+def test_a_number_of_documents_that_cannot_be_takes_no_memory() -> None:
+    """The number is in no checksum: the flip of one bit makes it two thousand million."""
+    block, logged = encode_block(documents(["a"], HEADER)), encode_logged(documents(["a"], BARE))
+    for count in (1 << 31, 1 << 20, 4_000):
+        for data, decode, header in ((block, decode_block, HEADER), (logged, decode_logged, BARE)):
+            tracemalloc.start()
+            with pytest.raises(IndexCorrupted, match="cannot be read"):
+                decode(count.to_bytes(4, "little") + data[4:], header)
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert peak < 1 << 20
 
 
 @given(urls=st.lists(urls, max_size=80), header=st.sampled_from((HEADER, BARE)), data=st.data())

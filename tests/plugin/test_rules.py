@@ -31,6 +31,7 @@ def rules(value):
     ("value", "remedy"),
     [
         ("[{", "list of rules"),
+        ("[" * 5000, "list of rules"),
         ({"url": "x"}, "list of rules"),
         (["x"], "NEARDUP_RULES[0] is 'x': set it to a list of rules"),
         ([{"policy": "tag"}], "list of rules"),

@@ -87,6 +87,7 @@ def test_values(name, value, attribute):
         ("scope", "scrapy_neardup.plugin.settings.POLICIES", "not a function"),
         ("item_fields", 7, "list of field names"),
         ("item_fields", "{broken", "list of field names"),
+        ("item_fields", "[" * 5000, "list of field names"),
         ("item_fields", {"no.such.Item": ["a"]}, "cannot be imported"),
         ("item_fields", {dict: []}, "list of field names"),
         ("item_fields", [1], "list of field names"),

@@ -143,6 +143,8 @@ def _count(data: bytes | memoryview, check: bool) -> int:
         raise IndexCorrupted(
             "A block of documents does not match its checksum: run `scrapy-neardup index check`."
         )
+    if 4 * (count // CHUNK_URLS) > len(data):  # each chunk of URLs has an end, of 4 bytes
+        raise ValueError(f"{count} documents in {len(data)} bytes")
     return int(count)
 
 

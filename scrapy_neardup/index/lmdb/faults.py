@@ -38,6 +38,7 @@ UNREADABLE = (
     KeyError,
     OverflowError,
     RecursionError,
+    SyntaxError,  # of a description of records
     TypeError,
     ValueError,
     struct.error,

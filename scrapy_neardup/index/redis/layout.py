@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index.protocol import Documents
 
 if TYPE_CHECKING:
@@ -113,17 +114,19 @@ class Layout:
         return keys + record + documents.urls[row].encode("utf-8", "surrogatepass")
 
     def documents(self, values: Sequence[bytes]) -> Documents:
-        """Unpack documents."""
+        """Unpack documents. Raises `IndexCorrupted` for a value that is none."""
         record = self._key_bytes + self._record
+        if any(len(value) < record for value in values):
+            raise _damaged("a document that was cut")
         keys = np.frombuffer(b"".join(value[: self._key_bytes] for value in values), "<u8")
         records = np.frombuffer(
             b"".join(value[self._key_bytes : record] for value in values), self.header.dtype
         )
-        return Documents(
-            np.ascontiguousarray(keys.reshape(-1, self.header.keys).T, np.uint64),
-            records,
-            [value[record:].decode("utf-8", "surrogatepass") for value in values],
-        )
+        try:
+            urls = [value[record:].decode("utf-8", "surrogatepass") for value in values]
+        except UnicodeDecodeError:
+            raise _damaged("a document whose URL is no text") from None
+        return Documents(np.ascontiguousarray(keys.reshape(-1, self.header.keys).T, np.uint64), records, urls)
 
 
 def bucket_bits(family: Family) -> int:
@@ -134,11 +137,21 @@ def bucket_bits(family: Family) -> int:
 def unpack(data: bytes, size: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return the keys and the numbers of entries of *size* bytes: uint64[n], int64[n].
 
-    Keys of 12 bytes lack what names the bucket, those of 8 bytes are hashes of 24 bits.
+    Keys of 12 bytes lack what names the bucket, those of 8 bytes are hashes of 24 bits. Raises
+    `IndexCorrupted` for what is no number of entries.
     """
+    if len(data) % size:
+        raise _damaged("a bucket that was cut")
     if size == EQUAL_BYTES:
         entries = np.frombuffer(data, "<u8")
         return entries & np.uint64(0xFFFFFF), (entries >> np.uint64(24)).astype(np.int64)
     low, middle, high = np.frombuffer(data, "<u4").reshape(-1, 3).T.astype(np.uint64)
     keys = low | (middle & np.uint64(0xFFFF)) << np.uint64(32)
     return keys, (middle >> np.uint64(16) | high << np.uint64(16)).astype(np.int64)
+
+
+def _damaged(what: str) -> IndexCorrupted:
+    return IndexCorrupted(
+        f"The index on the server has {what}: something else writes to its keys, so keep others from them, "
+        "and start anew with NEARDUP_RESET or reset=True."
+    )

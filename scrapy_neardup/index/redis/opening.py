@@ -58,7 +58,7 @@ def read_header(server: Server) -> Header | None:
     try:
         version, header = json.loads(data)
         text = json.dumps(header).encode()
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise IndexCorrupted(
             f"The header of the index in {server.address.shown} cannot be read ({error}): "
             "use another name, or start anew with NEARDUP_RESET or reset=True."
@@ -113,8 +113,8 @@ def require_fit(server: Server, window: float) -> None:
             raise
         logger.warning("%s does not let this user ask for INFO, so its eviction policy is not known.", shown)
         return
-    version = tuple(int(part) for part in info.get("redis_version", "0").split(".")[:2])
-    if version < OLDEST:
+    parts = info.get("redis_version", "").split(".")[:2]
+    if not all(part.isdecimal() for part in parts) or tuple(map(int, parts)) < OLDEST:
         raise ConfigurationError(f"{shown} runs Redis {info.get('redis_version')}: use 6.2 or newer.")
     policy = info.get("maxmemory_policy", "noeviction")
     drops = policy.startswith("allkeys") or (window > 0 and policy.startswith("volatile"))

@@ -1,0 +1,1 @@
+{"url": "http://\ud800/", "text": "a\udfff b", "title": "\ud83d"}

@@ -1,0 +1,397 @@
+"""Everything in the package that reads bytes which others have written, each as one function of bytes.
+
+`tests/test_corpus.py` calls them with inputs that once broke something, `torture/exercises/fuzz.py` with
+millions of mutants of these. A reader returns what can be compared with another answer. It may raise the
+errors of the package, and nothing else: what its caller handles beyond these is handled in the reader as it
+is there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from lxml import etree
+from scrapy.http import HtmlResponse
+
+from scrapy_neardup import Detector, Features, Fingerprinter
+from scrapy_neardup.audit.output.report.patterns import by_path, find_patterns
+from scrapy_neardup.audit.output.report.spellings import spelling_differences
+from scrapy_neardup.audit.output.report.urls import split_url
+from scrapy_neardup.audit.sources import open_sources
+from scrapy_neardup.audit.sources.contents import omission, page_of_response
+from scrapy_neardup.audit.sources.head import canonical_url, read_head
+from scrapy_neardup.audit.sources.mirror import mirror_url, saved_from
+from scrapy_neardup.audit.sources.records import Origin
+from scrapy_neardup.audit.sources.warc_records import dechunked, parse_response
+from scrapy_neardup.extraction import Page, load_extractor
+from scrapy_neardup.extraction.areas import ContentArea
+from scrapy_neardup.extraction.decoding import decode
+from scrapy_neardup.extraction.task import extract
+from scrapy_neardup.fingerprint.jaccard import text_jaccard
+from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
+from scrapy_neardup.index.header import Header
+from scrapy_neardup.index.lmdb.blocks import decode_block, decode_logged
+from scrapy_neardup.index.lmdb.data_file import check_data_file, is_unfinished
+from scrapy_neardup.index.lmdb.directory import read_sidecar
+from scrapy_neardup.index.lmdb.layout import Run, State, decode_held
+from scrapy_neardup.index.lmdb.partition import decode_partition, is_whole
+from scrapy_neardup.index.lmdb.recognition import is_index
+from scrapy_neardup.index.redis.address import Address
+from scrapy_neardup.index.redis.buckets import Bucket
+from scrapy_neardup.index.redis.layout import EQUAL_BYTES, NEAR_BYTES, Layout
+from scrapy_neardup.index.redis.opening import read_header, require_fit
+from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of, url_key
+from scrapy_neardup.matching.sites import host_of, is_domain, site_key
+from scrapy_neardup.plugin.canonical import declared_canonical
+from scrapy_neardup.plugin.rules import read_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: The inputs that once broke something, in a folder for each kind.
+CORPUS = Path(__file__).parent / "corpus"
+#: Readers of one kind see inputs of these kinds, too.
+RELATED = {"page": ("response",), "text": ("url", "page"), "url": ("text",)}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads one kind of input."""
+
+    name: str
+    #: The folder of the corpus with its inputs.
+    kind: str
+    #: Takes the bytes and an empty folder.
+    read: Callable[[bytes, Path], Any]
+    #: How many inputs it reads in a second on a busy machine, roughly.
+    speed: int
+
+
+_readers: list[Reader] = []
+
+
+def readers() -> dict[str, Reader]:
+    """Return all readers by name."""
+    return {each.name: each for each in _readers}
+
+
+def inputs(kind: str) -> list[Path]:
+    """Return the inputs of a kind and of those that are read alike."""
+    folders = [CORPUS / each for each in (kind, *RELATED.get(kind, ()))]
+    return [path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir())]
+
+
+def _reader(kind: str, speed: int, name: str = "") -> Callable[[Any], Any]:
+    def note(read: Any) -> Any:
+        _readers.append(Reader(name or read.__name__.replace("_", " "), kind, read, speed))
+        return read
+
+    return note
+
+
+@cache
+def small_fingerprinter() -> Fingerprinter:
+    return Fingerprinter(Features(), 7)
+
+
+# Pages.
+
+
+def _extract(name: str, area: ContentArea = ContentArea()) -> Callable[[bytes, Path], Any]:  # noqa: B008
+    extractor = cache(lambda: load_extractor(name))
+
+    def read(data: bytes, folder: Path) -> Any:
+        page = Page(_without_spans(data), "https://a.example/b", "text/html")
+        found = extract(page, extractor(), small_fingerprinter(), keep_text=True, area=area)
+        assert found.reason != "failed", found.detail
+        return found.reason, found.fallback, found.text, found.signature
+
+    return read
+
+
+for _name, _speed in (("segment", 60), ("plain", 80), ("resiliparse", 90)):
+    _reader("page", _speed, f"page by {_name}")(_extract(_name))
+_reader("page", 100, "area of a page")(_extract("plain", ContentArea(("article", ".post"), ("nav", "p.x"))))
+
+
+@_reader("page", 30)
+def page_by_trafilatura(data: bytes, folder: Path) -> Any:
+    # What Trafilatura raises is its own business: it is counted, and the page passes.
+    page = Page(_without_spans(data), "https://a.example/b", None)
+    extract(page, load_extractor("trafilatura"), small_fingerprinter())
+
+
+def _without_spans(page: bytes) -> bytes:
+    """Return *page* without cells that span others.
+
+    Trafilatura, which Segment falls back to, takes minutes over many that span thousands. Then the worker
+    process that it runs in is ended: tests/extraction/test_workers.py.
+    """
+    return re.sub(rb"(row|col)span", rb"\1spam", page, flags=re.IGNORECASE)
+
+
+@_reader("page", 400)
+def head_of_page(data: bytes, folder: Path) -> Any:
+    text = decode(data, "text/html")
+    try:
+        canonical = canonical_url(text, "https://a.example/")
+    except etree.LxmlError:  # raised by the demo of a report only, for what no browser would make sense of
+        canonical = None
+    response = HtmlResponse("https://a.example/", body=data)
+    return (
+        read_head(data, None, "https://a.example/"),
+        canonical,
+        saved_from(data),
+        declared_canonical(response),
+    )
+
+
+@_reader("response", 1200)
+def response(data: bytes, folder: Path) -> Any:
+    """Answers of servers as archives have them: a line with the status, headers, a body."""
+    parsed = parse_response(data)
+    if parsed is None:
+        return None
+    status, headers, body = parsed
+    url = "https://a.example/b"
+    if not omission(url, status, headers.get("content-type")):
+        body = dechunked(headers, body)
+    found = page_of_response(url, status, headers, body, None, Origin("a"))
+    lines = [value.encode("utf-8", "replace") for name, value in headers.items() if name == "link"]
+    declared_canonical(HtmlResponse(url, body=b"", headers={"Link": lines}))
+    return found
+
+
+# Texts.
+
+
+@cache
+def _fingerprinters() -> list[Fingerprinter]:
+    features = [Features(units="characters", shingle=5), Features(stop_words="en")]
+    others = [Fingerprinter(each, 7) for each in features]
+    return others + [Fingerprinter(Features(), 7, load_scheme(name)) for name in SCHEMES]
+
+
+@_reader("text", 15)
+def text(data: bytes, folder: Path) -> Any:
+    words = data.decode("utf-8", "surrogatepass" if _is_wtf8(data) else "replace")
+    signatures = [each.signature(words) for each in _fingerprinters()]
+    half = words[: len(words) // 2]
+    assert 0 <= text_jaccard(words, half) <= 1
+    return signatures
+
+
+@_reader("text", 12)
+def text_in_detector(data: bytes, folder: Path) -> Any:
+    words = data.decode("utf-8", "surrogatepass" if _is_wtf8(data) else "replace")
+    with Detector.open() as detector:
+        kinds = [detector.add(words, f"https://{n}.example/{words[:50]}").kind for n in range(2)]
+        detector.check(words[:-20], "https://c.example/")
+    return kinds
+
+
+def _is_wtf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+# Addresses and what the user's settings say of them.
+
+
+@_reader("url", 300)
+def url(data: bytes, folder: Path) -> Any:
+    first, _, second = data.decode("utf-8", "surrogatepass" if _is_wtf8(data) else "replace").partition("\n")
+    split = [split_url(each) for each in (first, second, first)]
+    no, repeats = np.zeros(3, bool), np.array([0, 0, 0])
+    no[1:] = True
+    find_patterns(split, by_path(split), no, repeats)
+    return (
+        [(site_key(each), host_of(each), is_domain(each), url_key(each, 7)) for each in (first, second)],
+        split,
+        sorted(spelling_differences(split[0], split[1])),
+        mirror_url(Path(f"a/{first}/b.html"), Path("a"), None),
+    )
+
+
+@_reader("url", 1500)
+def url_of_a_store(data: bytes, folder: Path) -> Any:
+    return Address.parse(data.decode("utf-8", "replace"))
+
+
+@_reader("selector", 20)
+def selector(data: bytes, folder: Path) -> Any:
+    chosen = data.decode("utf-8", "replace")
+    return ContentArea((chosen,)).of("<body><p id=a class=b>x<b>y</b></p><div><p>z</div>")
+
+
+@_reader("rules", 1000)
+def rules(data: bytes, folder: Path) -> Any:
+    found = read_rules("NEARDUP_RULES", data.decode("utf-8", "replace"))
+    try:
+        rule = found.find("https://a.example/" + "a" * 30)
+    except TimeoutError:  # the page passes; which pattern takes too long depends on the machine
+        return None
+    return None if rule is None else (rule.pattern.pattern, rule.policy)
+
+
+# Sources of an audit: whatever is in a file, a record comes out.
+
+
+def _source(name: str) -> Callable[[bytes, Path], Any]:
+    def read(data: bytes, folder: Path) -> Any:
+        path = folder / name
+        path.write_bytes(data)
+        found = list(open_sources([path]))
+        for each in found:
+            if getattr(each, "text", None):
+                each.text.encode()  # type: ignore[union-attr]
+            str(each).encode("utf-8", "backslashreplace")
+        return found
+
+    return read
+
+
+for _kind, _name, _speed in (
+    ("jl", "a.jl", 200),
+    ("json", "a.json", 280),
+    ("csv", "a.csv", 260),
+    ("parquet", "a.parquet", 250),
+    ("warc", "a.warc", 240),
+    ("arc", "a.arc", 500),
+    ("wacz", "a.wacz", 450),
+    ("page", "a.html", 380),
+    ("jl", "unnamed", 250),
+):
+    _reader(_kind, _speed, f"source {_name}")(_source(_name))
+
+
+@_reader("packed", 75)
+def packed_feed(data: bytes, folder: Path) -> Any:
+    return [_source(f"a.jl.{suffix}")(data, folder) for suffix in ("gz", "xz", "bz2")]
+
+
+@_reader("cache", 250)
+def cache_entry(data: bytes, folder: Path) -> Any:
+    """Read an entry of Scrapy's HTTP cache: its meta, headers and body, separated by a line of dashes."""
+    entry = folder / "spider" / "00" / f"00{'0' * 38}"
+    entry.mkdir(parents=True, exist_ok=True)
+    names = ("meta", "response_headers", "response_body", "request_body")
+    for name, part in zip(names, [*data.split(b"\n----\n", 2), b"", b"", b""], strict=False):
+        (entry / name).write_bytes(part)
+    return list(open_sources([folder]))
+
+
+# An index on this disk, and one on a server.
+
+
+@cache
+def small_header() -> Header:
+    made = header_for(small_fingerprinter(), "plain 1")
+    return Header(made.families, made.record, made.parameters, 7, "u", "2024-01-01T00:00:00+00:00")
+
+
+def _used(header: Header) -> Any:
+    """Use a header as commands do that are given an index."""
+    scheme = scheme_of(header)
+    fingerprinter = fingerprinter_of(header, scheme)
+    header.require(small_header(), "a")
+    documents = entries([fingerprinter.signature("a b c " * 30)], ["https://a.example/"], header)
+    return documents.keys.tolist()
+
+
+@_reader("header", 1500)
+def header(data: bytes, folder: Path) -> Any:
+    return _used(Header.from_json(data))
+
+
+@_reader("state", 4700)
+def state(data: bytes, folder: Path) -> Any:
+    found = State.from_json(data)
+    return found, [run.cut(family) for run in found.runs for family in small_header().families]
+
+
+@_reader("block", 2000)
+def block(data: bytes, folder: Path) -> Any:
+    found = decode_block(data, small_header())
+    return found.records.tobytes(), found.urls
+
+
+@_reader("block", 3400)
+def rows_of_block(data: bytes, folder: Path) -> Any:
+    found = decode_block(data, small_header(), np.array([0, 1, 40]))
+    return found.records.tobytes(), found.urls
+
+
+@_reader("logged", 3700)
+def logged(data: bytes, folder: Path) -> Any:
+    found = decode_logged(data, small_header())
+    return found.keys.tobytes(), found.records.tobytes(), found.urls
+
+
+@_reader("partition", 7800)
+def partition(data: bytes, folder: Path) -> Any:
+    found = decode_partition(data, 4)
+    return is_whole(data), len(found.entries.keys), found.starts.tolist()[:10]
+
+
+@_reader("held", 7400)
+def held(data: bytes, folder: Path) -> Any:
+    return decode_held(data, Run(0, 10, 110, 100, 2)).sum()
+
+
+@_reader("data_file", 1700)
+def data_file(data: bytes, folder: Path) -> Any:
+    """Look at an LMDB file before LMDB sees it, which maps it and would be ended by the system."""
+    (folder / "data.mdb").write_bytes(data)
+    unfinished = is_unfinished(folder)
+    check_data_file(folder / "data.mdb")
+    return unfinished
+
+
+@_reader("note", 1400)
+def note(data: bytes, folder: Path) -> Any:
+    (folder / "index.json").write_bytes(data)
+    return is_index(folder), read_sidecar(folder)
+
+
+def _server(**answers: Any) -> Any:
+    """Return a server that gives one answer to each command."""
+    return SimpleNamespace(
+        address=Address.parse("redis://h/0"), call=lambda command, *_: answers[command.lower()]
+    )
+
+
+@_reader("redis_header", 1600)
+def redis_header(data: bytes, folder: Path) -> Any:
+    found = read_header(_server(get=data))
+    return None if found is None else _used(found)
+
+
+@_reader("redis_info", 4500)
+def redis_info(data: bytes, folder: Path) -> Any:
+    require_fit(_server(info=data), 0)
+
+
+@_reader("redis_bucket", 2800)
+def redis_bucket(data: bytes, folder: Path) -> Any:
+    found = []
+    for size in (EQUAL_BYTES, NEAR_BYTES):
+        bucket = Bucket.unknown(size).followed(0, data)
+        found.append((bucket.keys.tolist(), bucket.numbers.tolist(), bucket.is_cut))
+    return found
+
+
+@_reader("redis_document", 2200)
+def redis_document(data: bytes, folder: Path) -> Any:
+    layout = Layout(small_header(), b"p:")
+    found = layout.documents([data, data])
+    return layout.places(found.take(slice(0, 1))), layout.value(found), found.urls
