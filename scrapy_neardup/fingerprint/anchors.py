@@ -13,11 +13,13 @@ import numpy as np
 
 from scrapy_neardup.index.tables import NO_KEY
 
+from .murmur import constant
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: The bits from this one on say in which part a hash is.
-_PART = np.uint64(40)
+_PART = constant(40)
 
 
 def anchors(shingles: NDArray[np.uint64], count: int) -> NDArray[np.uint64]:
@@ -26,5 +28,5 @@ def anchors(shingles: NDArray[np.uint64], count: int) -> NDArray[np.uint64]:
     It is NO_KEY for a part without shingles.
     """
     least = np.full(count, NO_KEY, np.uint64)
-    np.minimum.at(least, (shingles >> _PART) % np.uint64(count), shingles)
+    np.minimum.at(least, ((shingles >> _PART) % constant(count)).view(np.int64), shingles)
     return least

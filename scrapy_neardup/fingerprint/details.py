@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .murmur import mix
+from .murmur import constant, mix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ _SPACE = 32
 #: Each other figure counts as so many values.
 WEIGHT = 3
 _MORE = np.arange(1, WEIGHT, dtype=np.uint64)[:, np.newaxis]
-_ONE = np.uint64(1)
+_ONE = constant(1)
 
 
 def figures(terms: Terms) -> NDArray[np.uint64]:
@@ -31,14 +31,14 @@ def figures(terms: Terms) -> NDArray[np.uint64]:
     number that stands alone makes only one.
     """
     tokens = terms.tokens
-    places = np.flatnonzero(tokens.numbers)
+    places = tokens.numbers.nonzero()[0]
     if not len(places):
         return np.empty(0, np.uint64)
     starts, ends = tokens.starts.take(places), tokens.ends.take(places)
     data = np.frombuffer(tokens.data, np.uint8)
     joined = np.zeros(len(places) + 1, np.bool_)
     joined[1:-1] = (starts[1:] - ends[:-1] == 1) & (data.take(ends[:-1]) > _SPACE)
-    first = np.flatnonzero(~joined[:-1])
+    first = (~joined[:-1]).nonzero()[0]
     hashes = terms.hashes.take(places)
     # Each number of a figure is hashed with the one before it, because their order matters.
     before = np.zeros(len(places), np.uint64)
@@ -51,14 +51,13 @@ def figures(terms: Terms) -> NDArray[np.uint64]:
 
 def words(terms: Terms, short: Terms) -> NDArray[np.uint64]:
     """Hash the words of *short* lines, and of the main text, *terms*, if that has few; uint64[n]."""
-    few = [short, terms] if terms.count <= FEW else [short]
-    return np.concatenate([_words(each) for each in few])
+    return np.concatenate((_words(short), _words(terms))) if terms.count <= FEW else _words(short)
 
 
 def _words(terms: Terms) -> NDArray[np.uint64]:
     """Hash all words that are no numbers; of syllables without spaces between them, each two neighbours."""
     tokens = terms.tokens
-    if not tokens.syllables.any():
+    if not np.count_nonzero(tokens.syllables):
         return terms.hashes[~tokens.numbers]
     pairs = tokens.syllables[:-1] & tokens.syllables[1:]
     return np.concatenate((terms.hashes[~tokens.numbers & ~tokens.syllables], terms.shingles(2)[pairs]))

@@ -43,17 +43,9 @@ class Filter:
 
     def make_each(self, texts: Sequence[NDArray[np.uint64]]) -> list[bytes]:
         """Make the filters of several texts together, each as `make` does."""
-        entered = [values if len(values) <= self.most else self._least(values) for values in texts]
-        mixed = mix(np.concatenate(entered))
-        width = np.uint64(self.bits.bit_length() - 1)
-        which = np.arange(len(entered), dtype=np.uint64).repeat([*map(len, entered)])
-        bits = np.zeros((len(entered), self.bits), np.bool_)
-        for part in range(self.hashes):
-            bits[which, mixed >> (np.uint64(part) * width) & np.uint64(self.bits - 1)] = True
-        packed = np.packbits(bits).tobytes()  # the first of eight is the highest
-        return [packed[start : start + self.size] for start in range(0, len(packed), self.size)]
+        return make_all([(self, texts)])[0]
 
-    def _least(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def least(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the *most* distinct values whose mixed hashes are least."""
         values = unique(hashes)
         return values[np.argsort(mix(values))[: self.most]]
@@ -77,6 +69,37 @@ class Filter:
         # Some values that the other lacks seem to be there, because their bits are set by chance.
         missing = np.minimum((fewer - both) / np.maximum(1 - more / self.bits, 1 / self.bits), fewer)
         return missing / self.hashes, fewer / self.hashes
+
+
+def make_all(kinds: Sequence[tuple[Filter, Sequence[NDArray[np.uint64]]]]) -> list[list[bytes]]:
+    """Make filters of several kinds, each of several texts as `Filter.make_each` does, all together."""
+    entered: list[NDArray[np.uint64]] = []
+    rows: list[tuple[int, int, int, int]] = []  # values; which of their bits count, from which on; the filter
+    end = 0
+    for kind, texts in kinds:
+        width = kind.bits.bit_length() - 1
+        for values in texts:
+            few = values if len(values) <= kind.most else kind.least(values)
+            if len(few):
+                entered += [few] * kind.hashes
+                rows += [(len(few), kind.bits - 1, part * width, end) for part in range(kind.hashes)]
+            end += kind.bits
+    bits = np.zeros(end, np.bool_)
+    if rows:
+        sizes, masks, shifts, starts = np.array(rows, np.uint64).T
+        masks, shifts, starts = np.repeat((masks, shifts, starts), sizes.view(np.int64), axis=1)
+        places = mix(np.concatenate(entered))
+        places >>= shifts
+        places &= masks
+        places += starts
+        bits[places] = True
+    packed = np.packbits(bits).tobytes()  # the first of eight is the highest
+    end = 0
+    made: list[list[bytes]] = []
+    for kind, texts in kinds:
+        starts_ = range(end, end := end + len(texts) * kind.size, kind.size)
+        made.append([packed[start : start + kind.size] for start in starts_])
+    return made
 
 
 #: For the numbers in the main text. 300 of them set 69 % of the bits.

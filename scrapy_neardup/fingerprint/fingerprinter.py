@@ -12,7 +12,7 @@ from scrapy_neardup.arguments import require_type, require_whole
 
 from .details import figures, words
 from .features import Features
-from .filters import FIGURES, NUMBERS, TITLE, WORDS
+from .filters import FIGURES, NUMBERS, TITLE, WORDS, make_all
 from .jaccard import character_shingles
 from .keywords import fingerprint_keywords
 from .main_text import MainText, main_text
@@ -101,15 +101,20 @@ class Fingerprinter:
         terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
         shingles = [each.shingles(size, size + 1) for each in terms]
         fingerprints = self._fingerprints(mains, terms)
+        filters = make_all(
+            (
+                (NUMBERS, [each.hashes[each.tokens.numbers] for each in terms]),
+                (TITLE, [each.hashes for each in titles]),
+                (FIGURES, [figures(each) for each in short]),
+                (WORDS, [words(*row) for row in zip(terms, short, strict=True)]),
+            )
+        )
         rows = zip(
             texts,
             mains,
             terms,
             fingerprints,
-            NUMBERS.make_each([each.hashes[each.tokens.numbers] for each in terms]),
-            TITLE.make_each([each.hashes for each in titles]),
-            FIGURES.make_each([figures(each) for each in short]),
-            WORDS.make_each([words(*row) for row in zip(terms, short, strict=True)]),
+            *filters,
             shingles,
             sketch_each(shingles),
             strict=True,

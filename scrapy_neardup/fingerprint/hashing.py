@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_neardup.arguments import require_whole
 
-from .murmur import mix
+from .murmur import constant, mix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying loses nothing
+_MULTIPLIER = constant(0x9E3779B97F4A7C15)  # odd, so that multiplying loses nothing
 
 
 def roll(rolled: NDArray[np.uint64], hashes: NDArray[np.uint64], start: int, size: int) -> NDArray[np.uint64]:
@@ -51,6 +52,23 @@ def distinct(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np
     ordered = np.sort(hashes)
     first = np.flatnonzero(_new(ordered))
     return ordered[first], np.diff(first, append=len(ordered))
+
+
+def distinct_each(
+    hashes: NDArray[np.uint64], bounds: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Sort *hashes* within each text, in place; return where their distinct values begin, and their bounds.
+
+    Text number i has hashes from bounds[i] to bounds[i + 1] (intp[texts + 1], from 0 to the number of
+    hashes). Bounds of distinct values are of the same form.
+    """
+    for start, stop in pairwise(bounds.tolist()):
+        hashes[start:stop].sort()
+    new = np.ones(len(hashes) + 1, np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=new[1:-1])
+    new[bounds] = True
+    at = new[:-1].nonzero()[0]
+    return at, at.searchsorted(bounds)
 
 
 def _new(ordered: NDArray[np.uint64]) -> NDArray[np.bool_]:

@@ -8,12 +8,13 @@ language, so a word is measured against the other words of its text. docs/finger
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .murmur import mix
+from .hashing import distinct_each
+from .murmur import constant, mix
 from .simhash import vote
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ _SQUARES = 4
 #: Lengths from this on are the same.
 _LONG = 64
 #: The lowest bits of a word's hash give way to its rank, so that one sort orders both.
-_RANK_BITS = np.uint64(5)
-_RANK = np.uint64((1 << 5) - 1)
+_RANK_BITS = constant(5)
+_RANK = constant((1 << 5) - 1)
+_REST = ~_RANK
 
 
 def fingerprint_keywords(texts: Sequence[Votes]) -> list[int]:
@@ -47,48 +49,50 @@ def fingerprint_keywords(texts: Sequence[Votes]) -> list[int]:
     greatest weights are cut until none is above half of the Euclidean norm of all. Weights are whole numbers,
     and all sums of them exact, so fingerprints are the same on every machine.
     """
-    sizes = np.array([len(text.hashes) for text in texts], np.intp)
-    if not sizes.any():
+    sizes = [len(text.hashes) for text in texts]
+    if not any(sizes):
         return [0] * len(texts)
     ranks = _ranks(np.concatenate([text.lengths for text in texts]), sizes)
-    keeps = ranks > 0
-    keys = (np.concatenate([text.hashes for text in texts]) & ~_RANK | ranks)[keeps]
-    bounds = np.append(0, keeps.cumsum())[np.append(0, sizes.cumsum())]
-    for start, stop in pairwise(bounds.tolist()):
-        keys[start:stop].sort()
-    new = np.ones(len(keys), np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    new[bounds[:-1][sizes > 0]] = True
-    at = np.flatnonzero(new)
-    bounds = at.searchsorted(bounds)
-    counts = np.minimum(np.diff(at, append=len(keys)), _MOST)
-    keys = keys[at]
-    weights = (counts * counts * (keys & _RANK).astype(np.int64)).astype(np.float64)
+    keeps = ranks.nonzero()[0]
+    keys = np.concatenate([text.hashes for text in texts]) & _REST
+    keys |= ranks
+    keys = keys.take(keeps)
+    at, bounds = distinct_each(keys, keeps.searchsorted([*accumulate(sizes, initial=0)]))
+    counts = np.empty_like(at)
+    np.subtract(at[1:], at[:-1], out=counts[:-1])
+    counts[-1] = len(keys) - at[-1]
+    np.minimum(counts, _MOST, out=counts)
+    keys = keys.take(at)
+    weights = (counts * counts * (keys & _RANK).view(np.int64)).astype(np.float64)
     hashes = mix(keys >> _RANK_BITS)
     return [vote(hashes[start:stop], _cut(weights[start:stop])) for start, stop in pairwise(bounds.tolist())]
 
 
-def _ranks(lengths: NDArray[np.intp], sizes: NDArray[np.intp]) -> NDArray[np.uint64]:
+def _ranks(lengths: NDArray[np.intp], sizes: list[int]) -> NDArray[np.uint64]:
     """Rank words by their *lengths* among those of the same text; uint64[n], 0 to `_STEPS`.
 
     There are *sizes* words in each text. A length of 0 has the highest rank, and does not count for others.
     In each text that has words, some have a rank above 0.
     """
     columns = _LONG + 1
-    cells = np.repeat(np.arange(len(sizes)) * columns, sizes) + np.minimum(lengths, _LONG)
+    cells = np.minimum(lengths, _LONG)
+    if len(sizes) > 1:
+        cells += np.arange(0, len(sizes) * columns, columns).repeat(sizes)
     counts = np.bincount(cells, minlength=len(sizes) * columns).reshape(-1, columns)
     counts[:, 0] = 0
-    shorter = counts.cumsum(axis=1) - counts
-    share = (2 * shorter + counts) / (2 * np.maximum(counts.sum(axis=1, keepdims=True), 1))
-    by_length = np.clip((share - _NOTHING) / (_ALL - _NOTHING), 0, 1) * _STEPS
+    as_long = counts.cumsum(axis=1)  # or shorter
+    share = (2 * as_long - counts) / (2 * np.maximum(as_long[:, -1:], 1))
+    by_length = np.minimum(np.maximum((share - _NOTHING) / (_ALL - _NOTHING), 0), 1) * _STEPS
     by_length[:, 0] = _STEPS
-    ranks: NDArray[np.uint64] = by_length.astype(np.uint64).ravel()[cells]
+    ranks: NDArray[np.uint64] = by_length.astype(np.uint64).take(cells)
     return ranks
 
 
 def _cut(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Cut *weights* to the greatest whole number that is at most half of the norm that they then have."""
     rest = int(weights @ weights)
+    if _SQUARES * weights.max(initial=0) ** 2 <= rest:
+        return weights
     share = _SQUARES
     for weight in reversed(np.sort(weights)[1 - _SQUARES :].astype(np.int64).tolist()):
         if share * weight**2 <= rest:

@@ -20,9 +20,16 @@ LONGEST = 128
 FEW = 16
 _BLOCK_BITS = 4
 _BLOCK = 1 << _BLOCK_BITS
-_MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
-_MIX_SHIFT = np.uint64(33)
-_WORD_BITS = np.uint64(64)
+
+
+def constant(value: int) -> NDArray[np.uint64]:
+    """Return *value* as uint64[]: NumPy takes half as long for it as for a scalar or an int."""
+    return np.array(value, np.uint64)
+
+
+_MIX_1, _MIX_2 = constant(0xFF51AFD7ED558CCD), constant(0xC4CEB9FE1A85EC53)
+_MIX_SHIFT = constant(33)
+_WORD_BITS = constant(64)
 
 
 def _column(first: int, second: int) -> NDArray[np.uint64]:
@@ -34,7 +41,7 @@ def _column(first: int, second: int) -> NDArray[np.uint64]:
 _BEFORE = _column(0x87C37B91114253D5, 0x4CF5AD432745937F)
 _AFTER = _BEFORE[::-1].copy()
 _BLOCK_TURN = _column(31, 33)
-_TURNS, _ADD, _FIVE = (27, 31), (np.uint64(0x52DCE729), np.uint64(0x38495AB5)), np.uint64(5)
+_TURNS, _ADD, _FIVE = (constant(27), constant(31)), (constant(0x52DCE729), constant(0x38495AB5)), constant(5)
 # At n + 8: a mask of the first n bytes of a word, for n from -8 to 15.
 _FIRST_BYTES = np.array([(1 << 8 * min(max(size, 0), 8)) - 1 for size in range(-8, _BLOCK)], np.uint64)
 _HALVES = np.array([[8], [0]])
@@ -51,9 +58,9 @@ def hash_slices(
     """
     sizes = ends - starts
     words = np.frombuffer(data + bytes(5 * 8 - len(data) % 8), "<u8")
-    state: NDArray[np.uint64] | np.uint64 = np.uint64(seed)
+    state = constant(seed)
     left, tails = sizes, starts
-    alone = np.flatnonzero(sizes >= _BLOCK)
+    alone = (sizes >= _BLOCK).nonzero()[0]
     if len(alone):
         blocks = sizes >> _BLOCK_BITS  # dividing takes several times as long
         left, tails = sizes & (_BLOCK - 1), starts + (blocks << _BLOCK_BITS)
@@ -77,7 +84,8 @@ def hash_slices(
 
 def mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Spread every input bit over all 64 output bits: the finaliser of MurmurHash3, a bijection."""
-    mixed = hashes ^ (hashes >> _MIX_SHIFT)
+    mixed = hashes >> _MIX_SHIFT
+    mixed ^= hashes
     mixed *= _MIX_1
     mixed ^= mixed >> _MIX_SHIFT
     mixed *= _MIX_2
@@ -96,7 +104,7 @@ def _bodies(
         halves ^= state[:, longer]
         other = state[1, longer]
         for half, turn, add in zip((0, 1), _TURNS, _ADD, strict=True):
-            other = (_rotate(halves[half], np.uint64(turn)) + other) * _FIVE + add
+            other = (_rotate(halves[half], turn) + other) * _FIVE + add
             state[half, longer] = other
     return state
 
@@ -119,7 +127,7 @@ def _scramble(halves: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return scrambled
 
 
-def _rotate(values: NDArray[np.uint64], bits: NDArray[np.uint64] | np.uint64) -> NDArray[np.uint64]:
+def _rotate(values: NDArray[np.uint64], bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     rotated = values << bits
     rotated |= values >> (_WORD_BITS - bits)
     return rotated

@@ -29,7 +29,7 @@ _WEIGHT_UNIT = 4096
 # byte overflow.
 _COUNTED = 255
 _SHIFTS = np.arange(8, dtype=np.uint64)[:, np.newaxis]
-_LOWEST = np.uint64(0x0101010101010101)
+_LOWEST = np.array(0x0101010101010101, np.uint64)
 
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | None = None) -> int:

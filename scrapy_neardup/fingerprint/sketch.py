@@ -10,12 +10,13 @@ many bins of one bit say more per byte than few bins of many bits.
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import unique
-from .murmur import mix
+from .hashing import distinct_each
+from .murmur import constant, mix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +28,8 @@ BINS = 768
 #: Bytes of a sketch.
 SIZE = BINS // 8
 
-_BINS = np.uint64(BINS)
-_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+_BINS, _ONE = constant(BINS), constant(1)
+_HALF, _LOW = constant(32), constant(0xFFFFFFFF)
 # Bins are equal parts of the range of hashes.
 _STARTS = np.array([-(-(bin_ << 64) // BINS) for bin_ in range(BINS)], np.uint64)
 # The bins that an empty bin may borrow from, in this order. They are the same for every text, and part of the
@@ -36,8 +37,8 @@ _STARTS = np.array([-(-(bin_ << 64) // BINS) for bin_ in range(BINS)], np.uint64
 _LENDERS = (
     (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % np.uint64(BINS)).astype(np.intp).reshape(BINS, 64)
 )
-#: Lenders that are asked one after the other, as most bins take from one of them: uint[8, BINS].
-_LENDERS_FIRST = np.ascontiguousarray(_LENDERS[:, :8].T)
+#: Lenders that are asked first, as nearly all bins take from one of them: intp[BINS, 8].
+_LENDERS_FIRST = np.ascontiguousarray(_LENDERS[:, :8])
 # Which bit of a borrowed minimum a bin takes: another one than the lender, which it would only repeat.
 _BIT = (np.arange(BINS) % 31 + 1).astype(np.uint64)
 
@@ -49,23 +50,30 @@ def sketch(shingles: NDArray[np.uint64]) -> tuple[bytes, int]:
 
 def sketch_each(texts: Sequence[NDArray[np.uint64]]) -> list[tuple[bytes, int]]:
     """Return the `sketch` of each of several texts."""
-    ordered = [unique(shingles) for shingles in texts]
-    counts = [len(hashes) for hashes in ordered]
-    # The bins of all texts stand in one array, those of each text after those of the one before.
-    hashes = np.concatenate(ordered)
-    bins = _bins(hashes) + np.arange(0, len(texts) * BINS, BINS).repeat(counts)
+    # The hashes of all texts stand in one array, and so do their bins: those of each text after those of the
+    # one before.
+    hashes = np.concatenate(texts)
+    at, bounds = distinct_each(hashes, np.array([*accumulate(map(len, texts), initial=0)]))
+    hashes = hashes.take(at)
+    places = bounds.tolist()
+    bins = _bins(hashes)
+    if len(texts) > 1:
+        bins += np.arange(0, len(texts) * BINS, BINS).repeat(bounds[1:] - bounds[:-1])
     minima = np.zeros(len(texts) * BINS, np.uint64)
     minima[bins[::-1]] = hashes[::-1]  # of several hashes of one bin the last one written stays
     filled = np.zeros(len(minima), np.bool_)
     filled[bins] = True
     empty = _borrow(minima, filled)
-    for number in np.unique(empty // BINS).tolist():
-        if counts[number]:
+    for number in {*(empty // BINS).tolist()}:
+        if len(own_hashes := hashes[places[number] : places[number + 1]]):
             own = empty[empty // BINS == number]
-            minima[own] = _next_hashes(ordered[number], own % BINS)
-    bits = minima & np.uint64(1)  # the lowest bit, which has next to no part in the order of hashes
+            minima[own] = _next_hashes(own_hashes, own % BINS)
+    bits = minima & _ONE  # the lowest bit, which has next to no part in the order of hashes
     packed = np.packbits(bits.astype(np.uint8)).tobytes()
-    return [(packed[number * SIZE : (number + 1) * SIZE], count) for number, count in enumerate(counts)]
+    return [
+        (packed[number * SIZE : (number + 1) * SIZE], stop - start)
+        for number, (start, stop) in enumerate(pairwise(places))
+    ]
 
 
 def _borrow(minima: NDArray[np.uint64], filled: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -74,21 +82,18 @@ def _borrow(minima: NDArray[np.uint64], filled: NDArray[np.bool_]) -> NDArray[np
     *minima* (uint64[texts * BINS]) is changed. Returns the places of the bins none of whose lenders is
     filled.
     """
-    empty = np.flatnonzero(~filled)
-    bins = empty % BINS
-    for lenders in _LENDERS_FIRST:
-        lender = lenders.take(bins)
-        lender += empty - bins
-        found = filled.take(lender)
-        hits = found.nonzero()[0]
-        minima[empty.take(hits)] = minima.take(lender.take(hits)) >> _BIT.take(bins.take(hits))
-        missed = np.logical_not(found, out=found).nonzero()[0]
-        empty, bins = empty.take(missed), bins.take(missed)
-    if len(empty):
-        asked = _LENDERS.take(bins, axis=0) + (empty - bins)[:, np.newaxis]
-        lender = asked[np.arange(len(empty)), filled.take(asked).argmax(axis=1)]
-        minima[empty] = minima.take(lender) >> _BIT.take(bins)
-        empty = empty[~filled.take(lender)]
+    empty = (~filled).nonzero()[0]
+    for lenders in (_LENDERS_FIRST, _LENDERS):
+        if not len(empty):
+            break
+        bins = empty % BINS
+        asked = lenders.take(bins, axis=0)
+        asked += (empty - bins)[:, np.newaxis]
+        found = filled.take(asked)
+        first = found.argmax(axis=1)
+        first += np.arange(0, asked.size, asked.shape[1])
+        minima[empty] = minima.take(asked.take(first)) >> _BIT.take(bins)
+        empty = empty[~found.take(first)]
     return empty
 
 

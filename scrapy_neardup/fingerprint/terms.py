@@ -103,7 +103,7 @@ class Terms:
         two neighbours of those are taken.
         """
         starts, ends = self.tokens.starts, self.tokens.ends
-        if size > 1 or not alone.any():
+        if size > 1 or not np.count_nonzero(alone):
             hashes = self.shingles(size)
             return Votes(hashes, ends[len(ends) - len(hashes) :] - starts[: len(hashes)])
         pairs = alone[:-1] & alone[1:]

@@ -24,6 +24,7 @@ _CLASSES = (
     (_MARK, r"\p{M}+"),
 )
 _CODE_POINTS = 0x110000
+_BEGINS = -64  # as signed bytes
 _ASSIGNED = 0x40000  # no letter, digit or visible mark lies beyond plane 3
 
 
@@ -116,27 +117,26 @@ def _tokenise(text: str) -> tuple[Tokens, NDArray[np.intp]]:
     """Return the tokens of *text*, and with which character each begins."""
     # Whole-array work on code points: a regular expression for the same takes ten times as long.
     data, kind, places = _classes(text)
+    script = np.zeros(len(kind) + 2, np.uint8)
     digits = kind == _DIGIT
-    script = kind - digits  # words they are, too
-    single = None
-    if places is not None:  # ASCII has no marks, and no script without spaces
-        single = (kind == _HAN) | (kind == _SYLLABLE)
-        script = _script_of_marks(script)
-    between = np.full(len(kind) + 2, _OTHER, np.uint8)
-    between[1:-1] = script
-    before, after = between[:-1], between[1:]
-    edge = before != after
-    if single is not None:
-        edge[:-1] |= single
-    first = np.flatnonzero(edge & (after != _OTHER))
-    last = np.flatnonzero(edge & (before != _OTHER))
+    if places is None or kind.max() <= _DIGIT:  # words alone, whose edges take turns
+        np.minimum(kind, _WORD, out=script[1:-1])
+        first, last = (script[1:] != script[:-1]).nonzero()[0].reshape(-1, 2).T
+        single = syllables = np.zeros(len(first), np.bool_)
+    else:
+        script[1:-1] = _script_of_marks(kind - digits)
+        before, after = script[:-1], script[1:]
+        edge = before != after
+        edge[:-1] |= (kind == _HAN) | (kind == _SYLLABLE)
+        first = (edge & (after != _OTHER)).nonzero()[0]
+        last = (edge & (before != _OTHER)).nonzero()[0]
+        of_first = after.take(first)
+        syllables = of_first == _SYLLABLE
+        single = (of_first == _HAN) | syllables
     numbers = np.zeros(len(first), np.bool_)
-    numbers[first.searchsorted(np.flatnonzero(digits), "right") - 1] = True
+    numbers[first.searchsorted(digits.nonzero()[0], "right") - 1] = True
     starts, ends = (first, last) if places is None else (places.take(first), places.take(last))
-    if single is None:
-        none = np.zeros(len(first), np.bool_)
-        return Tokens(data, starts, ends, none, none, numbers), first
-    return Tokens(data, starts, ends, single[first], script[first] == _SYLLABLE, numbers), first
+    return Tokens(data, starts, ends, single, syllables, numbers), first
 
 
 def _script_of_marks(script: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -157,11 +157,9 @@ def _classes(text: str) -> tuple[bytes, NDArray[np.uint8], NDArray[np.intp] | No
     data = text.encode("utf-8", "surrogatepass")
     if len(data) == len(text):
         return data, np.frombuffer(data.translate(_class_of_ascii()), np.uint8), None
-    points = _code_points(text)
-    widths = np.uint8(1) + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
-    places = np.zeros(len(points) + 1, np.intp)
-    np.cumsum(widths, out=places[1:])
-    return data, _class_of().take(points), places
+    # All bytes begin a character but those from 0x80 to 0xBF. One more is where the text ends.
+    places = (np.frombuffer(data + b"\0", np.int8) >= _BEGINS).nonzero()[0]
+    return data, _class_of().take(_code_points(text)), places
 
 
 def _code_points(text: str) -> NDArray[np.uint16 | np.uint32]:
