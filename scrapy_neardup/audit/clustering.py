@@ -47,7 +47,7 @@ class Clustered(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Judge(Judge):
+class AuditJudge(Judge):
     """Asks for more than the rules, see `cluster`.
 
     That is *least* similarity, equality to pages of a *template* (bool[n]), and no other one of the *names*
@@ -89,15 +89,7 @@ def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]
     same one in another release; or, on one site, a page of another name. A cluster of short texts on
     many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
     """
-    nothing = np.zeros(len(crawl), bool)
-    judge = _Judge(
-        crawl.documents,
-        crawl.long & ~crawl.wall,
-        settings.matcher,
-        nothing,
-        settings.min_similarity,
-        crawl.names,
-    )
+    judge = judge_of(crawl, settings, np.zeros(len(crawl), bool))
     compared = compare_all(judge, Groups.of(judge), least=settings.least_similarity - MARGIN, advance=advance)
     near = compared.judgement.near
     edges = np.stack((compared.a[near], compared.b[near]), axis=1)
@@ -107,15 +99,37 @@ def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]
     )  # fmt: skip
     ranks = canonical_ranks(pages, settings.rules, settings.hosts, settings.urls)
     judge = replace(judge, template=_of_templates(ranks, compared))
+    siblings = np.zeros(len(crawl), bool)
+    for rows in (compared.a, compared.b):
+        siblings[rows[compared.judgement.template]] = True
+    table = group_pages(crawl, judge, edges, ranks, siblings)
+    clusters = number_clusters(table)
+    return Clustered(table, clusters, pairs_table(judge, compared))
+
+
+def judge_of(crawl: Crawl, settings: AuditOptions, template: NDArray[np.bool_]) -> AuditJudge:
+    """Return what judges pairs of pages, of which some are known to be of a *template* (bool[n])."""
+    fit = crawl.long & ~crawl.wall
+    return AuditJudge(
+        crawl.documents, fit, settings.matcher, template, settings.min_similarity, crawl.names
+    )
+
+
+def group_pages(
+    crawl: Crawl, judge: AuditJudge, edges: Rows, ranks: Rows, siblings: NDArray[np.bool_]
+) -> NDArray[Any]:
+    """Group pages around canonical pages; return their table, as `pages_table` does.
+
+    *edges* (int64[m, 2]) are the pairs of which one repeats the other. *ranks* (int64[n]) say which page is
+    preferred, *siblings* which ones are in a pair of a template (bool[n]). Pages that no edges connect do not
+    matter to each other, so the components of a crawl may be grouped apart.
+    """
     # Each page is judged as if the leader were stored and the page came next.
     leaders = leader_clusters(ranks, edges, lambda kept, pages: judge.judge(pages, kept).near)
     leaders = closest_leaders(leaders, ranks, edges, lambda kept, pages: _likeness(judge.judge(pages, kept)))
     spread = _spread(crawl, leaders)
-    own = np.arange(len(crawl))
-    leaders = np.where(spread, own, leaders)
-    table = pages_table(crawl, judge, compared, leaders, ranks, spread)
-    clusters = number_clusters(table)
-    return Clustered(table, clusters, pairs_table(judge, compared))
+    leaders = np.where(spread, np.arange(len(crawl)), leaders)
+    return pages_table(crawl, judge, siblings, leaders, ranks, spread)
 
 
 def _likeness(judgement: Judgement) -> NDArray[np.float64]:

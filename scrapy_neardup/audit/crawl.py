@@ -15,6 +15,8 @@ from .ordering import text_places
 from .revisits import content_rows
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from numpy.typing import NDArray
 
     from .names import Names
@@ -95,6 +97,8 @@ def _sorted_crawl(columns: StoredColumns, rows: Rows, contents: Rows, settings: 
     # Pages with the same URL come in the order of their content. The last key of lexsort counts most.
     order = np.lexsort(
         (
+            _record_places(records[contents]),
+            text_places(_taken(columns.alternates, contents)),
             columns.noindex[contents],
             text_places(_taken(columns.declared, contents)),
             text_places(_taken(columns.title, contents)),
@@ -123,6 +127,12 @@ def _sorted_crawl(columns: StoredColumns, rows: Rows, contents: Rows, settings: 
         wall=columns.wall[contents],
         long=documents.records["tokens"] >= max(settings.min_tokens, 1),
     )
+
+
+def _record_places(records: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the place of each of n records among all different ones, by their bytes; int64[n]."""
+    whole = np.ascontiguousarray(records).view(np.dtype((np.void, records.dtype.itemsize)))
+    return np.unique(whole, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _taken(texts: list[str], rows: Rows) -> list[str]:

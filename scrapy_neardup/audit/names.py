@@ -87,9 +87,9 @@ def name_pages(
     folders: list[str] = []
     pages: list[str] = []
     for url in urls:
-        release = release_of(url)
-        folders.append(release.folder)
-        pages.append(_without_release(url, release))
+        folder, page = place_of(url)
+        folders.append(folder)
+        pages.append(page)
     common = _common(sites, heads)
     in_folders = [row for row, folder in enumerate(folders) if folder]
     places = [(sites[row], folders[row]) for row in in_folders]
@@ -113,15 +113,23 @@ def name_pages(
     for row, (site, folder, in_head, title) in enumerate(zip(sites, folders, heads, titles, strict=True)):
         of_site = common.get(site, _NONE)
         of_release = of_folders.get((site, folder), _NONE) - everywhere.get(site, _NONE) if folder else _NONE
-        chosen = title
-        if title and _has_only(title, of_site) and not _has_only(in_head, of_site):
-            chosen = in_head
-        shown = _without(chosen, of_release)
+        chosen, shown = choose_title(in_head, title, of_site, of_release)
         if shown != title:
             instead[row] = shown
         own.append(chosen)
         rest.append(together.setdefault((site, folder), of_site | of_release))
     return Names(own, [*heads], rest, pages, rare), instead
+
+
+def choose_title(in_head: str, title: str, of_site: Words, of_release: Words) -> tuple[str, str]:
+    """Return the title that a page is compared by, and the same without the words of its release.
+
+    It is the *title* that an extractor took, or the one *in_head* where the former has only words *of_site*.
+    """
+    chosen = title
+    if title and _has_only(title, of_site) and not _has_only(in_head, of_site):
+        chosen = in_head
+    return chosen, _without(chosen, of_release)
 
 
 def _differ(one: Words, other: Words) -> bool:
@@ -154,6 +162,12 @@ def _small(word: str) -> str:
     return word.lower() if word[1:] == word[1:].lower() else word
 
 
+def place_of(url: str) -> tuple[str, str]:
+    """Return the folder of the release that *url* names, and *url* without it; "" each if it names none."""
+    release = release_of(url)
+    return release.folder, _without_release(url, release)
+
+
 def _without_release(url: str, release: Release) -> str:
     """Return *url* without the name of *release*, which its path begins with; "" if it names none."""
     folder = release.folder
@@ -170,17 +184,18 @@ def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Wor
     found = {}
     for group, each in different.items():
         if len(each) >= TITLES:
-            counts = Counter(word for title in each for word in _all_words(title))
+            counts = Counter(word for title in each for word in all_words(title))
             found[group] = frozenset(word for word, count in counts.items() if 2 * count > len(each))
     return found
 
 
-def _all_words(title: str) -> Words:
+def all_words(title: str) -> Words:
+    """Return the words of *title*, without regard to case."""
     return frozenset(_WORD.findall(title.casefold()))
 
 
 #: The same, where one title is compared with several.
-_words = lru_cache(maxsize=1024)(_all_words)
+_words = lru_cache(maxsize=1024)(all_words)
 
 
 def _has_only(title: str, words: Words) -> bool:

@@ -119,11 +119,16 @@ def _declared(pages: Pages, _: Sequence[str]) -> SortKeys:
     own = [urldefrag(url).url for url in pages.urls]
     named = [urldefrag(url).url if url else "" for url in pages.declared]
     targets = set(named)
-    standing = (
-        0 if (by == url or (not by and url in targets)) else 2 if by else 1
-        for url, by in zip(own, named, strict=True)
-    )
+    standing = (standing_of(url, by, url in targets) for url, by in zip(own, named, strict=True))
     return [np.fromiter(standing, np.int64, len(own))]
+
+
+def standing_of(own: str, named: str, is_target: bool) -> int:
+    """Return 0 for a page that *named* itself as canonical, or that others name and that names none.
+
+    1 is a page that no page names, 2 one that names another one. URLs are without fragments.
+    """
+    return 0 if (named == own or (not named and is_target)) else 2 if named else 1
 
 
 def _latest(pages: Pages, _: Sequence[str]) -> SortKeys:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy_neardup import extraction
 
@@ -23,7 +23,7 @@ from .stamps import Stamps
 from .stored import StoredPage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     from .model import Input
@@ -42,17 +42,31 @@ def fill(
 
     *advance* is called with the place and number of each page.
     """
-    reader = _Reader(store, settings, advance)
+    reader = Reader(store, settings, advance)
     with closing(reader), closing(reader.signed(inputs)) as pages:
         for page in pages:
             store.add(page)
     store.finish()
 
 
-class _Reader:
-    """Reads sources one after the other; it owns the processes that extract."""
+class Sink(Protocol):
+    """What pages go into; `Store` describes the methods."""
 
-    def __init__(self, store: Store, settings: AuditOptions, advance: Callable[[Origin, int], None]) -> None:
+    @property
+    def directory(self) -> Path | None: ...
+    def has(self, origin: Origin, stamp: str) -> bool: ...
+    def add(self, page: StoredPage) -> None: ...
+    def add_problem(self, root: str, origin: Origin, reason: str) -> None: ...
+    def add_skipped(self, root: str, reason: str, count: int) -> None: ...
+
+
+class Reader:
+    """Reads sources one after the other; it owns the processes that extract.
+
+    What is no text to sign, such as HTML once it is extracted, is added to *store*.
+    """
+
+    def __init__(self, store: Sink, settings: AuditOptions, advance: Callable[[Origin, int], None]) -> None:
         self._store = store
         self._settings = settings
         self._advance = advance
@@ -74,7 +88,13 @@ class _Reader:
 
     def signed(self, inputs: Sequence[Input]) -> Generator[StoredPage, None, None]:
         """Yield every new page once its signature is known, or the reason why it has none."""
-        texts = self._sort_out(inputs)
+        return self._signed(self._sort_out(inputs))
+
+    def signed_records(self, root: str, records: Iterable[Record]) -> Generator[StoredPage, None, None]:
+        """Do so for *records* of a source called *root*."""
+        return self._signed(self._sort_records(root, records))
+
+    def _signed(self, texts: Iterator[Unsigned]) -> Generator[StoredPage, None, None]:
         with closing(spread(texts, self._filing, _characters, self._settings.processes)) as every:
             for filed in every:
                 page = self._texts.popleft()
@@ -97,12 +117,15 @@ class _Reader:
                 self._copy_index(name)
                 continue
             (source,) = find_sources([name])
-            for record in read_source(source, self._options):
-                if self._is_result(record.origin.path) or (found := self._noted(name, record)) is None:
-                    continue
-                page, text = found
-                self._texts.append(page)
-                yield text
+            yield from self._sort_records(name, read_source(source, self._options))
+
+    def _sort_records(self, name: str, records: Iterable[Record]) -> Iterator[Unsigned]:
+        for record in records:
+            if self._is_result(record.origin.path) or (found := self._noted(name, record)) is None:
+                continue
+            page, text = found
+            self._texts.append(page)
+            yield text
 
     def _is_result(self, path: str) -> bool:
         """Tell whether a file is a result of this audit.

@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 def pages_table(
     crawl: Crawl,
     judge: Judge,
-    compared: Compared,
+    siblings: NDArray[np.bool_],
     leaders: Rows,
     ranks: Rows,
     spread: NDArray[np.bool_],
 ) -> NDArray[Any]:
     """Return the table of pages, as `Audit.pages`, but for the numbers of clusters.
 
-    *leaders* are the canonical pages of all (int64[n]), *ranks* say which page is preferred (int64[n]), and
-    *spread* tells which are of a short text that is on many sites (bool[n]).
+    *siblings* are the pages in a pair of a template (bool[n]), *leaders* the canonical pages of all (int64[n]).
+    *ranks* say which page is preferred (int64[n]), and *spread* tells which are of a short text that is on many
+    sites (bool[n]).
     """
     pages = np.zeros(len(crawl), PAGES)
     pages["url"], pages["title"] = crawl.urls, crawl.titles
@@ -44,10 +45,7 @@ def pages_table(
     pages["verdict"] = "unique"
     sizes = np.bincount(leaders, minlength=len(crawl))
     alone = sizes[leaders] == 1
-    template = np.zeros(len(crawl), bool)
-    for rows in (compared.a, compared.b):
-        template[rows[compared.judgement.template]] = True
-    pages["verdict"][template & alone] = "template"
+    pages["verdict"][siblings & alone] = "template"
     pages["verdict"][~crawl.long] = "too_short"
     pages["verdict"][(crawl.wall & crawl.long) | spread] = "wall"
     members = np.flatnonzero(leaders != np.arange(len(crawl)))

@@ -105,7 +105,7 @@ class Matcher:
             fuller,
             template,
             text_only,
-            distance,
+            np.where(exact, np.uint8(0), distance),
             np.where(exact, one, jaccard),
             np.where(exact, one, containment),
         )

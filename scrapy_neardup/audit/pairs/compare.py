@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 #: Up to so many documents with the same key, or with the same fingerprint, are all compared with each other.
 MOST, SAME = 64, 8
-#: About how many pairs of a page with others of its template are kept. Further ones would say nothing new.
+#: How many pairs of a page with others of its template are kept, those that are most alike. Further ones would
+#: say nothing new.
 SIBLINGS = 8
 #: How many pairs are in memory at a time before they are judged, how many are judged at a time, and how many
 #: rejected pairs are returned at most.
@@ -74,26 +75,21 @@ def compare_all(
 
     A pair is judged as if the longer document were stored, whichever came first. Of g documents with equal
     texts, g - 1 pairs with the first are returned, and only the first (one for each site) is compared with
-    other documents. Of the pairs of a template, some pairs of each page are returned. Rejected pairs with a
+    other documents. Of the pairs of a template those `most_alike` are returned. Rejected pairs with a
     similarity of *least* or more are returned too, the most similar ones. *advance* is called with the number
     of pairs compared so far. This takes about 100 MB beside what is returned, and 200 bytes a document.
     """
     rows = np.flatnonzero(judge.fit)
     copies = rows[groups.same_text[rows] != rows]
     parts = [_judged(judge, groups.same_text[copies], copies)]
-    siblings = np.zeros(len(judge.fit), np.int64)
     total = 0
     for chunk in _candidates(judge, rows[groups.alike[rows] == rows]):
-        before = siblings.copy()
         for low in range(0, len(chunk[0]), _JUDGED):
             a, b = (each[low : low + _JUDGED] for each in chunk)
             found = _judged(judge, np.minimum(a, b), np.maximum(a, b))
             judgement = found.judgement
-            new = judgement.template & ((before[a] < SIBLINGS) | (before[b] < SIBLINGS))
-            alike = ~judgement.template & (judgement.near | (judgement.similarity >= least))
-            parts.append(found.take(np.flatnonzero((new | alike) & ~judgement.exact)))
-            for page in (a[new], b[new]):
-                np.add.at(siblings, page, 1)
+            alike = judgement.template | judgement.near | (judgement.similarity >= least)
+            parts.append(found.take(np.flatnonzero(alike & ~judgement.exact)))
         total += len(chunk[0])
         advance(total)
         if sum(len(part.a) for part in parts[1:]) > 2 * _REJECTED:
@@ -102,7 +98,7 @@ def compare_all(
 
 
 def _merged(parts: list[Compared], count: int) -> Compared:
-    """Put parts together, sorted, each pair once, without those rejected ones that are the least similar."""
+    """Put parts together, sorted, each pair once, without the least similar ones of what is only listed."""
     columns: Any = (np.concatenate(each) for each in zip(*(part.judgement for part in parts), strict=True))
     a, b = (np.concatenate(each) for each in zip(*((part.a, part.b) for part in parts), strict=True))
     found = Compared(a, b, Judgement(*columns))
@@ -111,8 +107,26 @@ def _merged(parts: list[Compared], count: int) -> Compared:
     judgement = found.judgement
     rejected = np.flatnonzero(~judgement.near & ~judgement.template)
     kept = np.ones(len(found.a), bool)
+    template = np.flatnonzero(judgement.template & ~judgement.near)
+    kept[template] = most_alike(found.a[template], found.b[template], judgement.similarity[template])
     kept[rejected[np.argsort(-judgement.similarity[rejected], kind="stable")[_REJECTED:]]] = False
     return found.take(np.flatnonzero(kept))
+
+
+def most_alike(a: Rows, b: Rows, similarity: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Tell which of m pairs are among the `SIBLINGS` most similar ones of one of their pages; bool[m].
+
+    Of equally similar pairs of a page those with the first pages count. So it makes no difference in which
+    order pairs are found, nor whether some that are not among them have been left out before.
+    """
+    page, other = np.concatenate((a, b)), np.concatenate((b, a))
+    order = np.lexsort((other, -np.tile(similarity, 2), page))
+    ordered = page[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    place = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
+    found = np.zeros(len(a), bool)
+    found[order[place < SIBLINGS] % max(len(a), 1)] = True
+    return found
 
 
 def _judged(judge: Judge, a: Rows, b: Rows) -> Compared:

@@ -84,17 +84,22 @@ def near_pairs(
     return _near_pairs(np.asarray(fingerprints, np.uint64), distance, layout, workers, sizes)
 
 
-def choose_layout(values: Keys, distance: int) -> PermutedTables:
-    """Return the layout by which *values* (uint64[n], distinct) are joined fastest by the cost model."""
-    count = len(values)
+def choose_layout(
+    values: Keys, distance: int, count: int | None = None, key_seconds: float = _KEY
+) -> PermutedTables:
+    """Return the layout by which *values* (uint64[n], distinct) are joined fastest by the cost model.
+
+    They may be a sample of *count* ones. It takes *key_seconds* to file a key in a table.
+    """
+    count = count or len(values)
     sample = values
-    if count > _SAMPLE:
-        sample = values[np.random.default_rng(0).integers(0, count, _SAMPLE)]
+    if len(sample) > _SAMPLE:
+        sample = values[np.random.default_rng(0).integers(0, len(values), _SAMPLE)]
         sample = np.unique(sample)
     scale = (count / max(1, len(sample))) ** 2
     best, least = PermutedTables(distance + 1, distance), np.inf
     for blocks in range(distance + 1, BITS + 1):
-        sorting = comb(blocks, distance) * count * _KEY
+        sorting = comb(blocks, distance) * count * key_seconds
         if sorting >= least:
             break
         layout = PermutedTables(blocks, distance)
@@ -125,20 +130,28 @@ def _near_pairs(
     if distance == 0:
         return
     layout = layout or choose_layout(values, distance)
-    masks = [(1 << width) - 1 for width in layout.widths]
-    masks = [mask << (BITS - sum(layout.widths[: block + 1])) for block, mask in enumerate(masks)]
     for table, a, b in _joined(values, layout, distance, workers, sizes):
-        a, b = layout.restore(table, a), layout.restore(table, b)
-        # Tables come in the lexicographic order of their leading blocks. So an earlier one has found the pair
-        # already if, and only if, it agrees in some block that comes before the last of these and is not one.
-        leading = layout.orders[table][: layout.blocks - layout.distance]
-        for block in set(range(leading[-1])) - set(leading):
-            new = (a ^ b) & np.uint64(masks[block]) != 0
-            a, b = a[new], b[new]
+        a, b = found_first(layout, table, a, b)
         if len(a):
             pairs = first[np.searchsorted(values, np.stack((a, b), axis=1))]
             pairs.sort(axis=1)
             yield pairs
+
+
+def found_first(layout: PermutedTables, table: int, a: Keys, b: Keys) -> tuple[Keys, Keys]:
+    """Restore the keys *a* and *b* (uint64[m] each) of the pairs that *table* has found.
+
+    Those that an earlier table finds, too, are left out, so that each pair comes once.
+    """
+    a, b = layout.restore(table, a), layout.restore(table, b)
+    # Tables come in the lexicographic order of their leading blocks. So an earlier one has found the pair
+    # already if, and only if, it agrees in some block that comes before the last of these and is not one.
+    leading = layout.orders[table][: layout.blocks - layout.distance]
+    for block in set(range(leading[-1])) - set(leading):
+        low = BITS - sum(layout.widths[: block + 1])
+        new = (a ^ b) & np.uint64(((1 << layout.widths[block]) - 1) << low) != 0
+        a, b = a[new], b[new]
+    return a, b
 
 
 def _stars(order: Numbers, starts: Numbers, size: int) -> Iterator[Numbers]:
@@ -171,7 +184,7 @@ def _joined(
                 ahead.append(pool.submit(_table, values, layout, table + workers))
             found: list[tuple[Keys, Keys]] = []
             size = 0
-            for pair in _neighbours(keys, bits, distance, sizes.keys):
+            for pair in neighbours(keys, bits, distance, sizes.keys):
                 found.append(pair)
                 size += len(pair[0])
                 if size >= sizes.pairs:
@@ -207,7 +220,7 @@ def _table(values: Keys, layout: PermutedTables, table: int) -> Keys:
     return keys
 
 
-def _neighbours(keys: Keys, bits: int, distance: int, size: int) -> Iterator[tuple[Keys, Keys]]:
+def neighbours(keys: Keys, bits: int, distance: int, size: int = _SIZES.keys) -> Iterator[tuple[Keys, Keys]]:
     """Yield the pairs of *keys* (sorted) that share the first *bits* and differ in at most *distance*.
 
     So many keys are compared at a time as *size* says.

@@ -79,14 +79,19 @@ def read_csv(path: Path, label: str, options: Options) -> Iterator[Record]:
 def _page(stream: Stream, fields: Fields, content: bytes | None, origin: Origin) -> Record:
     if content is None:
         return BrokenRecord(origin, _TOO_LONG)
+    page = item_of(fields, content, origin)
+    if isinstance(page, CrawledPage):
+        stream.rewarded()
+    return page
+
+
+def item_of(fields: Fields, content: bytes, origin: Origin) -> CrawledPage | BrokenRecord:
+    """Return the page in the JSON object *content*."""
     try:
         item = _parse(content)
     except (ValueError, RecursionError, Unreadable) as error:
         return BrokenRecord(origin, f"not a JSON object: {error}")
-    page = fields.page(item, origin)
-    if isinstance(page, CrawledPage):
-        stream.rewarded()
-    return page
+    return fields.page(item, origin)
 
 
 def _parse(content: bytes) -> dict[str, Any]:
