@@ -765,3 +765,18 @@ def test_unrelated_lists_of_a_few_values_are_no_copies(
 def test_a_phrase_said_again_and_again_is_not_like_one_said_more_often(detector: Detector) -> None:
     assert detector.add("a b " * 50_000, url="https://a.example/").kind == "unique"
     assert detector.add("a b " * 21, url="https://b.example/").kind == "unique"
+
+
+def reference(release: int) -> str:
+    """A page of a reference: it says of each of four methods what it has said of the one before."""
+    said = [f"{text(seed, 45)} {method}x" for method in "abcd" for seed in range(4)]
+    own = [text(10 + seed, 40) for seed in range(4)]
+    return "\n".join([*said, *own, f"{text(20, 60)} {text(100 + release, 1)}"])
+
+
+def test_a_reference_that_repeats_itself_is_found_in_another_release(detector: Detector) -> None:
+    detector.add(reference(1), url="https://docs.example.com/1.0/streams")
+    assert detector.check(reference(2), url="https://docs.example.com/2.0/streams").kind == "near"
+    other = "\n".join(text(20 + seed, 45) for seed in range(4))
+    another = f"{other}\n{other}\n{reference(1)[: len(other)]}"
+    assert detector.check(another, url="https://docs.example.com/1.0/tables").kind == "unique"

@@ -11,7 +11,7 @@ import numpy as np
 
 from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.matching.records import entries
-from scrapy_neardup.matching.rules import varied
+from scrapy_neardup.matching.rules import repeated, varied
 from scrapy_neardup.matching.sites import UNKNOWN
 
 from .evaluate.labelled import Judge, shared_keys
@@ -80,7 +80,7 @@ def explain(one: Document, other: Document, settings: AuditOptions) -> Explanati
     shared = int(
         shared_keys(documents.keys[documents.keys.shape[0] - settings.loaded_scheme.keys :], a, b)[0]
     )
-    why = [*_candidates(facts, shared, settings), *_evidence(facts, records, settings)]
+    why = [*_candidates(facts, shared, settings), *_evidence(facts, records, shared, settings)]
     if found.near[0]:
         return facts._replace(verdict="near", why=why)
     if found.fuller[0]:
@@ -107,7 +107,7 @@ def _candidates(facts: Explanation, shared: int, settings: AuditOptions) -> Iter
         yield f"They share {shared} of {scheme.keys} {kind}."
 
 
-def _evidence(facts: Explanation, records: Any, settings: AuditOptions) -> Iterator[str]:
+def _evidence(facts: Explanation, records: Any, shared: int, settings: AuditOptions) -> Iterator[str]:
     if not settings.verified:
         return
     tokens = min(facts.tokens)
@@ -120,7 +120,9 @@ def _evidence(facts: Explanation, records: Any, settings: AuditOptions) -> Itera
         f"{float(asked(tokens, elsewhere=elsewhere)):.2f} is asked as a rule, "
         f"less where one contains the other, which it does by {facts.containment:.2f}."
     )
-    if not varied(records["tokens"], records["shingles"]).all():
+    counts = records["tokens"], records["shingles"]
+    same_runs = settings.loaded_scheme.has_same_runs(np.array([shared])) & repeated(*counts)
+    if not (varied(*counts) | same_runs.all()).all():
         yield "A text that says the same few words again and again is compared for equality only."
     if facts.numbers:
         yield f"About {facts.substituted:.0f} of {facts.numbers:.0f} numbers were replaced by others."

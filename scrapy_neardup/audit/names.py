@@ -17,6 +17,11 @@ from .releases import Release, release_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from numpy.typing import NDArray
+
+#: A headline on pages with so many different titles in their heads names a kind of page. One article may be
+#: shown in some sections, too, under their names.
+HEADS = 5
 #: A word, or several that dots or colons make one name of: ``package.module.Class``, ``3.7.1``.
 _WORD = re.compile(r"\w+(?:[.:]+\w+)*")
 
@@ -38,6 +43,9 @@ class Names(NamedTuple):
     page: list[str]
     #: Whether few pages of its site have the title in its head.
     rare: list[bool]
+    #: Whether pages with several other titles in their heads have its own title, too: that names a kind of
+    #: page.
+    general: list[bool]
 
     def differ(self, a: int, b: int) -> bool:
         """Tell whether each of two pages has a word in its name that the other lacks.
@@ -66,7 +74,11 @@ class Names(NamedTuple):
 
     def _has_two(self, page: int) -> bool:
         """Tell whether the title in the head is a second name: it says more than the headline, or else."""
-        return self.rare[page] and not _much_alike(self._words(self.own, page), self._words(self.head, page))
+        if not self.rare[page]:
+            return False
+        return self.general[page] or not _much_alike(
+            self._words(self.own, page), self._words(self.head, page)
+        )
 
     def _words(self, titles: list[str], page: int) -> Words:
         return _words(titles[page]) - self.common[page]
@@ -82,7 +94,8 @@ def name_pages(
     of those of a release, but not of all releases of the site, is that release's. Both of `TITLES` titles at
     least. Pages are compared without the words of releases, and a headline that has only words of the site,
     such as its name over the menu, is replaced by the title in the head. That is a second name if it has
-    little in common with the headline, unless `TITLES` pages have it, as that of a section.
+    little in common with the headline, or if pages with `HEADS` different titles have that headline, such as
+    "Project Team"; unless `TITLES` pages have it, as that of a section.
     """
     folders: list[str] = []
     pages: list[str] = []
@@ -99,13 +112,8 @@ def name_pages(
         releases[site].append(words)
     # The words that all releases of a site have are no release's.
     everywhere = {site: frozenset.intersection(*each) for site, each in releases.items()}
-    numbers: dict[str, int] = {}
-    titled = [
-        numbers.setdefault(head, len(numbers)) << 32 | site for site, head in zip(sites, heads, strict=True)
-    ]
-    _, which, counts = np.unique(np.array(titled, np.uint64), return_inverse=True, return_counts=True)
-    rare = (counts < TITLES)[which].tolist()
-    del numbers, titled, which, counts
+    headed = _numbered(sites, heads)
+    rare = (np.bincount(headed) < TITLES)[headed].tolist()
     own: list[str] = []
     rest: list[Words] = []
     together: dict[tuple[int, str], Words] = {}
@@ -118,7 +126,24 @@ def name_pages(
             instead[row] = shown
         own.append(chosen)
         rest.append(together.setdefault((site, folder), of_site | of_release))
-    return Names(own, [*heads], rest, pages, rare), instead
+    general = _are_general(_numbered(sites, own), headed)
+    return Names(own, [*heads], rest, pages, rare, general.tolist()), instead
+
+
+def _numbered(sites: Sequence[int], titles: Sequence[str]) -> NDArray[np.int64]:
+    """Return a number for each title, the same for the same one of one site; int64[n]."""
+    numbers: dict[str, int] = {}
+    codes = [
+        numbers.setdefault(title, len(numbers)) << 32 | site
+        for site, title in zip(sites, titles, strict=True)
+    ]
+    return np.unique(np.array(codes, np.uint64), return_inverse=True)[1].astype(np.int64)
+
+
+def _are_general(titles: NDArray[np.int64], heads: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which of *titles* stand on pages with `HEADS` different *heads*: numbers of n; bool[n]."""
+    pairs = np.unique(np.stack((titles, heads), axis=1), axis=0)
+    return np.asarray((np.bincount(pairs[:, 0]) >= HEADS)[titles])
 
 
 def choose_title(in_head: str, title: str, of_site: Words, of_release: Words) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from scrapy_neardup.fingerprint.main_text import MainText
+from scrapy_neardup.fingerprint.paragraphs import length
 
 from .asides import (
     ARTICLE,
@@ -52,6 +53,8 @@ _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 _SMALL_SHARE = 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
+#: A text that is a smaller part of what a page shows does not tell it from pages that show other things.
+_SMALL_PART = 1 / 3
 #: A headline has at least so many letters, at most so many, and so much of it is in the title; of an h1 less.
 _HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE, _H1_IN_TITLE = 8, 300, 0.7, 0.5
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
@@ -87,13 +90,23 @@ class Segment:
             )
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._otherwise(html, url)
-            return other and other._replace(title=title)
+            return other and _completed(other._replace(title=title), blocks)
         kept = prose if found >= _PROSE * letters_of(lines) else lines
-        return MainText(
-            "\n".join(block.text for block in kept),
-            title,
-            "\n".join(_details(blocks, begin, run, {id(block) for block in kept})),
-        )
+        details = _details(blocks, begin, run, {id(block) for block in kept})
+        text = MainText("\n".join(block.text for block in kept), title, "\n".join(details))
+        return _completed(text, blocks)
+
+
+def _completed(text: MainText, blocks: Sequence[Block]) -> MainText:
+    """Return *text* with all that the page shows outside its regions, if the text is a small part of that.
+
+    Such a text may be the same on pages that show different things: a note over a list or a calendar.
+    """
+    shown = [block for block in blocks if not block.region]
+    if length(text.text) >= _SMALL_PART * letters_of(shown):
+        return text
+    lines = [block.text for block in shown if block.text not in text.text]
+    return text._replace(details="\n".join(lines[:_DETAILS]))
 
 
 def _free(blocks: Sequence[Block]) -> list[Block]:
@@ -111,6 +124,8 @@ def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
     first = next((block.article for block in blocks if block.article), 0)
     for number, block in enumerate(blocks):
         if block.letters > _LONGEST_HEADLINE or block.region == "comments":
+            continue
+        if block.is_link and block.region and not block.heading:  # of a menu
             continue
         words = _WORD.findall(block.text.lower())
         shared = [word for word in words if word in known]

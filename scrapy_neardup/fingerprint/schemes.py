@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 ANCHOR = (8, 12)
 #: How many anchors a text has.
 ANCHORS = 8
+#: Texts that have so many anchors in common have nearly all long runs in common.
+SAME_ANCHORS = 7
 #: How many components a MinHash or bottom-k signature has.
 COMPONENTS = 128
 #: What a missed copy weighs when bands are chosen. A candidate too many weighs the rest of 1: it is still to
@@ -121,6 +123,13 @@ class Scheme(ABC):
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         """Tell which pairs are candidates; bool[n]."""
 
+    def has_same_runs(self, shared: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Tell which pairs are known to have nearly all long runs in common; bool[n].
+
+        *shared* says how many further keys each pair has in common, int[n].
+        """
+        return np.zeros(np.shape(shared), np.bool_)
+
 
 class SimHash(Scheme):
     """Texts whose fingerprints lie within *distance* bits (Manku, Jain and Das Sarma, WWW 2007)."""
@@ -153,6 +162,9 @@ class Anchored(SimHash):
 
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         return super().agrees(pairs) | (pairs.shared > 0)
+
+    def has_same_runs(self, shared: NDArray[np.integer]) -> NDArray[np.bool_]:
+        return np.asarray(shared >= SAME_ANCHORS)
 
 
 class Banded(Scheme):

@@ -21,7 +21,7 @@ from scrapy_neardup.options import DetectionOptions
 
 from .candidates import COMPARED, NEAREST, Candidates, Judgement
 from .records import DIGEST, OWN, TEMPLATE, URL, WEAK, flags
-from .rules import CONTAINMENTS, Evidence, varied, verify
+from .rules import CONTAINMENTS, Evidence, repeated, varied, verify
 from .sites import UNKNOWN
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Matcher:
         candidate = agrees & (flags(stored) & TEMPLATE == 0)
         near, fuller, template, text_only = candidate, *(np.zeros_like(candidate) for _ in range(3))
         if self.verified:
-            found = verify(_evidence(new, stored, jaccard, containment))
+            found = verify(_evidence(new, stored, jaccard, containment, self.scheme.has_same_runs(shared)))
             near = candidate & found.near
             fuller, template = candidate & found.fuller & ~exact, candidate & found.template & ~exact
             text_only = agrees & found.text_only & ~exact
@@ -153,7 +153,8 @@ class Matcher:
         if found_by[0] == "digest" or not self.verified:
             return told
         estimates = similarity(record["sketch"], record["shingles"], stored["sketch"], stored["shingles"])
-        evidence = _evidence(record, stored, *estimates)
+        same_runs = self.scheme.has_same_runs(np.array(shared[-1:]))
+        evidence = _evidence(record, stored, *estimates, same_runs)
         figures = evidence._asdict()
         verify(evidence, figures)
         told |= {name: np.ravel(value)[0].item() for name, value in figures.items()}
@@ -168,9 +169,17 @@ class Matcher:
 
 
 def _evidence(
-    new: NDArray[Any], stored: NDArray[Any], jaccard: NDArray[np.float32], containment: NDArray[np.float32]
+    new: NDArray[Any],
+    stored: NDArray[Any],
+    jaccard: NDArray[np.float32],
+    containment: NDArray[np.float32],
+    same_runs: NDArray[np.bool_],
 ) -> Evidence:
-    """Return what the rules ask about pairs of records: [n], or [] for one document in all pairs."""
+    """Return what the rules ask about pairs of records: [n], or [] for one document in all pairs.
+
+    *same_runs* (bool[n]) says which of them have nearly all long runs in common.
+    """
+    counts = [(each["tokens"], each["shingles"]) for each in (new, stored)]
     missing, numbers = NUMBERS.substituted(new["numbers"], stored["numbers"])
     title, titled = TITLE.substituted(new["title"], stored["title"])
     figures, figured = FIGURES.substituted(new["figures"], stored["figures"])
@@ -186,7 +195,8 @@ def _evidence(
         np.minimum(new["tokens"], stored["tokens"]),
         known=containment * np.minimum(other / length, 1),
         length=length / other,
-        varied=varied(new["tokens"], new["shingles"]) & varied(stored["tokens"], stored["shingles"]),
+        varied=varied(*counts[0]) & varied(*counts[1])
+        | same_runs & repeated(*counts[0]) & repeated(*counts[1]),
         one_site=known & same,
         two_sites=known & ~same,
         title=title,

@@ -65,6 +65,10 @@ RUN = 5
 DISTINCT = (30, 60, 900, 1100)
 VARIETIES = (0.8, 0.6, 0.6, 0.45)
 
+#: A reference says the same of several methods, so fewer of its runs are distinct: at least this share, and
+#: at least so many. Such texts are no lists of few values if they have nearly all long runs in common, too.
+REPEATED, REPEATED_RUNS = 1 / 3, 60
+
 #: The containment and J asked by each rule that looks at containment, by the name that `verify` gives the
 #: rule.
 CONTAINMENTS = {"within": CONTAINED, "mostly_within": MOSTLY_CONTAINED, "elsewhere": ELSEWHERE_CONTAINED}
@@ -88,7 +92,7 @@ class Evidence(NamedTuple):
     #: one's.
     known: NDArray[np.floating]
     length: NDArray[np.floating]
-    #: Whether both texts are `varied`.
+    #: Whether both texts are `varied`, or agree by more than chance although they are `repeated`.
     varied: NDArray[np.bool_]
     #: Whether the texts are known to be of one site, and known to be of two.
     one_site: NDArray[np.bool_]
@@ -122,8 +126,20 @@ def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArra
 
     *tokens* and the distinct *shingles* are counts, int[n].
     """
-    runs = np.maximum(np.asarray(tokens, np.int64) - (RUN - 1), 1)
-    return np.asarray(shingles >= runs * np.interp(shingles, DISTINCT, VARIETIES))
+    return np.asarray(shingles >= _runs(tokens) * np.interp(shingles, DISTINCT, VARIETIES))
+
+
+def repeated(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Tell which texts may say the same more than once, as they have much to say; bool[n].
+
+    They resemble each other by more than chance if nearly all of their long runs agree. *tokens* and the
+    distinct *shingles* are counts, int[n].
+    """
+    return np.asarray((shingles >= REPEATED_RUNS) & (shingles >= _runs(tokens) * REPEATED))
+
+
+def _runs(tokens: NDArray[np.integer]) -> NDArray[np.int64]:
+    return np.maximum(np.asarray(tokens, np.int64) - (RUN - 1), 1)
 
 
 def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:

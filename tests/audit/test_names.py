@@ -122,6 +122,15 @@ def test_where_the_headline_is_only_a_heading_the_title_in_the_head_tells_pages_
     assert names.differ(0, 1)
 
 
+def test_a_headline_that_many_pages_share_names_a_kind_of_page() -> None:
+    parts = ["Async", "Cache", "Export", "Rest", "Spring"]
+    heads = [f"Project Team: {part}" for part in parts]
+    assert numbered(heads, ["Project Team"] * 5).differ(0, 4)
+    assert not numbered([*heads[:4], heads[0]], ["Project Team"] * 5).differ(0, 4)
+    # Not if they are so few that they may be one story in some sections.
+    assert not numbered(heads[:4], ["Project Team"] * 4).differ(0, 3)
+
+
 def test_the_section_in_the_title_of_a_story_tells_no_pages_apart() -> None:
     story = "Council agrees on a plan for the harbour"
     assert not numbered([f"{story} | Sport", f"{story} | News"], [story, story]).differ(0, 1)

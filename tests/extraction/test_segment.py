@@ -318,3 +318,40 @@ def test_short_notes_under_one_title_and_introduction_are_all_kept(form: str, in
             verdict = detector.add(text, f"https://a.example/{number}")
             assert not verdict.is_duplicate, verdict
         assert detector.check(text, "https://a.example/again").is_duplicate
+
+
+def listing(names: list[str], intro: str) -> str:
+    """A page of a list, under one short text that all its pages have."""
+    items = "".join(f"<div><h3><a href=x>{name}</a></h3><time>{name[::-1]}</time></div>" for name in names)
+    return page(f"<h1>Music</h1><p>{intro}</p>{items}", title="Music")
+
+
+def test_all_that_a_page_shows_counts_where_its_text_is_a_small_part_of_that() -> None:
+    intro = sentence(random.Random(7), 50)
+    first, second = ([*paragraphs(seed, 12, 8)] for seed in (8, 9))
+    one, other = extracted(listing(first, intro)), extracted(listing(second, intro))
+    assert one.text == other.text == intro
+    assert first[11] in one.details
+    assert second[11] not in one.details
+    with Detector.open() as detector:
+        assert detector.add(one, url="https://a.example/music").kind == "unique"
+        assert detector.check(other, url="https://a.example/music/page/2").kind == "template"
+        assert detector.check(one, url="https://a.example/music?session=1").kind == "exact"
+
+
+def test_what_is_shown_beside_most_of_a_page_does_not_count() -> None:
+    around = "".join(f"<div><a href=x>{text}</a></div>" for text in paragraphs(8, 5, 6))
+    assert paragraphs(8, 1, 6)[0] not in extracted(page(f"{ARTICLE}{around}")).details
+    # Nor what stands in a menu beside a short text.
+    menu = f"<nav>{around}</nav>"
+    assert not extracted(page(f"<h1>Music</h1>{marked(OWN[:1])}{menu}", title="Music")).details
+
+
+def test_a_link_of_a_menu_is_no_headline() -> None:
+    def month(name: str) -> str:
+        menu = "<nav><ul><li><a href=x>Products</a></li><li><a href=y>About</a></li></ul></nav>"
+        head = f'<title>Events for {name}</title><meta property="og:title" content="Products">'
+        body = f"{menu}<h2>What takes place in the harbour</h2>{marked(OWN)}"
+        return f"<html><head>{head}</head><body>{body}</body></html>"
+
+    assert "July 2016" in extracted(month("July 2016")).title

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup.fingerprint.anchors import anchors
+from scrapy_neardup.fingerprint.murmur import mix
+from scrapy_neardup.fingerprint.schemes import ANCHOR, ANCHORS, Anchored
 from scrapy_neardup.matching.rules import (
     JACCARDS,
     KNOWN,
@@ -17,9 +22,13 @@ from scrapy_neardup.matching.rules import (
     TITLED,
     Evidence,
     Findings,
+    repeated,
     varied,
     verify,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SHARE = st.floats(0, 1, width=32)
 #: Jaccard, containment, numbers of the text with fewer, how many of these were substituted, tokens, sites.
@@ -200,6 +209,27 @@ def test_lists_of_few_values_are_not_varied(values: int, most: int) -> None:
         in_both = (in_one / runs) / (2 - in_one / runs)
         if in_both > 0.5:
             assert not varied(tokens, in_one)
+
+
+@pytest.mark.parametrize("values", [2, 3, 4, 5])
+def test_lists_of_few_values_have_seldom_all_anchors_in_common(values: int) -> None:
+    """Where so many of their runs of five are distinct that they may be repeated."""
+    dice = np.random.default_rng(values)
+
+    def runs(entries: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+        return np.lib.stride_tricks.sliding_window_view(entries, length) @ (values ** np.arange(length))
+
+    found = tried = 0
+    for tokens in (100, 300, 500, 900, 2000):
+        for _ in range(40):
+            lists = dice.integers(0, values, (2, tokens))
+            if all(repeated(tokens, len(np.unique(runs(entries, 5)))) for entries in lists):
+                tried += 1
+                hashes = [mix(runs(entries, ANCHOR[0]).astype(np.uint64)) for entries in lists]
+                shared = sum(anchors(hashes[0], ANCHORS) == anchors(hashes[1], ANCHORS))
+                found += bool(Anchored().has_same_runs(np.array([shared]))[0])
+    assert found == 0
+    assert tried or values == 2
 
 
 def test_real_texts_are_varied() -> None:
