@@ -62,7 +62,8 @@ def without() -> Round | None:
 def arm(folder: Path, *, log: int = -1, at: int = -1, times: int = 1, error: int = 0, kinds: int = 0) -> None:
     """Watch all files of this process in *folder*: record calls, or have some fail; see `shim_arm`."""
     library = ctypes.CDLL(None)
-    library.shim_arm.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_long] + [ctypes.c_int] * 3
+    whole = ctypes.c_int
+    library.shim_arm.argtypes = [ctypes.c_char_p, whole, ctypes.c_long, whole, whole, whole]
     library.shim_arm(os.fsencode(folder), log, at, times, error, kinds)
 
 

@@ -1,7 +1,8 @@
-"""``scrapy-neardup index …``: look at an index, verify it, remove from it, shrink it."""
+"""``scrapy-neardup index …``: look at an index, verify it, remove from it, shrink it, repair it."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 @click.group()
 def index() -> None:
-    """Look at an index, verify it, remove from it, shrink it.
+    """Look at an index, verify it, remove from it, shrink it, repair it.
 
     PATH is the directory of the index, or the URL of one on a server. In a Scrapy project, `scrapy neardup
-    index …` takes it from the settings (NEARDUP_DIR, NEARDUP_STORE) if it is left out. All but compact may
-    run while a crawl uses the index.
+    index …` takes it from the settings (NEARDUP_DIR, NEARDUP_STORE) if it is left out. All but compact and
+    repair may run while a crawl uses the index.
     """
 
 
@@ -78,6 +79,7 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
     elif problems:
         rows = [(problem.where, problem.what) for problem in problems]
         print_table(f"Problems of the index {path}", ("where", "what"), rows)
+        click.echo("`scrapy-neardup index repair` saves what can be read.", err=True)
     else:
         print_line(f"The index {path} is sound.")
     context.exit(1 if problems else 0)
@@ -184,6 +186,37 @@ def compact(path: Path | str) -> None:
     with progress("Compacting") as advance:
         before, after = compact_index(path, advance)
     print_line(f"The file had {size(before)} ({before:,} bytes), now {size(after)} ({after:,} bytes).")
+
+
+@index.command()
+@path_argument
+@json_option
+def repair(path: Path | str, as_json: bool) -> None:
+    """Save what can be read of a damaged index.
+
+    Puts it into a new file and tells what is gone. The damaged file is kept beside it under another name.
+    Needs twice as much free space as the index has, and nobody else may use the index meanwhile.
+    """
+    if is_on_server(path):
+        raise click.UsageError("An index on a server has no file to be repaired: use its copies.")
+    from scrapy_neardup.index.lmdb.repair import repair as repair_index
+
+    with progress("Repairing"):
+        found = repair_index(path, [sys.executable, "-m", "scrapy_neardup.cli.repairing"])
+    if as_json:
+        print_json({**asdict(found), "kept": str(found.kept)})
+        return
+    print_line(f"Saved {found.documents:,} documents. The damaged file is {found.kept}.")
+    if found.gone:
+        print_line(f"{found.gone:,} documents are gone: copies of them will pass once. Their numbers are")
+        for first, last in found.ranges:
+            print_line(f"  {first:,} to {last:,}" if last > first else f"  {first:,}")
+    if found.weaker:
+        print_line(f"{found.weaker:,} documents may have lost a key: some of their copies may pass.")
+    if found.revived:
+        print_line(
+            "Which documents were removed cannot be read: what was forgotten is to be forgotten again."
+        )
 
 
 @index.command("export")

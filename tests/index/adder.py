@@ -84,4 +84,5 @@ def add(path: Path, number: int, log: str, mode: str) -> int:
     return 0
 
 
-main()
+if __name__ == "__main__":
+    main()

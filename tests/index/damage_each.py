@@ -112,4 +112,5 @@ def main() -> None:
         print(json.dumps((seed, kind, outcome)), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

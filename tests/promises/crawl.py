@@ -1,4 +1,4 @@
-"""Crawl the site of site.py, appending each stored item to a file: crawl.py BASE STORIES INDEX OUT SEED."""
+"""Crawl the site of site.py, appending each stored item to a file: crawl.py BASE STORIES INDEX OUT SEED [JOBDIR]."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 import scrapy
 from scrapy.crawler import CrawlerProcess
 
-base, stories, index, out, seed = sys.argv[1:]
+base, stories, index, out, seed, *job = sys.argv[1:]
 
 
 class Pipeline:
@@ -50,6 +50,7 @@ process = CrawlerProcess(
         "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
         "LOG_LEVEL": "ERROR",
         "TELNETCONSOLE_ENABLED": False,
+        **({"JOBDIR": job[0]} if job else {}),
     }
 )
 crawler = process.create_crawler(Spider)

@@ -226,7 +226,7 @@ class Model:
         if act < 0.88:
             return self.reserve()
         if act < 0.93:
-            numbers, documents = self.make(dice.choice((1, 1, 3, 20, 50)))
+            _, documents = self.make(dice.choice((1, 1, 3, 20, 50)))
             self.sides[self.active]("add", documents)
             return "add"
         if act < 0.99 or self.kind == "memory":
@@ -348,10 +348,10 @@ def run(seed: int, folder: Path) -> Round:
 
 EXERCISE = Exercise(
     name="model",
-    promise="A search finds all that is stored within the distance, and nothing else, whatever was done before.",
-    how="Random steps in 1 to 4 processes: file, confirm, release, remove, flush, merge, reopen, look up. Each "
-    "answer is compared with that of a dictionary whose keys are compared one by one. All schemes; 4, 10 and 20 "
-    "tables; in memory, in LMDB, on a Redis server.",
+    promise="A search finds all that is stored within the distance, and nothing else, whatever was done.",
+    how="Random steps in 1 to 4 processes: file, confirm, release, remove, flush, merge, reopen, look up. "
+    "Each answer is compared with that of a dictionary whose keys are compared one by one. All schemes; 4, "
+    "10 and 20 tables; in memory, in LMDB, on a Redis server.",
     goals={"steps": 2_000_000},
     run=run,
     seconds=30,

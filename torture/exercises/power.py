@@ -77,7 +77,8 @@ def work(world: Path, log: Path, dice: random.Random) -> None:
     shim.arm(world, log=os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND))
     path, number = world / "index", 0
     tuning = replace(SMALL, group_seconds=60.0, map_bytes=dice.choice((1 << 17, 1 << 26)))
-    index, held = LmdbIndex(path, HEADER, tuning=tuning), []
+    index = LmdbIndex(path, HEADER, tuning=tuning)
+    held: list[int] = []
     for _ in range(STEPS):
         act, kept, gone = dice.random(), [], []
         if act < 0.55:
@@ -203,9 +204,9 @@ def recover(path: Path, said: list[dict[str, Any]]) -> list[str]:
                     else:
                         expected.pop(number, None)
         numbers = np.array(sorted(expected), np.uint64)
-        there = set(index.search(1, numbers).query.tolist())
-        lost = [each for row, each in enumerate(numbers.tolist()) if expected[each] and row not in there]
-        back = [each for row, each in enumerate(numbers.tolist()) if not expected[each] and row in there]
+        found_rows = set(index.search(1, numbers).query.tolist())
+        lost = [each for row, each in enumerate(numbers.tolist()) if expected[each] and row not in found_rows]
+        back = [each for row, each in enumerate(numbers.tolist()) if not expected[each] and row in found_rows]
         if lost:
             wrong.append(f"{len(lost)} acknowledged documents are lost, the first {lost[0]}")
         if back:

@@ -66,9 +66,7 @@ def _problem(file: BinaryIO, head: bytes) -> str | None:
     page = struct.unpack_from("=I", head, 40)[0]
     if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
         return "its page size cannot be"
-    # The root of the tree of free pages, last page, transaction number.
-    metas = [struct.unpack_from("=Q48xQQ", head, start + 80) for start in (0, page)]
-    root, last_page, _ = max(metas, key=lambda meta: meta[-1])
+    root, last_page = _newest(head, page)
     pages = size // page
     if pages > last_page:
         return None
@@ -77,6 +75,25 @@ def _problem(file: BinaryIO, head: bytes) -> str | None:
         if last_page < pages + len(free) and free.issuperset(range(pages, last_page + 1)):
             return None  # these pages were never written
     return f"it has {size} bytes and should have {(last_page + 1) * page}"
+
+
+def _newest(head: bytes, page: int) -> tuple[int, int]:
+    """Return the root of the tree of free pages and the last page, by the newer one of two meta pages."""
+    metas = [struct.unpack_from("=Q48xQQ", head, start + 80) for start in (0, page)]
+    root, last_page, _ = max(metas, key=lambda meta: meta[-1])  # the last one is the number of the commit
+    return root, last_page
+
+
+def whole_size(data: Path) -> int:
+    """Return how many bytes the file *data* should have by what its head says; 0 if that says nothing."""
+    with data.open("rb") as file:
+        head = file.read(META_BYTES)
+    if len(head) < 152 or struct.unpack_from("=II", head, 16) != (0xBEEFC0DE, 1):
+        return 0
+    page: int = struct.unpack_from("=I", head, 40)[0]
+    if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
+        return 0
+    return (_newest(head, page)[1] + 1) * page
 
 
 def is_unfinished(path: Path) -> bool:
@@ -105,6 +122,7 @@ def is_unfinished(path: Path) -> bool:
 def corrupted(data: Path, why: str) -> IndexCorrupted:
     """Return the error for the damaged file *data*; *why* is put in brackets."""
     return IndexCorrupted(
-        f"The index file {data} is damaged ({why}): restore it from a copy, set NEARDUP_DIR to another "
-        "directory, or delete the directory to start anew (NEARDUP_RESET = True)."
+        f"The index file {data} is damaged ({why}): restore it from a copy, save what can be read "
+        "(`scrapy-neardup index repair`), set NEARDUP_DIR to another directory, or delete the directory to "
+        "start anew (NEARDUP_RESET = True)."
     )

@@ -59,7 +59,7 @@ def compact(path: Path, progress: Callable[[int, int], None]) -> tuple[int, int]
                     raise IndexUnavailable(
                         f"The index in {path} cannot be copied ({error}): free space on its disk."
                     ) from error
-            _take_place(copy, path / DATA)
+            take_place(copy, path / DATA)
         (path / LOCK).unlink(missing_ok=True)  # it describes the old file
         return before, (path / DATA).stat().st_size
 
@@ -105,7 +105,7 @@ def _blanked(documents: Stored, rows: NDArray[np.int64]) -> bytes:
     return encode_block(documents)
 
 
-def _take_place(copy: Path, data: Path) -> None:
+def take_place(copy: Path, data: Path) -> None:
     """Replace the file *data* by *copy*, with the same owner and permissions.
 
     It is on disk before it gets the name.

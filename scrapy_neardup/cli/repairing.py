@@ -1,0 +1,28 @@
+"""The process that reads a damaged index for ``scrapy-neardup index repair``, and that a page may end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.index.lmdb.repair import main
+from scrapy_neardup.matching.records import derived_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.index import Header
+    from scrapy_neardup.index.protocol import Stored
+
+
+def derive(header: Header) -> Callable[[Stored], dict[int, NDArray[np.uint64]]]:
+    """Return what makes keys again of what is stored; an index of bare fingerprints stores nothing."""
+    if "features" not in header.parameters:
+        return lambda stored: {}
+    return lambda stored: derived_keys(stored, header)
+
+
+if __name__ == "__main__":
+    main(derive)

@@ -1,0 +1,192 @@
+"""A repair keeps all that can be read, says what is gone, and leaves the damaged file as it was."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import lmdb
+import numpy as np
+import pytest
+
+from scrapy_neardup import Detector
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+from scrapy_neardup.index import LmdbIndex
+from scrapy_neardup.index.lmdb.layout import number_key, partition_key
+from scrapy_neardup.index.lmdb.repair import repair
+from tests.promises.site import story
+
+from .consistency import check
+from .small import HEADER, SMALL, documents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from scrapy_neardup.index.lmdb.repair import Repaired
+
+READ = [sys.executable, "-m", "scrapy_neardup.cli.repairing"]
+COUNT = 100
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Two runs and a log: documents 0 to 99, of which 3 and 95 are removed."""
+    where = tmp_path / "index"
+    with closing(LmdbIndex(where, HEADER, tuning=SMALL)) as index:
+        for start, stop in ((0, 60), (60, 90), (90, COUNT)):
+            numbers = range(start, stop)
+            index.add(documents([number * 7919 for number in numbers], [f"u{number}" for number in numbers]))
+        index.discard([3, 95])
+        index.flush()
+    return where
+
+
+def left(path: Path) -> set[int]:
+    """Which documents are there, by fingerprint and by URL alike, in an index that is sound."""
+    with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
+        check(index)
+        numbers = np.arange(COUNT, dtype=np.uint64)
+        found = {int(url[1:]) for url in index.fetch(index.search(1, numbers).document).urls}
+        near = index.search(0, numbers * np.uint64(7919))
+        assert {int(url[1:]) for url in index.fetch(near.document).urls} == found
+        return found
+
+
+def edit(path: Path, name: str, change: Callable[[lmdb.Transaction], object]) -> None:
+    with lmdb.open(str(path), max_dbs=5, lib_version=0) as environment:
+        database = environment.open_db(name.encode())
+        with environment.begin(write=True, db=database) as transaction:
+            change(transaction)
+
+
+def oldest_run(path: Path) -> int:
+    """Return the number of the run of the first documents."""
+    with closing(LmdbIndex(path, None)) as index, index.reading() as reader:
+        return reader.state.runs[0].id
+
+
+def flip(key: bytes) -> Callable[[lmdb.Transaction], object]:
+    """Change a byte in the middle of a value."""
+
+    def change(transaction: lmdb.Transaction) -> None:
+        value = bytearray(transaction.get(key))
+        value[len(value) // 2] ^= 16
+        transaction.put(key, bytes(value))
+
+    return change
+
+
+def repaired(path: Path) -> Repaired:
+    before = (path / "data.mdb").read_bytes()
+    found = repair(path, READ)
+    assert found.kept.read_bytes() == before
+    assert sorted(each.name for each in path.iterdir() if each.is_dir()) == []
+    return found
+
+
+def test_a_sound_index_stays_what_it_is(path: Path) -> None:
+    whole = left(path)
+    found = repaired(path)
+    assert left(path) == whole == {*range(COUNT)} - {3, 95}
+    assert (found.documents, found.gone, found.weaker, found.revived) == (COUNT - 2, 0, 0, False)
+    assert repaired(path).kept.name == "damaged-2.mdb"
+
+
+def test_a_block_that_is_gone(path: Path) -> None:
+    edit(path, "documents", flip(number_key(16)))
+    found = repaired(path)
+    assert found.ranges == [(16, 23)]
+    assert (found.gone, found.documents) == (8, COUNT - 2 - 8)
+    assert left(path) == {*range(COUNT)} - {3, 95} - {*range(16, 24)}
+
+
+def test_a_block_of_the_log_that_is_gone(path: Path) -> None:
+    edit(path, "log", flip(number_key(90)))
+    found = repaired(path)
+    assert found.ranges == [(90, 94), (96, 99)]
+    assert left(path) == {*range(90)} - {3}
+
+
+def test_one_table_of_fingerprints_tells_what_another_has_lost(path: Path) -> None:
+    for table in range(3):
+        edit(path, "runs", flip(partition_key(oldest_run(path), table, 0)))
+    found = repaired(path)
+    assert (found.gone, found.weaker) == (0, 0)
+    assert left(path) == {*range(COUNT)} - {3, 95}
+
+
+def test_removed_documents_that_cannot_be_told(path: Path) -> None:
+    edit(path, "dead", lambda transaction: transaction.put(b"\0\0\0", b"odd"))
+    found = repaired(path)
+    assert found.revived
+    assert left(path) == {*range(COUNT)}
+
+
+def test_a_file_that_was_cut_short(path: Path) -> None:
+    size = (path / "data.mdb").stat().st_size
+    os.truncate(path / "data.mdb", size - 3 * 4096)
+    with pytest.raises(IndexCorrupted, match="index repair"):
+        LmdbIndex(path, HEADER)
+    found = repaired(path)
+    there = left(path)
+    assert len(there) == found.documents
+    assert found.documents + found.gone >= COUNT - 2
+    assert not there & {3, 95} or found.revived
+
+
+def test_keys_that_follow_from_what_is_stored_are_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    with Detector.open(path) as detector:
+        for number in range(5):
+            detector.add(story(number), url=f"https://a.example/{number}")
+        detector.index.compact()  # type: ignore[attr-defined]
+        tables = detector.index.header.first_table
+    for table in range(tables[1], tables[3]):  # of URLs and of fingerprints
+        edit(path, "runs", flip(partition_key(oldest_run(path), table, 0)))
+    found = repaired(path)
+    assert (found.documents, found.gone, found.weaker) == (5, 0, 5)
+    with Detector.open(path) as detector:
+        assert {detector.check(story(number), url="https://b.example/").kind for number in range(5)} == {
+            "exact"
+        }
+        assert detector.check(story(1), url="https://a.example/1").kind == "revisit"
+
+
+@pytest.mark.parametrize("key", [b"header", b"state"])
+def test_nothing_is_touched_if_nothing_can_be_saved(path: Path, key: bytes) -> None:
+    edit(path, "meta", lambda transaction: transaction.put(key, b"{"))
+    before = (path / "data.mdb").read_bytes()
+    with pytest.raises(IndexCorrupted, match="nothing can be saved"):
+        repair(path, READ)
+    assert (path / "data.mdb").read_bytes() == before
+    assert not list(path.glob("damaged-*")) + list(path.glob("repair-*"))
+
+
+def test_it_is_refused_while_others_use_the_index(path: Path) -> None:
+    with closing(LmdbIndex(path, HEADER)), pytest.raises(IndexUnavailable, match="in use"):
+        repair(path, READ)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_pages_of_noise(path: Path, tmp_path: Path, seed: int) -> None:
+    """What LMDB may not survive is read in other processes: nothing is kept that is not as it was."""
+    dice, data = random.Random(seed), bytearray((path / "data.mdb").read_bytes())
+    for _ in range(3):
+        start = dice.randrange(2, len(data) // 4096) * 4096
+        data[start : start + 4096] = dice.randbytes(4096)
+    (path / "data.mdb").write_bytes(data)
+    shutil.copytree(path, tmp_path / "copy")
+    try:
+        found = repaired(path)
+    except IndexCorrupted:
+        assert (path / "data.mdb").read_bytes() == data
+        return
+    there = left(path)
+    assert len(there) == found.documents
+    assert found.revived or not there & {3, 95}

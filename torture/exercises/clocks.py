@@ -1,0 +1,163 @@
+"""Clocks that stand wrong, go back, or leap: before 1970, after 2106, while a window or a lease runs."""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup import clock
+from scrapy_neardup.index import LmdbIndex, open_index
+from scrapy_neardup.index.conformance import HEADER as SHARED
+from scrapy_neardup.index.conformance import documents as shared
+from scrapy_neardup.index.conformance import reserve, urls_of
+from scrapy_neardup.index.lmdb.check import check
+from tests.index.redis_server import RedisServer, server_program
+from tests.index.small import HEADER, SMALL, documents
+from torture import shim
+from torture.children import isolated
+from torture.exercise import Exercise, Round
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_neardup.index.reservation import Reservation
+
+DAY = 86_400.0
+WINDOW = 30 * DAY
+TUNING = replace(SMALL, group_seconds=0.01, expiry_seconds=0.0)
+STEPS = 60
+
+
+def run(seed: int, folder: Path) -> Round:
+    remark = shim.without()
+    if remark is not None:
+        return remark
+    outcome, began = Round(), time.time()
+    for number in range(8):
+        dice = random.Random(f"{seed} {number}")
+        seen = isolated(partial(on_disk, folder / f"index{number}", dice, began), 60)
+        outcome.violations += [seen.died] if seen.died else seen.result
+        outcome.counts["leaps of the clock"] += STEPS
+    shim.set_clock(0)
+    if server_program() is None:
+        outcome.remarks.append("there is no redis-server here, so its leases were left out")
+        return outcome
+    server = RedisServer(folder / "redis")
+    server.start()
+    try:
+        for number in range(3):
+            dice = random.Random(f"{seed} server {number}")
+            seen = isolated(partial(on_server, server.url(f"test{number}"), dice), 60)
+            outcome.violations += [
+                f"on a server: {what}" for what in ([seen.died] if seen.died else seen.result)
+            ]
+            outcome.counts["leaps of the clock"] += STEPS // 3
+            shim.set_clock(0)
+    finally:
+        server.kill()
+    return outcome
+
+
+def leap(dice: random.Random, now: float) -> float:
+    """Return where the clock goes from *now*, in seconds since 1970; mostly on, as clocks do."""
+    return dice.choice(
+        (
+            now + 1,
+            now + DAY,
+            now + 40 * DAY,
+            now - 5,
+            now - DAY,
+            now - 400 * DAY,
+            -1e8,
+            -1.0,
+            0.0,
+            4.3e9,
+            1.7e9,
+        )
+    )
+
+
+def on_disk(path: Path, dice: random.Random, began: float) -> list[str]:
+    """Store under a clock that leaps; returns what went that should not have gone, and what hung.
+
+    A document may go once its time is over 30 days before the latest that the clock has said.
+    """
+    wrong: list[str] = []
+    times: dict[int, int] = {}
+    now, number = began, 0
+    newest = clock.now()
+    index = LmdbIndex(path, HEADER, window=WINDOW, tuning=TUNING)
+    for _ in range(STEPS):
+        now = leap(dice, now)
+        shim.set_clock(now - began)
+        said = clock.now()
+        if not 0 <= said < 1 << 32:
+            wrong.append(f"the clock says {said}")
+        for _ in range(dice.choice((1, 5, 20))):
+            number += 1
+            reserve(index, documents([number * 7919], [f"u{number}"], said)).confirm()
+            times[number] = said
+        newest = max(said, newest, clock.now())
+        started = time.monotonic()
+        index.flush()
+        if dice.random() < 0.2:
+            index.close()
+            index = LmdbIndex(path, HEADER, window=WINDOW, tuning=TUNING)
+        if time.monotonic() - started > 15:
+            wrong.append(f"{time.monotonic() - started:.0f} s to flush after a leap to {now:.0f}")
+        young = [n for n, stored in times.items() if stored >= newest - WINDOW]
+        lost = set(young) - found(index, young)
+        if lost:
+            wrong.append(f"{len(lost)} documents have gone before their time, such as {min(lost)}")
+            break
+    wrong += [f"check: {problem.where}: {problem.what}" for problem in check(index)]
+    index.close()
+    return wrong
+
+
+def found(index: LmdbIndex, numbers: list[int]) -> set[int]:
+    matches = index.search(1, np.array(numbers, np.uint64))
+    return {int(url[1:]) for url in index.fetch(matches.document).urls}
+
+
+def on_server(url: str, dice: random.Random) -> list[str]:
+    """Hold and confirm pages while the clocks of client and server leap: none is lost, nothing hangs."""
+    wrong: list[str] = []
+    kept: list[int] = []
+    now = began = time.time()
+    held: list[tuple[int, Reservation]] = []
+    with closing(open_index(url, SHARED)) as index:
+        for number in range(STEPS // 3):
+            now = max(1.0, leap(dice, now))  # before 1970, the server itself no longer knows its commands
+            shim.set_clock(now - began)
+            started = time.monotonic()
+            held.append((number, reserve(index, shared([dice.getrandbits(64)], number))))
+            for place, reservation in held[: dice.randint(0, len(held))]:
+                reservation.confirm()
+                kept.append(place)
+            held = [(place, reservation) for place, reservation in held if place not in kept]
+            index.flush()
+            if time.monotonic() - started > 30:
+                wrong.append(f"{time.monotonic() - started:.0f} s after a leap to {now:.0f}")
+        lost = [place for place in kept if not urls_of(index, place)]
+        if lost:
+            wrong.append(f"{len(lost)} confirmed documents are lost, such as {lost[0]}")
+    return wrong
+
+
+EXERCISE = Exercise(
+    name="clocks",
+    promise="A clock that is wrong or leaps loses no document before its time is over, and stops nothing.",
+    how="The clock of the process, and of the Redis server, is set forward, back, before 1970 and after 2106 "
+    "while documents are filed, confirmed and expire: a window of 30 days, leases of a minute.",
+    goals={"leaps of the clock": 10_000},
+    run=run,
+    seconds=30,
+    share=0.5,
+)
