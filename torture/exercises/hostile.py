@@ -183,10 +183,10 @@ def _command(outcome: Round, name: str, *arguments: str) -> str | None:
 
 EXERCISE = Exercise(
     name="hostile",
-    promise="A page that hangs, kills, bloats or confuses what reads it reaches its callback within the limit "
-    "and a second, its items are kept, and the package holds the event loop for no longer than 50 ms.",
-    how="Pages by 40 makers with parameters drawn by chance, ordinary ones between them, through a crawl with "
-    "each extractor in turn, as items, and through `query` and `audit`.",
+    promise="A page that hangs, kills, bloats or confuses what reads it reaches its callback within the "
+    "limit and a second, its items are kept, and the package holds the event loop for no longer than 50 ms.",
+    how="Pages by 40 makers with parameters drawn by chance, ordinary ones between them, through a crawl "
+    "with each extractor in turn, as items, and through `query` and `audit`.",
     goals={"hostile pages crawled": 4000, "hostile items": 4000, "hostile files audited": 5000},
     run=run,
     seconds=45,
