@@ -54,6 +54,8 @@ SETTINGS: dict[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,
     "LOGSTATS_INTERVAL": 0,
     "RETRY_ENABLED": False,
+    # It stumbles over charsets that are none, so that such pages would not come to the package.
+    "METAREFRESH_ENABLED": False,
     "LOG_LEVEL": "CRITICAL",
     # Scrapy starts so many tasks for each page.
     "CONCURRENT_ITEMS": 2,

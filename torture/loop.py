@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import traceback
+from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ class LoopWatch:
     def __init__(self) -> None:
         self.holds: list[Hold] = []
         #: How long each call lasted, in seconds, and when it began.
-        self.lasted: list[float] = []
+        self.lasted = array("d")
         self._began: float | None = None
         self._where = ""
         self._stop = threading.Event()
@@ -85,7 +86,7 @@ class LoopWatch:
         What something that happens meanwhile has to wait for depends on the time that calls take, not on how
         many there are.
         """
-        lasted = np.sort(np.array(self.lasted[part] or [0.0]))
+        lasted = np.sort(np.array(self.lasted[part] or [0.0], float))
         taken = np.cumsum(lasted)
         return float(lasted[np.searchsorted(taken, taken[-1] * share / 100)])
 
