@@ -81,6 +81,7 @@ class Crawled:
     #: Seconds from the download of each page to its callback.
     waits: dict[str, float] = field(default_factory=dict)
     loop: LoopWatch = field(default_factory=LoopWatch)
+    downloads: int = 0
 
     def __getitem__(self, name: str) -> Any:
         return self.stats.get(f"neardup/{name}", 0)
@@ -158,6 +159,9 @@ async def crawl_here(
 
     def downloaded(request: Request) -> None:
         request.meta["downloaded"] = time.monotonic()
+        if not crawled.downloads:
+            crawled.loop.holds.clear()  # what there was before the first page has held up none
+        crawled.downloads += 1
 
     def scraped(item: Any, response: Response) -> None:
         crawled.stored[response.meta["asked"]] += 1

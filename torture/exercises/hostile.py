@@ -31,8 +31,6 @@ BUSY = 2
 WARM = 4
 #: Seconds that the package may hold the event loop.
 HELD = 0.05
-#: What the package does in the event loop before the first request.
-BEFORE_THE_CRAWL = "plugin/garbage.py"
 #: Which pages may fail because Scrapy cannot unpack them, or will not.
 UNPACKED_BY_SCRAPY = ("https://compressed-",)
 #: Characters of the text of an item.
@@ -126,8 +124,6 @@ def _judge(outcome: Round, crawled: Crawled, urls: list[str], ordinary: list[str
     for url in crawled.dropped(ordinary):
         outcome.violations.append(f"{what}{url}, an ordinary page, repeats {crawled.matches.get(url)}")
     for hold in crawled.loop.held_by_package(HELD):
-        if BEFORE_THE_CRAWL in hold.where:
-            continue
         outcome.violations.append(f"{what}the event loop was held {hold.busy * 1000:.0f} ms by {hold.where}")
     mine = {name: count for name, count in crawled.errors.items() if "/extract/" not in name}
     if mine:

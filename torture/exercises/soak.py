@@ -115,8 +115,8 @@ def _fill(path: Path, seed: int) -> None:
 
 EXERCISE = Exercise(
     name="soak",
-    promise="What a crawl takes does not grow with its length: memory, open files, threads, turns of the event "
-    "loop.",
+    promise="What a crawl takes does not grow with its length: memory, open files, threads, turns of the "
+    "event loop.",
     how="Crawls of short pages, or of revisits alone, into an index that is large already; every eighth is "
     "longer. Memory is what is left after garbage was collected, less files that are mapped.",
     goals={"pages": 1_000_000, "revisits": 500_000},
