@@ -59,7 +59,7 @@ class Lists(PagesSpider):
             if item % 500 == 0:
                 self.peak.look()
             text = words(number * ITEMS + item - (item % 3 == 2), 45)
-            yield {"url": f"{response.url}#{item}", "text": text, "number": item}
+            yield {"url": f"{response.url}/{item}", "text": text, "number": item}
 
 
 def _many_items(outcome: Round, folder: Path, seed: int) -> None:
