@@ -54,6 +54,8 @@ SETTINGS: dict[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,
     "LOGSTATS_INTERVAL": 0,
     "RETRY_ENABLED": False,
+    # It stumbles over charsets that are none, so that such pages would not come to the package.
+    "METAREFRESH_ENABLED": False,
     "LOG_LEVEL": "CRITICAL",
     # Scrapy starts so many tasks for each page.
     "CONCURRENT_ITEMS": 2,
@@ -79,6 +81,7 @@ class Crawled:
     #: Seconds from the download of each page to its callback.
     waits: dict[str, float] = field(default_factory=dict)
     loop: LoopWatch = field(default_factory=LoopWatch)
+    downloads: int = 0
 
     def __getitem__(self, name: str) -> Any:
         return self.stats.get(f"neardup/{name}", 0)
@@ -156,6 +159,9 @@ async def crawl_here(
 
     def downloaded(request: Request) -> None:
         request.meta["downloaded"] = time.monotonic()
+        if not crawled.downloads:
+            crawled.loop.holds.clear()  # what there was before the first page has held up none
+        crawled.downloads += 1
 
     def scraped(item: Any, response: Response) -> None:
         crawled.stored[response.meta["asked"]] += 1

@@ -6,20 +6,24 @@ import asyncio
 import sys
 import threading
 import time
-import traceback
+from array import array
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+import scrapy_neardup
 
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
     from typing_extensions import Self
 
-#: Seconds after which a call by the event loop is looked at.
-LOOKED_AT = 0.025
-#: Folder of the package, as it stands in the names of files.
-_PACKAGE = "/scrapy_neardup/"
+#: Seconds after which a call by the event loop is looked at, and from one look to the next.
+LOOKED_AT, NEXT_LOOK = 0.02, 0.005
+#: Folder of the package, and folders of what calls it or is called back by it.
+_PACKAGE = f"{Path(scrapy_neardup.__file__).parent}/"
+_OTHERS = ("/scrapy/", "/twisted/", "/torture/", "/tests/")
 
 
 class Hold(NamedTuple):
@@ -28,7 +32,9 @@ class Hold(NamedTuple):
     #: Seconds that the thread was busy with it, and how long it lasted: others may have had the processor.
     busy: float
     lasted: float
-    #: Where the package was in it when it was looked at; empty if the package was not in it.
+    #: At which share of the looks the package, or what it has called, was at work.
+    share: float
+    #: Where it was then, the last time; empty if it never was.
     where: str
 
 
@@ -41,9 +47,9 @@ class LoopWatch:
     def __init__(self) -> None:
         self.holds: list[Hold] = []
         #: How long each call lasted, in seconds, and when it began.
-        self.lasted: list[float] = []
+        self.lasted = array("d")
         self._began: float | None = None
-        self._where = ""
+        self._looks: list[str] = []
         self._stop = threading.Event()
         self._thread = threading.get_ident()
 
@@ -54,7 +60,7 @@ class LoopWatch:
         def timed(handle: asyncio.Handle) -> Any:
             if threading.get_ident() != watch._thread:
                 return run(handle)
-            watch._where = ""
+            watch._looks = looks = []
             watch._began, busy = time.perf_counter(), time.thread_time()
             try:
                 return run(handle)
@@ -63,7 +69,10 @@ class LoopWatch:
                 watch._began = None
                 watch.lasted.append(lasted)
                 if lasted > LOOKED_AT:
-                    watch.holds.append(Hold(time.thread_time() - busy, lasted, watch._where))
+                    inside = [look for look in looks if look]
+                    share = len(inside) / max(len(looks), 1)
+                    where = inside[-1] if inside else ""
+                    watch.holds.append(Hold(time.thread_time() - busy, lasted, share, where))
 
         asyncio.Handle._run = timed  # type: ignore[method-assign]
         threading.Thread(target=self._look, daemon=True).start()
@@ -76,8 +85,8 @@ class LoopWatch:
         asyncio.Handle._run = self._run  # type: ignore[method-assign]
 
     def held_by_package(self, seconds: float) -> list[Hold]:
-        """Return the calls in which the package was, and for which the thread was busy longer than that."""
-        return [hold for hold in self.holds if hold.where and hold.busy > seconds]
+        """Return the calls in which the thread was busy with the package for longer than that."""
+        return [hold for hold in self.holds if hold.busy * hold.share > seconds]
 
     def percentile(self, share: float, part: slice = slice(None)) -> float:
         """Return how long the longest calls last, but for a *share* in percent of the time they take.
@@ -85,24 +94,26 @@ class LoopWatch:
         What something that happens meanwhile has to wait for depends on the time that calls take, not on how
         many there are.
         """
-        lasted = np.sort(np.array(self.lasted[part] or [0.0]))
+        lasted = np.sort(np.array(self.lasted[part] or [0.0], float))
         taken = np.cumsum(lasted)
         return float(lasted[np.searchsorted(taken, taken[-1] * share / 100)])
 
     def _look(self) -> None:
-        while not self._stop.wait(LOOKED_AT / 3):
-            began = self._began
-            if began is not None and time.perf_counter() - began > LOOKED_AT * 2 / 3 and not self._where:
+        while not self._stop.wait(NEXT_LOOK):
+            began, looks = self._began, self._looks
+            if began is not None and time.perf_counter() - began > LOOKED_AT - NEXT_LOOK:
                 frame = sys._current_frames().get(self._thread)
                 if frame is not None:
-                    self._where = _inside(frame)
+                    looks.append(_inside(frame))
 
 
-def _inside(frame: FrameType) -> str:
-    """Return the innermost places of the package on the stack; empty if it is not there."""
-    places = [
-        f"{each.filename.rsplit(_PACKAGE, 1)[1]}:{each.lineno}"
-        for each in traceback.extract_stack(frame)
-        if _PACKAGE in each.filename and "/torture/" not in each.filename
-    ]
-    return " > ".join(places[-3:])
+def _inside(frame: FrameType | None) -> str:
+    """Return where the package is at work; empty if others are, on whatever occasion."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(_PACKAGE):
+            return f"{name[len(_PACKAGE) :]}:{frame.f_lineno}"
+        if any(folder in name for folder in _OTHERS):
+            break
+        frame = frame.f_back
+    return ""

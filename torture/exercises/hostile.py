@@ -31,8 +31,6 @@ BUSY = 2
 WARM = 4
 #: Seconds that the package may hold the event loop.
 HELD = 0.05
-#: What the package does in the event loop before the first request.
-BEFORE_THE_CRAWL = "plugin/garbage.py"
 #: Which pages may fail because Scrapy cannot unpack them, or will not.
 UNPACKED_BY_SCRAPY = ("https://compressed-",)
 #: Characters of the text of an item.
@@ -126,8 +124,6 @@ def _judge(outcome: Round, crawled: Crawled, urls: list[str], ordinary: list[str
     for url in crawled.dropped(ordinary):
         outcome.violations.append(f"{what}{url}, an ordinary page, repeats {crawled.matches.get(url)}")
     for hold in crawled.loop.held_by_package(HELD):
-        if BEFORE_THE_CRAWL in hold.where:
-            continue
         outcome.violations.append(f"{what}the event loop was held {hold.busy * 1000:.0f} ms by {hold.where}")
     mine = {name: count for name, count in crawled.errors.items() if "/extract/" not in name}
     if mine:
@@ -183,10 +179,10 @@ def _command(outcome: Round, name: str, *arguments: str) -> str | None:
 
 EXERCISE = Exercise(
     name="hostile",
-    promise="A page that hangs, kills, bloats or confuses what reads it reaches its callback within the limit "
-    "and a second, its items are kept, and the package holds the event loop for no longer than 50 ms.",
-    how="Pages by 40 makers with parameters drawn by chance, ordinary ones between them, through a crawl with "
-    "each extractor in turn, as items, and through `query` and `audit`.",
+    promise="A page that hangs, kills, bloats or confuses what reads it reaches its callback within the "
+    "limit and a second, its items are kept, and the package holds the event loop for no longer than 50 ms.",
+    how="Pages by 40 makers with parameters drawn by chance, ordinary ones between them, through a crawl "
+    "with each extractor in turn, as items, and through `query` and `audit`.",
     goals={"hostile pages crawled": 4000, "hostile items": 4000, "hostile files audited": 5000},
     run=run,
     seconds=45,
