@@ -35,6 +35,7 @@ from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
+from scrapy_neardup.index import Documents, MemoryIndex
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.lmdb.blocks import decode_block, decode_logged
 from scrapy_neardup.index.lmdb.data_file import check_data_file, is_unfinished
@@ -395,3 +396,20 @@ def redis_document(data: bytes, folder: Path) -> Any:
     layout = Layout(small_header(), b"p:")
     found = layout.documents([data, data])
     return layout.places(found.take(slice(0, 1))), layout.value(found), found.urls
+
+
+@_reader("redis_document", 30)
+def stored_record(data: bytes, folder: Path) -> Any:
+    """Compare texts with a document whose record may be damaged: lookups verify no checksum."""
+    stored = Layout(small_header(), b"p:").documents([data])
+    found = []
+    for words in ("a b c " * 30, " ".join(f"word{number} {number}" for number in range(80))):
+        index = MemoryIndex(small_header())
+        with Detector(index, clock=lambda: 1e9) as detector:
+            signature = detector.signature(words)
+            own = entries([signature], ["https://a.example/"], index.header)
+            index.add(Documents(own.keys, stored.records, stored.urls))
+            found.append(detector.check(words, "https://b.example/", scope=words[:1]))
+            found.append(detector.check(words, stored.urls[0]))
+            found.append(detector.add(words, "https://www.a.example/c"))
+    return [(each.kind, each.url, each.distance, each.similarity) for each in found]

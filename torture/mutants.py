@@ -7,10 +7,13 @@ either the fault changes nothing that anybody could see, or a test is missing.
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,10 +21,11 @@ import time
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 import coverage
+import pytest
 
 from .mutation import mutants
 
@@ -39,6 +43,15 @@ FURTHER = {
 }  # fmt: skip
 #: What a copy of the tree needs.
 PARTS = ("scrapy_neardup", "tests", "example_project", "benchmarks", "docs", "pyproject.toml", "README.md")
+#: How pytest is run.
+OPTIONS = [
+    "-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile", "quick",
+]  # fmt: skip
+#: What the tests import, other than this package.
+_NEEDED = (
+    "hypothesis", "lmdb", "lxml.html", "mmh3", "numpy", "pyarrow", "scrapy.crawler", "tldextract",
+    "trafilatura",
+)  # fmt: skip
 #: Seconds that starting the tests may take, and how much slower than unchanged code a mutant may be.
 _START, _SLOWER = 60, 5
 
@@ -93,6 +106,9 @@ def main(
         ]
         picked = random.Random(seed).sample(all_of_them, min(sample or len(all_of_them), len(all_of_them)))
         click.echo(f"{len(picked)} of {len(all_of_them)} mutants, seed {seed}; {len(survey.seconds)} tests")
+        for name in _NEEDED:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
         fates = []
         for number, fate in enumerate(_fates(tree, picked, survey), 1):
             fates.append(fate)
@@ -121,11 +137,12 @@ def _survey(tree: Path, package: str, tests: list[str]) -> Survey:
     config = tree / "coverage.ini"
     config.write_text(f"[run]\nsource = {package}\ndata_file = {tree}/reached\n")
     options = [f"--cov={package}", "--cov-context=test", "--cov-report=", f"--cov-config={config}"]
-    outcome = _pytest(
-        tree, [*tests, *options, f"--junitxml={tree}/times.xml", "-o", "junit_family=xunit1"], None
-    )
-    if outcome:
-        raise click.ClickException("The tests fail on the code as it is.")
+    options += [f"--junitxml={tree}/times.xml", "-o", "junit_family=xunit1"]
+    command = [sys.executable, "-m", "pytest", *OPTIONS, *tests, *options]
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    done = subprocess.run(command, check=False, cwd=tree, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise click.ClickException(f"The tests fail on the code as it is: {done.stdout[-3000:]}")
     data = coverage.CoverageData(str(tree / "reached"))
     data.read()
     reached: dict[str, dict[int, set[str]]] = {}
@@ -168,45 +185,60 @@ def _fates(tree: Path, picked: list[tuple[str, Mutant]], survey: Survey) -> Iter
             continue
         path = tree / module
         source = path.read_bytes()
+        Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
         path.write_bytes(mutant.apply(source))
         limit = _START + _SLOWER * sum(survey.seconds[test] for test in ordered)
-        listed = tree / "chosen.txt"
-        listed.write_text("\n".join(ordered), encoding="utf-8")
         try:
-            outcome = _pytest(tree, [f"@{listed}"], limit)
+            killed = _run(tree, ordered, limit)
         finally:
             path.write_bytes(source)
-        yield Fate(module, mutant, "killed" if outcome else "survived", len(ordered))
+        yield Fate(module, mutant, "killed" if killed else "survived", len(ordered))
 
 
-def _pytest(tree: Path, arguments: list[str], limit: float | None) -> int:
-    """Run tests in the *tree* until one fails; 0 if all pass, 1 if one fails or takes too long."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", "not slow"]
-    command += ["--hypothesis-profile", "quick", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    started = time.monotonic()
-    process = subprocess.Popen(
-        command,
-        cwd=tree,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+def _run(tree: Path, tests: list[str], limit: float) -> bool:
+    """Run *tests* until one fails, in a fork of this process; tell whether one did.
+
+    This process has imported what they need. They fail if they take more than *limit* seconds, too.
+    """
+    listed = tree / "chosen.txt"
+    listed.write_text("\n".join(tests), encoding="utf-8")
+    child = os.fork()
+    if not child:
+        _become_pytest(tree, [f"@{listed}"])
+    ends = time.monotonic() + limit
+    while time.monotonic() < ends:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            code = os.waitstatus_to_exitcode(status)
+            if code in (4, 5):
+                raise click.ClickException(f"pytest did not run: {(tree / 'printed').read_text()[-2000:]}")
+            return code != 0
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return True
+
+
+def _become_pytest(tree: Path, arguments: list[str]) -> NoReturn:
+    """Run pytest in this process, which was forked to do so; its output goes to a file."""
+    code = 3
     try:
-        printed, _ = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        process.communicate()
-        return 1
-    if process.returncode in (4, 5):
-        raise click.ClickException(f"pytest did not run: {printed[-2000:]}")
-    if limit is None and process.returncode:
-        click.echo(printed[-3000:], err=True)
-    elif limit is None:
-        click.echo(f"The tests take {time.monotonic() - started:.0f} s.")
-    return int(process.returncode != 0)
+        os.setsid()
+        os.chdir(tree)
+        with (tree / "printed").open("wb") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        os.environ["PYTHONPATH"] = str(tree)
+        sys.path[:] = [
+            str(tree),
+            *(part for part in sys.path if part not in ("", str(Path(__file__).parents[1]))),
+        ]
+        sys.dont_write_bytecode = True  # else the next mutant, written in the same second, would not be seen
+        for name in [name for name in sys.modules if name.partition(".")[0] in ("torture", "scrapy_neardup")]:
+            del sys.modules[name]
+        code = int(pytest.main([*OPTIONS, *arguments]))
+    finally:
+        os._exit(code)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.matching.boilerplate import paragraph_keys, widespread, without_paragraphs
@@ -23,6 +23,8 @@ ROW = st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 6))
 
 
 @given(st.lists(ROW, max_size=60), st.integers(1, 5))
+@example([(0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 0, 1), (1, 1, 2), (2, 1, 2)], 2)
+@example([(0, 0, 0), (1, 0, 1), (2, 0, 2)], 2)
 def test_as_a_plain_count(rows: list[tuple[int, int, int]], least: int) -> None:
     titles = defaultdict(set)
     for site, key, title in rows:
@@ -30,6 +32,12 @@ def test_as_a_plain_count(rows: list[tuple[int, int, int]], least: int) -> None:
     columns = np.array(rows, np.int64).reshape(-1, 3).T
     found = widespread(columns[0], columns[1].astype(np.uint64), columns[2], least)
     assert found.tolist() == [len(titles[site, key]) >= least for site, key, _ in rows]
+
+
+def test_what_stands_under_fifteen_titles_is_boilerplate_unless_another_number_is_asked_for() -> None:
+    for titles in (14, 15):
+        site, key = np.zeros(titles, np.int64), np.zeros(titles, np.uint64)
+        assert widespread(site, key, np.arange(titles)).tolist() == [titles == 15] * titles
 
 
 def test_long_paragraphs_alone_have_keys() -> None:

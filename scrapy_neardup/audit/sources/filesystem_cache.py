@@ -118,13 +118,13 @@ def _meta(entry: Path, options: Options, *, compressed: bool) -> dict[str, Any]:
 
 
 def parse_meta(content: bytes) -> dict[str, Any]:
-    """Parse the repr of a flat dictionary; raises `Unreadable` or ValueError for anything else."""
+    """Parse the repr of a flat dictionary; raises `Unreadable`, or ValueError for what is no UTF-8."""
     source = content.decode()
     if not _META.fullmatch(source):
         raise Unreadable("meta is damaged: it is no dictionary of strings and numbers")
     try:
         meta: dict[str, Any] = ast.literal_eval(source)
-    except SyntaxError as error:
+    except (SyntaxError, ValueError) as error:
         raise Unreadable("meta is damaged: it cannot be parsed") from error
     return meta
 

@@ -48,7 +48,7 @@ def parameter_name(part: str) -> str:
 
 _DATE = re.compile(r"(?:19|20)\d\d(?:-?[01]\d(?:-?[0-3]\d)?)?")
 _NUMBER = re.compile(r"\d+")
-_ID = re.compile(r"[0-9a-f]{8,}(?:-?[0-9a-f]{4,})*|(?=\w*\d)(?=\w*[a-zA-Z])\w{10,}", re.IGNORECASE)
+_ID = re.compile(r"[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|(?=\w*\d)(?=\w*[a-zA-Z])\w{10,}", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.[a-zA-Z][a-zA-Z0-9]{1,4}$")
 
 

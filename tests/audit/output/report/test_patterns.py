@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import numpy as np
@@ -191,6 +192,15 @@ def test_parameter_names_are_decoded() -> None:
 )  # fmt: skip
 def test_generalise(segment: str, pattern: str) -> None:
     assert generalise(segment) == pattern
+
+
+@pytest.mark.parametrize(
+    "segment", ["9" * 5000 + "!", "9abc-" * 1000 + "!", "a" * 50_000 + "1!", "2024-" * 9000]
+)
+def test_no_segment_takes_long(segment: str) -> None:
+    started = time.process_time()
+    generalise(segment)
+    assert time.process_time() - started < 1  # a millisecond; with each way to cut the digits, for ever
 
 
 @given(st.lists(st.tuples(st.text(), st.integers(0, 3)), max_size=30))
