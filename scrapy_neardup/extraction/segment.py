@@ -9,6 +9,7 @@ them. docs/quality.md compares it with Trafilatura.
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import regex
@@ -105,8 +106,9 @@ def _completed(text: MainText, blocks: Sequence[Block]) -> MainText:
     shown = [block for block in blocks if not block.region]
     if length(text.text) >= _SMALL_PART * letters_of(shown):
         return text
-    lines = [block.text for block in shown if block.text not in text.text]
-    return text._replace(details="\n".join(lines[:_DETAILS]))
+    lines = set(text.text.split("\n"))
+    others = (block.text for block in shown if block.text not in lines)
+    return text._replace(details="\n".join(islice(others, _DETAILS)))
 
 
 def _free(blocks: Sequence[Block]) -> list[Block]:

@@ -7,7 +7,8 @@ never miss a value that both texts have, and for few values, the usual case, the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -60,15 +61,43 @@ class Filter:
         that is cut, or that brings boilerplate along, lacks values or has more, hardly both. A template
         filled with other values does both.
         """
-        one, other = (
-            np.ascontiguousarray(filters).view(np.uint64),
-            np.ascontiguousarray(others).view(np.uint64),
-        )
-        sizes = [np.bitwise_count(part).sum(axis=-1, dtype=np.float64) for part in (one, other, one & other)]
-        fewer, more, both = np.minimum(*sizes[:2]), np.maximum(*sizes[:2]), sizes[2]
-        # Some values that the other lacks seem to be there, because their bits are set by chance.
-        missing = np.minimum((fewer - both) / np.maximum(1 - more / self.bits, 1 / self.bits), fewer)
-        return missing / self.hashes, fewer / self.hashes
+        ((missing, fewer),) = substituted_each([self], filters, others)
+        return missing, fewer
+
+
+def substituted_each(
+    kinds: Sequence[Filter], filters: NDArray[np.uint8], others: NDArray[np.uint8]
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Return what `Filter.substituted` does for each of several *kinds*, whose filters lie side by side."""
+    layout = _layout(tuple(kinds))
+    one, other = (
+        np.ascontiguousarray(filters).view(np.uint64),
+        np.ascontiguousarray(others).view(np.uint64),
+    )
+    # A product of matrices is the quickest way to add up the words of each filter, and exact.
+    sizes = [np.bitwise_count(part).astype(np.float64) @ layout.words for part in (one, other, one & other)]
+    fewer, more, both = np.minimum(*sizes[:2]), np.maximum(*sizes[:2]), sizes[2]
+    # Some values that the other lacks seem to be there, because their bits are set by chance.
+    missing = np.minimum((fewer - both) / np.maximum(1 - more / layout.bits, 1 / layout.bits), fewer)
+    missing, fewer = missing / layout.hashes, fewer / layout.hashes
+    return [(missing[..., place], fewer[..., place]) for place in range(len(kinds))]
+
+
+class _Layout(NamedTuple):
+    """Kinds of filters side by side."""
+
+    #: Which of their words of 64 bits belong to which of them: float64[words, kinds], 0 or 1.
+    words: NDArray[np.float64]
+    #: The bits and hashes of each: float64[kinds].
+    bits: NDArray[np.float64]
+    hashes: NDArray[np.float64]
+
+
+@cache
+def _layout(kinds: tuple[Filter, ...]) -> _Layout:
+    bits = np.array([kind.bits for kind in kinds], np.float64)
+    words = np.eye(len(kinds)).repeat([kind.bits // 64 for kind in kinds], axis=0)
+    return _Layout(words, bits, np.array([kind.hashes for kind in kinds], np.float64))
 
 
 def make_all(kinds: Sequence[tuple[Filter, Sequence[NDArray[np.uint64]]]]) -> list[list[bytes]]:

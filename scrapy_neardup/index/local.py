@@ -133,7 +133,8 @@ class LocalIndex(ABC):
 
     def _keys(self, document: Documents, family: int) -> NDArray[np.uint64]:
         keys = document.keys[self.header.rows[family], 0]
-        return keys[self.header.families[family].has(keys)]
+        # A document has the only key of a family always.
+        return keys if len(keys) == 1 else keys[self.header.families[family].has(keys)]
 
     def _nothing(self, lookups: int) -> Found:
         nothing = Stored(np.empty(0, self.header.dtype), [])

@@ -42,19 +42,25 @@ def search_all(
     Keys that have more than so many *rows* of matches are cut into slices, which are searched one by one. So
     the memory needed is twice that of the result, and some *rows* besides, unless a single key has more.
     """
+    whole = _gather(searches, keys, most, rows)
+    if whole is not None:
+        return whole
     parts: list[Matches] = []
-    waiting = [(0, len(keys))]
+    waiting = _slices_of(0, len(keys))
     while waiting:
         start, stop = waiting.pop()
         part = _gather(searches, keys[start:stop], most, rows)
         if part is None:
-            size = max(1, (stop - start) // SLICES)
-            waiting += [(low, min(low + size, stop)) for low in reversed(range(start, stop, size))]
+            waiting += _slices_of(start, stop)
         else:
             parts.append(part._replace(query=part.query + start) if start else part)
-    if len(parts) == 1:
-        return parts[0]
     return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _slices_of(start: int, stop: int) -> list[tuple[int, int]]:
+    """Cut a range into slices, the last one first."""
+    size = max(1, (stop - start) // SLICES)
+    return [(low, min(low + size, stop)) for low in reversed(range(start, stop, size))]
 
 
 def _gather(searches: Sequence[Search], keys: NDArray[np.uint64], most: int, rows: int) -> Matches | None:

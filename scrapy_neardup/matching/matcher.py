@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scrapy_neardup.fingerprint.details import WEIGHT
-from scrapy_neardup.fingerprint.filters import FIGURES, NUMBERS, TITLE, WORDS
+from scrapy_neardup.fingerprint.filters import substituted_each
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .candidates import COMPARED, NEAREST, Candidates, Judgement
-from .records import DIGEST, OWN, TEMPLATE, URL, WEAK, flags
+from .records import DIGEST, FILTERS, OWN, TEMPLATE, URL, WEAK, filters, flags
 from .rules import CONTAINMENTS, Evidence, repeated, varied, verify
 from .sites import UNKNOWN
 
@@ -180,10 +180,9 @@ def _evidence(
     *same_runs* (bool[n]) says which of them have nearly all long runs in common.
     """
     counts = [(each["tokens"], each["shingles"]) for each in (new, stored)]
-    missing, numbers = NUMBERS.substituted(new["numbers"], stored["numbers"])
-    title, titled = TITLE.substituted(new["title"], stored["title"])
-    figures, figured = FIGURES.substituted(new["figures"], stored["figures"])
-    words, worded = WORDS.substituted(new["words"], stored["words"])
+    (missing, numbers), (title, titled), (figures, figured), (words, worded) = substituted_each(
+        FILTERS, filters(new), filters(stored)
+    )
     known = (new["site"] != UNKNOWN) & (stored["site"] != UNKNOWN)
     same = new["site"] == stored["site"]
     length, other = np.maximum(new["shingles"], 1.0), np.maximum(stored["shingles"], 1.0)

@@ -46,6 +46,9 @@ RECORD = (
     ("figures", f"({FIGURES.size},)u1"),
     ("words", f"({WORDS.size},)u1"),
 )
+#: The filters of a record, in their order. There is nothing between them.
+FILTERS = (NUMBERS, TITLE, FIGURES, WORDS)
+_FILTERS = np.dtype((np.uint8, sum(each.size for each in FILTERS)))
 #: Flag of a record: one of many pages of a template, which only equal texts repeat.
 TEMPLATE = 1
 #: Flag of a record: the page has stored no item.
@@ -138,6 +141,13 @@ def flags(records: NDArray[Any]) -> NDArray[np.uint8]:
     nor 1.
     """
     return np.asarray(records)["template"].view(np.uint8)
+
+
+def filters(records: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the `FILTERS` of *records* ([n] or []) side by side, as a view: uint8[n, 96] or uint8[96]."""
+    fields = records.dtype.fields
+    assert fields is not None
+    return records.getfield(_FILTERS, fields["numbers"][1])
 
 
 def filed_url(url: str) -> str:

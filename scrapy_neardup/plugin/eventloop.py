@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+T = TypeVar("T")
 
 
 async def wait_done(subscribe: Callable[[Callable[[object], None]], object], timeout_seconds: float) -> bool:
@@ -37,9 +40,16 @@ async def wait_done(subscribe: Callable[[Callable[[object], None]], object], tim
     timer = call_later(timeout_seconds, fire, False)
     try:
         subscribe(called)
-        return await maybe_deferred_to_future(done)
+        return await result_of(done)
     finally:
         timer.cancel()
+
+
+async def result_of(deferred: Deferred[T]) -> T:
+    """Wait for the result of *deferred*. If it is there already, no turn of the event loop is taken."""
+    if deferred.called and not isinstance(deferred.result, (Deferred, Failure)):
+        return cast("T", deferred.result)
+    return await maybe_deferred_to_future(deferred)
 
 
 async def run_bounded(function: Callable[[], None], timeout_seconds: float) -> bool:

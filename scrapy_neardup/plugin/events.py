@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -15,7 +14,7 @@ from .crawl_log import CrawlLog
 from .report_file import ReportFile
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import Awaitable
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -42,6 +41,24 @@ _SUMMARY_STATS = {
 }
 
 
+class FailsOpen:
+    """The block of `EventReporter.fails_open`. A page meets ten of them, so it is not made of a generator."""
+
+    __slots__ = ("_reporter", "_stage", "_subject")
+
+    def __init__(self, reporter: EventReporter, stage: str, subject: str) -> None:
+        self._reporter, self._stage, self._subject = reporter, stage, subject
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self._reporter.failed(self._stage, self._subject)
+        return True
+
+
 class EventReporter:
     """Reports the events of one crawl.
 
@@ -62,13 +79,9 @@ class EventReporter:
         except Exception:  # noqa: BLE001
             self.log.failure("stats", f"neardup/{name} is not counted.", trace=True)
 
-    @contextmanager
-    def fails_open(self, stage: str, subject: str) -> Iterator[None]:
+    def fails_open(self, stage: str, subject: str) -> FailsOpen:
         """Report and swallow what the body of the ``with`` raises: no page is lost by a failure of ours."""
-        try:
-            yield
-        except Exception:  # noqa: BLE001
-            self.failed(stage, subject)
+        return FailsOpen(self, stage, subject)
 
     def failed(self, stage: str, message: str, *, trace: bool = True) -> None:
         """Count and log that *stage* has failed, so that a page or an item passes unjudged."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later
-from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred, DeferredLock
+
+from .eventloop import result_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Hashable
@@ -49,11 +50,11 @@ class ExtractionThrottle:
         cost = ExtractionCost()
         turn = self._turns.ask(site, decided.callback)
         try:
-            if not await maybe_deferred_to_future(decided):
+            if not await result_of(decided):
                 yield None
                 return
             yield cost
-            await maybe_deferred_to_future(self._loop_lock.acquire())
+            await result_of(self._loop_lock.acquire())
             call_later(0, self._loop_lock.release)
         finally:
             self._turns.end(turn, cost.seconds, late=cost.late)
