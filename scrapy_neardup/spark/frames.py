@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_neardup.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -77,9 +79,17 @@ class Workspace:
         """Return *frame* with all rows of equal *keys* one after the other, in *order*."""
         return frame.repartition(self.partitions, *keys).sortWithinPartitions(*keys, *order)
 
+    def read_text(self, path: str) -> str:
+        """Return the content of a file of text. Raises `ConfigurationError` if there is none."""
+        place, system = self._locate(path)
+        if not system.exists(place):
+            raise ConfigurationError(f"There is no {path}: name the folder of an audit on Spark.")
+        return "\n".join(row[0] for row in self.spark.read.text(path).collect())
+
     def _locate(self, name: str) -> tuple[Any, Any]:
         jvm: Any = self.spark._jvm
-        path = jvm.org.apache.hadoop.fs.Path(self.path(name))
+        # An absolute path or a URL stays what it is.
+        path = jvm.org.apache.hadoop.fs.Path(jvm.org.apache.hadoop.fs.Path(f"{self.folder}/"), name)
         return path, path.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
 
 

@@ -13,6 +13,7 @@ from .components import ALONE, connected
 from .frames import Workspace
 from .grouping import grouped
 from .judging import REPEATS, judged
+from .kept import SIGNATURES, signatures_of, with_seed_of, write_settings
 from .output import summarise, write_clusters, write_dropped, write_pages, write_pairs
 from .pages import in_order
 from .ranks import ranked
@@ -74,7 +75,15 @@ def audit_paths(
     """Find the duplicates among the pages of files; write the results to the folder *out*.
 
     Starts a session on *master* with *spark_settings* unless there is one. *options* are the settings of
-    `AuditOptions`; *partitions*, how many parts the data is cut into; and *watch*, which is told each step.
+    `AuditOptions`, and besides:
+
+    - *partitions*: how many parts the data is cut into; ``spark.sql.shuffle.partitions`` unless given.
+    - *alone*: up to how many edges of clusters one task finds the components.
+    - *earlier*: folders of audits whose pages count, too. They are not read or signed again.
+    - *overwrite*: whether results that are in *out* are replaced.
+    - *watch*: a function that is told each step.
+
+    Raises `ConfigurationError`, `DependencyUnavailable` and `SourceUnavailable`.
     """
     spark = start_session(master, spark_settings)
     return _audit(spark, lambda settings: read_paths(spark, paths, settings), out, **options)
@@ -87,17 +96,23 @@ def _audit(
     *,
     partitions: int | None = None,
     alone: int = ALONE,
+    earlier: Sequence[str] = (),
+    overwrite: bool = False,
     watch: Callable[[str], None] = lambda step: None,
     **options: Any,
 ) -> SparkAudit:
     from pyspark.sql import functions as F  # noqa: N812
 
-    settings = AuditOptions(**options)
     space = Workspace(spark, out, partitions or int(spark.conf.get("spark.sql.shuffle.partitions") or 200))
+    if not overwrite and space.exists(SIGNATURES):
+        raise ConfigurationError(f"There are results in {out}: name another folder, or overwrite them.")
+    settings = AuditOptions(**with_seed_of(space, earlier, options))
     watch("signing")
-    signed = space.keep(
-        read(settings).withColumn("id", F.monotonically_increasing_id()), "signatures.parquet"
-    )
+    signed = read(settings)
+    for folder in earlier:
+        signed = signed.unionByName(signatures_of(space, folder, signed))
+    signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES)
+    write_settings(space, settings)
     watch("sorting")
     pages = in_order(signed, space, settings)
     if not pages.limit(1).count():
