@@ -78,7 +78,8 @@ def names_of(table: pa.Table | pa.RecordBatch, end: str = "") -> Names:
 
 def merged_names(one: Names, other: Names) -> Names:
     """Return the names of the pages of both."""
-    return Names(*(a + b for a, b in zip(one, other, strict=True)))
+    every: Any = zip(one, other, strict=True)
+    return Names(*(a + b for a, b in every))
 
 
 def crawl_of(

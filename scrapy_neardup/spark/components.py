@@ -116,7 +116,8 @@ def _with_least(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Rows, Rows,
 
 
 def _arrays(batch: pa.RecordBatch) -> tuple[Rows, Rows]:
-    return tuple(batch.column(name).to_numpy(zero_copy_only=False).copy() for name in ("a", "b"))  # type: ignore[return-value]
+    a, b = (batch.column(name).to_numpy(zero_copy_only=False).copy() for name in ("a", "b"))
+    return a, b
 
 
 def _edges(a: Rows, b: Rows) -> pa.RecordBatch:

@@ -53,8 +53,8 @@ def with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any]
     for folder, identity in zip(earlier, identities, strict=True):
         if others := sorted(name for name, value in own.items() if identity.get(name) != value):
             raise ConfigurationError(
-                f"The signatures in {folder} were made with other settings ({', '.join(others)}): use the same, "
-                "or name the sources of that audit in place of it."
+                f"The signatures in {folder} were made with other settings ({', '.join(others)}): use the "
+                "same, or name the sources of that audit in place of it."
             )
     return given
 
@@ -68,8 +68,8 @@ def signatures_of(space: Workspace, folder: str, like: DataFrame) -> DataFrame:
 def make_index(folder: str | os.PathLike[str], where: str) -> int:
     """File the pages of the audit in *folder*, on this machine, in a new index; return how many.
 
-    A crawl whose ``NEARDUP_DIR`` or ``NEARDUP_STORE`` is *where*, a directory or a URL, knows these pages from
-    the start. Walls and short texts are left out. Raises `ConfigurationError` and what the index raises.
+    A crawl whose ``NEARDUP_DIR`` or ``NEARDUP_STORE`` is *where*, a directory or a URL, knows these pages
+    from the start. Walls and short texts are left out. Raises `ConfigurationError` and what the index raises.
     """
     import pyarrow.dataset
 
