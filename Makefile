@@ -30,8 +30,8 @@ demo: $(VENV)/base
 test: $(VENV)/test
 	$(BIN)/python -m pytest $(SPREAD) -m 'not slow' --hypothesis-profile quick $(ARGS)
 
-# With kills, bombs, many processes, the browser. What measures times runs alone, at the end.
-test-all: $(VENV)/test browser
+# With kills, bombs, many processes, the browser, Spark. What measures times runs alone, at the end.
+test-all: $(VENV)/test $(VENV)/spark browser
 	$(BIN)/python -m pytest $(SPREAD) --ignore $(ALONE) $(ARGS)
 	$(BIN)/python -m pytest $(ALONE) $(ARGS)
 

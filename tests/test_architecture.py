@@ -34,7 +34,8 @@ MAY_IMPORT = {
     "detector": {"fingerprint", "index", "judging", "matching", "verdict"},
     "verdict": {"index"},
     "audit": {"detector", "extraction", "fingerprint", "index", "matching"},
-    "cli": {"audit", "index", "matching"},
+    "spark": {"audit", "extraction", "fingerprint", "index", "matching"},
+    "cli": {"audit", "index", "matching", "spark"},
     "plugin": {"cli", "detector", "extraction", "fingerprint", "index", "matching", "verdict"},
 }
 

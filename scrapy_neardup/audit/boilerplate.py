@@ -21,7 +21,7 @@ from .pairs.equal import ranges
 from .signing import sign
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
@@ -129,14 +129,7 @@ def _signed_anew(
         for row in rows:
             text = store.main_text(int(crawl.ids[row]))
             assert text is not None  # it has paragraphs or a title
-            out = left_out.get(row, ())
-            # Which ones a page has tells it from others, where what is left of it does not.
-            marks = " ".join(word for key in sorted(out) for word in _words(key))
-            yield text._replace(
-                text=without_paragraphs(text.text, out) if out else text.text,
-                title=titled.get(row, text.title),
-                details=f"{text.details}\n{marks}" if out else text.details,
-            )
+            yield rest_of(text, left_out.get(row, ()), titled.get(row, text.title))
 
     with closing(sign(texts(), settings.fingerprinter, processes=settings.processes)) as signed:
         signatures = list(signed)
@@ -147,6 +140,17 @@ def _signed_anew(
     wall = crawl.wall.copy()
     wall[rows] = [signature.wall for signature in signatures]
     return replace(crawl, wall=wall, long=crawl.documents.records["tokens"] >= max(settings.min_tokens, 1))
+
+
+def rest_of(text: MainText, left_out: Collection[int], title: str) -> MainText:
+    """Return *text* without the paragraphs *left_out* (their keys), under another *title*."""
+    # Which ones a page has tells it from others, where what is left of it does not.
+    marks = " ".join(word for key in sorted(left_out) for word in _words(key))
+    return text._replace(
+        text=without_paragraphs(text.text, left_out) if left_out else text.text,
+        title=title,
+        details=f"{text.details}\n{marks}" if left_out else text.details,
+    )
 
 
 def _words(key: int) -> list[str]:

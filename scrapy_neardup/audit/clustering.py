@@ -90,7 +90,9 @@ def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]
     many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
     """
     judge = judge_of(crawl, settings, np.zeros(len(crawl), bool))
-    compared = compare_all(judge, Groups.of(judge), least=settings.least_similarity - MARGIN, advance=advance)
+    compared = compare_all(
+        judge, Groups.of(judge.documents), least=settings.least_similarity - MARGIN, advance=advance
+    )
     near = compared.judgement.near
     edges = np.stack((compared.a[near], compared.b[near]), axis=1)
     pages = Pages(
@@ -110,9 +112,7 @@ def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]
 def judge_of(crawl: Crawl, settings: AuditOptions, template: NDArray[np.bool_]) -> AuditJudge:
     """Return what judges pairs of pages, of which some are known to be of a *template* (bool[n])."""
     fit = crawl.long & ~crawl.wall
-    return AuditJudge(
-        crawl.documents, fit, settings.matcher, template, settings.min_similarity, crawl.names
-    )
+    return AuditJudge(crawl.documents, fit, settings.matcher, template, settings.min_similarity, crawl.names)
 
 
 def group_pages(

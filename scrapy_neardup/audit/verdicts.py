@@ -32,9 +32,9 @@ def pages_table(
 ) -> NDArray[Any]:
     """Return the table of pages, as `Audit.pages`, but for the numbers of clusters.
 
-    *siblings* are the pages in a pair of a template (bool[n]), *leaders* the canonical pages of all (int64[n]).
-    *ranks* say which page is preferred (int64[n]), and *spread* tells which are of a short text that is on many
-    sites (bool[n]).
+    *siblings* are the pages in a pair of a template (bool[n]), *leaders* the canonical pages of all
+    (int64[n]). *ranks* say which page is preferred (int64[n]), and *spread* tells which are of a short text
+    that is on many sites (bool[n]).
     """
     pages = np.zeros(len(crawl), PAGES)
     pages["url"], pages["title"] = crawl.urls, crawl.titles

@@ -133,6 +133,20 @@ seed_option = click.option(
     is_flag=True,
     help="Replace the results of other sources or settings that are in the directory.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    show_default=True,
+    help="Where to compare: in this process, or on Spark.",
+)
+@click.option("--master", metavar="URL", help="Spark's master.  [default: that of spark-submit, or local[*]]")
+@click.option(
+    "--earlier",
+    multiple=True,
+    metavar="DIRECTORY",
+    help="Results of an audit on Spark whose pages count, too; they are not read again. May be repeated.",
+)
 @click.pass_context
 def audit(
     context: click.Context,
@@ -147,6 +161,9 @@ def audit(
     trust_pickle: bool,
     overwrite: bool,
     seed: int | None,
+    engine: str,
+    master: str | None,
+    earlier: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Find the duplicates of a finished crawl, and write a report.
@@ -163,6 +180,15 @@ def audit(
         "text_field": text_field, "url_field": url_field, "base_url": base_url, "trust_pickle": trust_pickle,
         "seed": seed,
     }  # fmt: skip
+    if engine == "spark":
+        if formats:
+            raise click.UsageError("An audit on Spark writes Parquet: leave --format out.")
+        if trust_pickle:
+            raise click.UsageError("An audit on Spark does not unpickle caches: leave --trust-pickle out.")
+        settings |= {"master": master, "earlier": earlier, "overwrite": overwrite}
+        context.exit(INCOMPLETE if _run_on_spark(sources, out, as_json, settings)["problems"] else 0)
+    if master is not None or earlier:
+        raise click.UsageError("--master and --earlier are for --engine spark.")
     started = time.monotonic()
     try:
         with watching(sources) as watch:
@@ -194,6 +220,29 @@ def rethreshold(
     with found:
         _print(found, report, time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
+
+
+def _run_on_spark(
+    sources: tuple[str, ...], out: Path, as_json: bool, options: dict[str, Any]
+) -> dict[str, Any]:
+    from scrapy_neardup.spark.session import require_spark
+
+    require_spark()
+    from scrapy_neardup.spark import audit_paths
+
+    started = time.monotonic()
+    found = audit_paths(sources, str(out), watch=lambda step: click.echo(f"{step} …", err=True), **options)
+    seconds, facts = time.monotonic() - started, found.summary
+    if as_json:
+        print_json(facts | {"seconds": round(seconds, 1)})
+        return facts
+    totals = {"pages": facts["pages"], **facts["verdicts"], "clusters": facts["clusters"]}
+    totals |= {"problems": facts["problems"], "repeats to fix": facts["handled"]["to_fix"]}
+    print_pairs(
+        f"{out}: {seconds:.1f} seconds",
+        [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()],
+    )
+    return facts
 
 
 def _given(

@@ -162,7 +162,7 @@ class Found:
 
 def find_all(judge: Judge) -> Found:
     """Find all duplicates among all documents, as an audit does."""
-    groups = Groups.of(judge)
+    groups = Groups.of(judge.documents)
     compared = compare_all(judge, groups)
     near = compared.judgement.near
     return Found(compared.a[near], compared.b[near], judge, groups)

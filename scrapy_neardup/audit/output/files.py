@@ -198,7 +198,7 @@ def dropped(audit: Audit) -> list[str]:
     such as release notes: only numbers tell its URL from that of its canonical page, and their texts.
     """
     pages = audit.pages
-    names = [filed_url(url) if _URL.match(url) else url for url in pages["url"].tolist()]
+    names = [filed_url(url) if is_url(url) else url for url in pages["url"].tolist()]
     alike = pages["similarity"] >= np.float32(audit.settings.drop_similarity)
     found = (pages["verdict"] == "exact") | (np.isin(pages["verdict"], ("near", "part")) & alike)
     found &= ~pages["renamed"] & ~pages["noindex"][pages["canonical"]]
@@ -208,7 +208,7 @@ def dropped(audit: Audit) -> list[str]:
     # A revisit is the text of its canonical page once more.
     stay = {name for name, repeat in zip(names, repeats, strict=True) if not repeat}
     wanted = {name for name, repeat in zip(names, repeats, strict=True) if repeat} - stay
-    return sorted(name for name in wanted if _is_plain(name))
+    return sorted(name for name in wanted if is_plain(name))
 
 
 def _are_of_series(audit: Audit, page: int, kept: int) -> bool:
@@ -220,7 +220,13 @@ def _are_of_series(audit: Audit, page: int, kept: int) -> bool:
     return texts[0] != texts[1]
 
 
-def _is_plain(name: str) -> bool:
+def is_url(name: str) -> bool:
+    """Tell whether *name* is the URL of a page on the web."""
+    return bool(_URL.match(name))
+
+
+def is_plain(name: str) -> bool:
+    """Tell whether drop.txt may have *name*, one a line."""
     return bool((_PLAIN_URL if _URL.match(name) else _PLAIN_IDENTIFIER).fullmatch(name))
 
 

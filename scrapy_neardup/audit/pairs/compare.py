@@ -24,17 +24,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.audit.evaluate.labelled import Judge
+    from scrapy_neardup.index import Documents
 
     Rows = NDArray[np.int64]
 
 #: Up to so many documents with the same key, or with the same fingerprint, are all compared with each other.
 MOST, SAME = 64, 8
-#: How many pairs of a page with others of its template are kept, those that are most alike. Further ones would
-#: say nothing new.
+#: How many pairs of a page with others of its template are kept, those that are most alike. Further ones
+#: would say nothing new.
 SIBLINGS = 8
 #: How many pairs are in memory at a time before they are judged, how many are judged at a time, and how many
 #: rejected pairs are returned at most.
-_CHUNK, _JUDGED, _REJECTED = 1 << 18, 1 << 16, 1 << 18
+_CHUNK, _JUDGED, REJECTED = 1 << 18, 1 << 16, 1 << 18
 
 
 class Compared(NamedTuple):
@@ -61,10 +62,10 @@ class Groups:
     alike: Rows
 
     @classmethod
-    def of(cls, judge: Judge) -> Groups:
-        """Group the documents that *judge* compares."""
-        records = judge.documents.records
-        text = (judge.documents.keys[DIGEST], records["digest"])
+    def of(cls, documents: Documents) -> Groups:
+        """Group *documents*."""
+        records = documents.records
+        text = (documents.keys[DIGEST], records["digest"])
         return cls(_firsts(*text), _firsts(*text, records["fingerprint"], records["site"]))
 
 
@@ -92,7 +93,7 @@ def compare_all(
             parts.append(found.take(np.flatnonzero(alike & ~judgement.exact)))
         total += len(chunk[0])
         advance(total)
-        if sum(len(part.a) for part in parts[1:]) > 2 * _REJECTED:
+        if sum(len(part.a) for part in parts[1:]) > 2 * REJECTED:
             parts = [_merged(parts, len(judge.fit))]
     return _merged(parts, len(judge.fit))
 
@@ -109,7 +110,7 @@ def _merged(parts: list[Compared], count: int) -> Compared:
     kept = np.ones(len(found.a), bool)
     template = np.flatnonzero(judgement.template & ~judgement.near)
     kept[template] = most_alike(found.a[template], found.b[template], judgement.similarity[template])
-    kept[rejected[np.argsort(-judgement.similarity[rejected], kind="stable")[_REJECTED:]]] = False
+    kept[rejected[np.argsort(-judgement.similarity[rejected], kind="stable")[REJECTED:]]] = False
     return found.take(np.flatnonzero(kept))
 
 
@@ -160,15 +161,25 @@ def _near(fingerprints: NDArray[np.uint64], distance: int) -> Iterator[tuple[Row
     members = np.argsort(group, kind="stable")
     starts = np.cumsum(sizes) - sizes
     for pairs in near_pairs(values, distance):
-        a, b = pairs.T
-        counts = sizes[a] * sizes[b]
-        counts[counts > SAME * SAME] = 1  # the first of each
-        cuts = np.searchsorted(np.cumsum(counts), np.arange(_CHUNK, counts.sum(), _CHUNK))
-        for part in np.split(np.arange(len(a)), cuts):
-            which = np.repeat(part, counts[part])
-            place = ranges(np.zeros(len(part), np.int64), counts[part])
-            row, column = np.divmod(place, sizes[b[which]])
-            yield members[starts[a[which]] + row], members[starts[b[which]] + column]
+        yield from pairs_of_values(members, starts, sizes, *pairs.T)
+
+
+def pairs_of_values(
+    members: Rows, starts: Rows, sizes: Rows, a: Rows, b: Rows
+) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the pairs of documents of which one has value *a*, the other value *b*: int64[m] twice.
+
+    The documents of value v are *members* from ``starts[v]`` on, ``sizes[v]`` of them. Of many only the first
+    are paired, and no others are looked at.
+    """
+    counts = sizes[a] * sizes[b]
+    counts[counts > SAME * SAME] = 1  # the first of each
+    cuts = np.searchsorted(np.cumsum(counts), np.arange(_CHUNK, counts.sum(), _CHUNK))
+    for part in np.split(np.arange(len(a)), cuts):
+        which = np.repeat(part, counts[part])
+        place = ranges(np.zeros(len(part), np.int64), counts[part])
+        row, column = np.divmod(place, sizes[b[which]])
+        yield members[starts[a[which]] + row], members[starts[b[which]] + column]
 
 
 def _firsts(*columns: NDArray[np.generic]) -> Rows:

@@ -47,7 +47,7 @@ def each_with_each(judge: Judge) -> tuple[set[tuple[int, int]], set[tuple[int, i
 )
 def test_all_pairs(scheme: str, distance: int) -> None:
     judge = judge_of(corpus(), scheme, distance)
-    groups = Groups.of(judge)
+    groups = Groups.of(judge.documents)
     found = compare_all(judge, groups)
     near, other = each_with_each(judge)
     alike, same = groups.alike.tolist(), groups.same_text.tolist()
@@ -87,14 +87,14 @@ def test_a_large_template_costs_no_square() -> None:
     texts = [Text(str(n), template(0, n), "https://a.example/") for n in range(2000)]
     judge = judge_of(texts, "simhash+anchors")
     compared: list[int] = []
-    found = compare_all(judge, Groups.of(judge), advance=compared.append)
+    found = compare_all(judge, Groups.of(judge.documents), advance=compared.append)
     assert compared[-1] < 2000 * 2000 / 10
     assert {*found.a.tolist(), *found.b.tolist()} == {*range(len(texts))}  # and yet each one is met
 
 
 def test_rejected_pairs_are_those_that_are_alike_enough() -> None:
     judge = judge_of(corpus(), "simhash+anchors")
-    groups = Groups.of(judge)
+    groups = Groups.of(judge.documents)
     found = compare_all(judge, groups, least=0.5)
     judgement = found.judgement
     rejected = ~judgement.near & ~judgement.template
@@ -106,7 +106,7 @@ def test_rejected_pairs_are_those_that_are_alike_enough() -> None:
 def test_unfit_documents_take_no_part() -> None:
     texts = [Text("0", "short", ""), Text("1", "short", ""), Text("2", text(1), ""), Text("3", text(1), "")]
     judge = judge_of(texts, "simhash+anchors")
-    found = compare_all(judge, Groups.of(judge))
+    found = compare_all(judge, Groups.of(judge.documents))
     assert (found.a.tolist(), found.b.tolist()) == ([2], [3])
 
 

@@ -1,0 +1,168 @@
+"""The audit on Spark beside the one of one machine: the same pages, the same result, time and bytes.
+
+    python -m benchmarks.spark --texts 10000 100000 --data ../shared/data
+
+The texts are made of paragraphs of real ones, drawn by chance. Of each ten texts one is a copy of an earlier
+one, and one a copy without a paragraph. Spark runs on two threads of this machine with 1 GB, without
+broadcasts and adaptive execution.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pyarrow.dataset
+
+from benchmarks.suite.inputs import texts as real_texts
+from benchmarks.suite.recombined import LETTERS
+from scrapy_neardup.audit import audit
+from scrapy_neardup.spark import audit_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.ui.showConsoleProgress": "false",
+}
+_SITES = 500
+
+
+def pages(count: int, sources: list[str]) -> Iterator[dict[str, str]]:
+    """Yield so many pages, the same in every run."""
+    dice = random.Random(7)
+    each = [[part for part in text.split("\n") if len(part) >= LETTERS] for text in sources]
+    sizes = [len(parts) for parts in each if parts]
+    every = [part for parts in each for part in parts]
+    before: list[list[str]] = []
+    for number in range(count):
+        kind = number % 10 if before else 0
+        parts = dice.choices(every, k=dice.choice(sizes)) if kind < 8 else dice.choice(before)
+        if kind < 8:
+            before.append(parts)
+            del before[:-5000]
+        elif kind == 9 and len(parts) > 2:
+            place = dice.randrange(len(parts))
+            parts = [*parts[:place], *parts[place + 1 :]]
+        url = f"https://site{dice.randrange(_SITES)}.example/{number}"
+        yield {"url": url, "title": parts[0][:60], "text": "\n".join(parts)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--texts", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--data", type=Path, help="folder of the labelled sets; without it example pages")
+    parser.add_argument("--partitions", type=int, default=8)
+    arguments = parser.parse_args()
+    sources = real_texts(arguments.data)
+    for count in arguments.texts:
+        with tempfile.TemporaryDirectory() as directory:
+            feed = Path(directory, "feed.jl")
+            with feed.open("w") as file:
+                for page in pages(count, sources):
+                    file.write(json.dumps(page) + "\n")
+            print(f"{count:,} texts, {feed.stat().st_size / 1e6:,.0f} MB", flush=True)
+            started, before = time.perf_counter(), _own_time()
+            with audit(feed, Path(directory, "local"), seed=7) as found:
+                counts = (len(found.clusters), len(found.pairs))
+            took = time.perf_counter() - started
+            print(f"  one machine: {took:,.0f} s, processors {_own_time() - before:,.0f} s, "
+                  f"{counts[0]:,} clusters, {counts[1]:,} pairs", flush=True)  # fmt: skip
+            _on_spark(feed, Path(directory), arguments.partitions)
+
+
+def _on_spark(feed: Path, directory: Path, partitions: int) -> None:
+    steps: dict[str, float] = {}
+    started = time.perf_counter()
+
+    def watch(step: str) -> None:
+        steps[step] = time.perf_counter()
+
+    found = audit_paths(
+        [str(feed)],
+        str(directory / "spark"),
+        master="local[2]",
+        spark_settings=SETTINGS,
+        partitions=partitions,
+        seed=7,
+        watch=watch,
+    )
+    ended = time.perf_counter()
+    borders = [*steps.values(), ended]
+    each = ", ".join(f"{step} {borders[place + 1] - borders[place]:,.0f}" for place, step in enumerate(steps))
+    facts = _metrics(found.spark)
+    print(f"  Spark: {ended - started:,.0f} s ({each})")
+    print(f"  processors {_tree_time():,.0f} s; shuffled {facts['shuffled'] / 1e6:,.0f} MB, "
+          f"spilled {facts['spilled'] / 1e6:,.0f} MB; Java's peak {_java_peak() / 1e6:,.0f} MB")  # fmt: skip
+    for name in ("pages", "clusters", "pairs"):
+        print(f"  {name} equal: {_equal(directory, name)}", flush=True)
+    found.spark.stop()
+
+
+def _metrics(spark: SparkSession) -> dict[str, int]:
+    """Return the bytes that all stages together have shuffled and spilled."""
+    context: Any = spark.sparkContext
+    gateway = context._gateway
+    none = gateway.new_array(gateway.jvm.double, 0)
+    stages = context._jsc.sc().statusStore().stageList(None, False, False, none, None)
+    found = {"shuffled": 0, "spilled": 0}
+    for place in range(stages.size()):
+        stage = stages.apply(place)
+        found["shuffled"] += stage.shuffleWriteBytes()
+        found["spilled"] += stage.diskBytesSpilled()
+    return found
+
+
+def _equal(directory: Path, name: str) -> bool:
+    """Tell whether a table has the same rows in both results, in the same order."""
+    table = pyarrow.dataset.dataset(str(directory / "spark" / f"{name}.parquet")).to_table()
+    others = iter(table.to_pylist())
+    with (directory / "local" / f"{name}.jsonl").open() as lines:
+        for line in lines:
+            mine, other = _rounded(json.loads(line)), _rounded(next(others, {}))
+            if mine != other:
+                return False
+    return next(others, None) is None
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()}
+
+
+def _own_time() -> float:
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in usage)
+
+
+def _tree_time() -> float:
+    """Return the processor time of the processes below this one, with those that they have waited for."""
+    times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
+    return sum(each.user + each.system + each.children_user + each.children_system for each in times)
+
+
+def _java_peak() -> int:
+    for child in psutil.Process().children():
+        if child.name() == "java":
+            status = Path(f"/proc/{child.pid}/status").read_text()
+            return (
+                int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) * 1024
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    main()

@@ -1,0 +1,20 @@
+"""The audit on Spark: the same rules and the same result, for crawls that no single machine holds.
+
+>>> from scrapy_neardup.spark import audit
+>>> audit(spark.read.parquet("s3a://crawl/pages"), "s3a://crawl/audit")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.late import importing_late
+
+if TYPE_CHECKING:
+    from .kept import make_index
+    from .run import SparkAudit, audit, audit_paths
+
+__all__ = ["SparkAudit", "audit", "audit_paths", "make_index"]
+
+_MODULES = {"SparkAudit": ".run", "audit": ".run", "audit_paths": ".run", "make_index": ".kept"}
+__getattr__ = importing_late(__name__, _MODULES)

@@ -1,0 +1,246 @@
+"""Pairs of pages that the scheme may take for candidates: pages that share a key, and near fingerprints.
+
+The rules that bound a flood of like pages are those of `audit.pairs.compare`. They name the first page of a
+group, by row, so it makes no difference where its members are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.audit.pairs.compare import MOST, SAME, Groups, pairs_of_values
+from scrapy_neardup.audit.pairs.equal import equal_keys
+from scrapy_neardup.audit.pairs.joins import choose_layout, found_first, neighbours
+from scrapy_neardup.index import Documents
+from scrapy_neardup.index.tables import BITS, NO_KEY
+
+from .columns import crawl_of, joined, keys_of, numbers, pieces, records_of, signed, unsigned
+from .frames import mapped, whole_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
+
+    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.fingerprint import Scheme
+    from scrapy_neardup.index.tables import PermutedTables
+
+    from .frames import Workspace
+
+    Rows = NDArray[np.int64]
+
+#: Of a page: the first page with its text, whether it can be judged, and whether it stands for all that any
+#: comparison finds alike. Of the latter the fingerprint and the further keys.
+FIRSTS = "row long, first long, fit boolean, alone boolean, fingerprint long, own binary"
+PAIR = "a long, b long"
+#: Fingerprints that the layout of tables is chosen by, and seconds that an entry of a table takes: it is
+#: written, sent and sorted, by one core of a server of 2021.
+_SAMPLE, _ENTRY = 1 << 14, 1e-6
+#: A fingerprint goes with so many of its pages: no rule asks for more.
+_MEMBERS = SAME * SAME
+
+
+def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
+    """Keep `FIRSTS` of all *documents*."""
+    texts = mapped(
+        documents.select("row", "keys", "record", "wall"),
+        _text_of,
+        "text binary, row long, keys binary, record binary, wall boolean",
+        settings,
+    )
+    return space.keep(
+        mapped(space.grouped(texts, ["text"], ["row"]), find_firsts, FIRSTS, settings), "work/firsts"
+    )
+
+
+def _text_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for batch in batches:
+        digests = records_of(batch, settings.header)["digest"]
+        text = np.stack((keys_of(batch, settings.header)[0], digests), axis=1)
+        columns = {"text": pa.array(pieces(text), pa.binary())}
+        columns |= {name: batch.column(name) for name in ("row", "keys", "record", "wall")}
+        yield pa.RecordBatch.from_pydict(columns)
+
+
+def find_firsts(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    """Find equal texts among pages that come in the order of their texts, then their rows."""
+    import pyarrow as pa
+
+    header, further = settings.header, settings.loaded_scheme.keys
+    for table in whole_groups(batches, ["text"]):
+        documents = Documents(keys_of(table, header), records_of(table, header), [])
+        crawl = crawl_of(documents, numbers(table, "wall"), None, settings)
+        fit = crawl.long & ~crawl.wall
+        groups = Groups.of(documents)
+        rows = numbers(table, "row")
+        alone = fit & (groups.alike == np.arange(len(rows)))
+        own = pieces(documents.keys[header.keys - further :].T) if further else [b""] * len(rows)
+        yield pa.RecordBatch.from_pydict(
+            {
+                "row": pa.array(rows),
+                "first": pa.array(rows[groups.same_text]),
+                "fit": pa.array(fit),
+                "alone": pa.array(alone),
+                "fingerprint": pa.array(signed(documents.records["fingerprint"])),
+                "own": pa.array(own, pa.binary(), mask=~alone),
+            },
+            pa.schema(
+                [
+                    ("row", pa.int64()), ("first", pa.int64()), ("fit", pa.bool_()), ("alone", pa.bool_()),
+                    ("fingerprint", pa.int64()), ("own", pa.binary()),
+                ]
+            ),
+        )  # fmt: skip
+
+
+def candidates(found: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
+    """Return pairs of pages that stand alone among *found*, `FIRSTS`: each once, the lower row first."""
+    scheme = settings.loaded_scheme
+    alone = found.where("alone").select("row", "fingerprint", "own")
+    keys = mapped(alone, keys_held, "kind int, key long, row long", scheme)
+    pairs = mapped(space.grouped(keys, ["kind", "key"], ["row"]), pairs_of_keys, PAIR, scheme)
+    if scheme.simhash and scheme.distance:
+        values = mapped(
+            space.grouped(alone.select("fingerprint", "row"), ["fingerprint"], ["row"]),
+            members_of,
+            "fingerprint long, size long, members binary",
+        )
+        values = space.keep(values, "work/fingerprints")
+        layout = _layout(values, scheme.distance)
+        filed = mapped(values, permuted, "name int, prefix long, key long, size long, members binary", layout)
+        near = mapped(
+            space.grouped(filed, ["name", "prefix"]), near_pairs_of_tables, PAIR, layout, scheme.distance
+        )
+        pairs = pairs.unionByName(near)
+    return pairs.distinct()
+
+
+def keys_held(batches: Iterable[pa.RecordBatch], scheme: Scheme) -> Iterator[pa.RecordBatch]:
+    """Yield a row for the fingerprint of each page (kind 0), and for each further key (kind 1)."""
+    import pyarrow as pa
+
+    for batch in batches:
+        rows = numbers(batch, "row")
+        kinds = [np.zeros(len(rows) * bool(scheme.simhash), np.int32)]
+        keys = [unsigned(numbers(batch, "fingerprint"))] * bool(scheme.simhash)
+        pages = [rows] * bool(scheme.simhash)
+        if scheme.keys:
+            own = np.frombuffer(joined(batch, "own"), np.uint64)
+            kinds.append(np.ones(len(own), np.int32))
+            keys.append(own)
+            pages.append(np.repeat(rows, scheme.keys))
+        key = np.concatenate(keys)
+        held = key != NO_KEY
+        yield pa.RecordBatch.from_pydict(
+            {
+                "kind": pa.array(np.concatenate(kinds)[held]),
+                "key": pa.array(signed(key[held])),
+                "row": pa.array(np.concatenate(pages)[held]),
+            }
+        )
+
+
+def pairs_of_keys(batches: Iterable[pa.RecordBatch], scheme: Scheme) -> Iterator[pa.RecordBatch]:
+    """Yield the pairs of pages with a key in common; pages come in the order of their keys."""
+    for table in whole_groups(batches, ["kind", "key"]):
+        kinds, keys = numbers(table, "kind"), unsigned(numbers(table, "key"))
+        rows, places = np.unique(numbers(table, "row"), return_inverse=True)
+        for kind, most in enumerate((SAME, scheme.most or MOST)):
+            own = kinds == kind
+            for pairs, _ in equal_keys(keys[own], places[own], most):
+                yield _batch(rows[pairs[:, 0]], rows[pairs[:, 1]])
+
+
+def members_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield each fingerprint with the number of its pages and the first ones of them."""
+    import pyarrow as pa
+
+    for table in whole_groups(batches, ["fingerprint"]):
+        values, rows = numbers(table, "fingerprint"), numbers(table, "row")
+        starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+        sizes = np.diff(starts, append=len(values))
+        members = [
+            rows[start : start + min(size, _MEMBERS)].tobytes()
+            for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
+        ]
+        yield pa.RecordBatch.from_pydict(
+            {
+                "fingerprint": pa.array(values[starts]),
+                "size": pa.array(sizes.astype(np.int64)),
+                "members": pa.array(members, pa.binary()),
+            }
+        )
+
+
+def _layout(values: DataFrame, distance: int) -> PermutedTables:
+    """Choose the tables for different fingerprints, by how many they are and a sample of them."""
+    count = values.count()
+    sample = values.select("fingerprint")
+    if count > _SAMPLE:
+        sample = sample.sample(1.5 * _SAMPLE / count, 0).limit(_SAMPLE)
+    found = np.array([row[0] for row in sample.collect()], np.int64)
+    return choose_layout(np.unique(unsigned(found)), distance, count, _ENTRY)
+
+
+def permuted(batches: Iterable[pa.RecordBatch], layout: PermutedTables) -> Iterator[pa.RecordBatch]:
+    """Yield each fingerprint once for each table, permuted, with the prefix that it is looked up by."""
+    import pyarrow as pa
+
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        every = layout.keys(unsigned(numbers(batch, "fingerprint")))
+        for table, (keys, bits) in enumerate(zip(every, layout.prefix_bits, strict=True)):
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "name": pa.array(np.full(len(keys), table, np.int32)),
+                    "prefix": pa.array((keys >> np.uint64(BITS - bits)).astype(np.int64)),
+                    "key": pa.array(signed(keys)),
+                    "size": batch.column("size"),
+                    "members": batch.column("members"),
+                }
+            )
+
+
+def near_pairs_of_tables(
+    batches: Iterable[pa.RecordBatch], layout: PermutedTables, distance: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the pairs of pages whose fingerprints differ, in at most *distance* bits."""
+    for table in whole_groups(batches, ["name", "prefix"]):
+        names, keys = numbers(table, "name"), unsigned(numbers(table, "key"))
+        sizes = numbers(table, "size")
+        held = np.minimum(sizes, _MEMBERS)
+        starts = np.cumsum(held) - held
+        members = np.frombuffer(joined(table, "members"), np.int64)
+        for name in np.unique(names).tolist():
+            own = np.flatnonzero(names == name)
+            own = own[np.argsort(keys[own])]
+            values = layout.restore(name, keys[own])
+            order = np.argsort(values)
+            values, own_by_value = values[order], own[order]
+            for left, right in neighbours(keys[own], layout.prefix_bits[name], distance):
+                a, b = found_first(layout, name, left, right)
+                if not len(a):
+                    continue
+                ones, others = (own_by_value[np.searchsorted(values, each)] for each in (a, b))
+                yield from _of_values(members, starts, sizes, ones, others)
+
+
+def _of_values(
+    members: Rows, starts: Rows, sizes: Rows, ones: Rows, others: Rows
+) -> Iterator[pa.RecordBatch]:
+    for a, b in pairs_of_values(members, starts, sizes, ones, others):
+        yield _batch(a, b)
+
+
+def _batch(a: Rows, b: Rows) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pydict({"a": pa.array(np.minimum(a, b)), "b": pa.array(np.maximum(a, b))})

@@ -1,0 +1,112 @@
+"""Columns of Arrow as arrays of NumPy, and back: keys, records and names of pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_neardup.audit.crawl import Crawl
+from scrapy_neardup.audit.names import Names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.index import Documents, Header
+
+#: What a page is compared by, as Spark has it.
+DOCUMENT = (
+    "row long, keys binary, record binary, wall boolean, own string, head string, common array<string>, "
+    "page string, rare boolean"
+)
+DOCUMENT_COLUMNS = tuple(part.split()[0] for part in DOCUMENT.split(", "))
+
+
+def numbers(table: pa.Table | pa.RecordBatch, name: str) -> NDArray[Any]:
+    """Return a column of numbers or booleans."""
+    found: NDArray[Any] = _whole(table, name).to_numpy(zero_copy_only=False)
+    return found
+
+
+def texts(table: pa.Table | pa.RecordBatch, name: str) -> list[Any]:
+    """Return a column as Python has it."""
+    found: list[Any] = table.column(name).to_pylist()
+    return found
+
+
+def joined(table: pa.Table | pa.RecordBatch, name: str) -> bytes:
+    """Return the bytes of a column without nulls, one value after the other."""
+    return b"".join(table.column(name).to_pylist())
+
+
+def keys_of(table: pa.Table | pa.RecordBatch, header: Header, name: str = "keys") -> NDArray[np.uint64]:
+    """Return keys as `Documents` have them: uint64[keys, n]."""
+    found = np.frombuffer(joined(table, name), np.uint64).reshape(-1, header.keys)
+    return np.ascontiguousarray(found.T)
+
+
+def records_of(table: pa.Table | pa.RecordBatch, header: Header, name: str = "record") -> NDArray[Any]:
+    """Return records: a structured array of n, which may be written to."""
+    return np.frombuffer(bytearray(joined(table, name)), header.dtype)
+
+
+def pieces(values: NDArray[Any]) -> list[bytes]:
+    """Return the bytes of each of n rows of *values*."""
+    data, size = np.ascontiguousarray(values).tobytes(), len(values) and values.nbytes // len(values)
+    return [data[start : start + size] for start in range(0, len(data), size or 1)]
+
+
+def signed(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return 64-bit keys as Spark holds them; they differ where *values* differ."""
+    return np.ascontiguousarray(values).view(np.int64)
+
+
+def unsigned(values: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Undo `signed`."""
+    return np.ascontiguousarray(values).view(np.uint64)
+
+
+def names_of(table: pa.Table | pa.RecordBatch, end: str = "") -> Names:
+    """Return the names of the pages in columns whose names have that *end*."""
+    together: dict[tuple[str, ...], frozenset[str]] = {}
+    common = [together.setdefault(tuple(words), frozenset(words)) for words in texts(table, f"common{end}")]
+    own, head, page, rare = (texts(table, f"{name}{end}") for name in ("own", "head", "page", "rare"))
+    return Names(own, head, common, page, rare)
+
+
+def merged_names(one: Names, other: Names) -> Names:
+    """Return the names of the pages of both."""
+    every: Any = zip(one, other, strict=True)
+    return Names(*(a + b for a, b in every))
+
+
+def crawl_of(
+    documents: Documents,
+    wall: NDArray[np.bool_],
+    names: Names | None,
+    settings: AuditOptions,
+    **known: Any,
+) -> Crawl:
+    """Return n pages as the audit has them; what is not *known* of them is empty."""
+    count = len(documents.records)
+    nothing = {name: [""] * count for name in ("roots", "urls", "titles", "declared", "alternates")}
+    empty: dict[str, Any] = {"noindex": np.zeros(count, bool), "fetched": np.full(count, np.nan)}
+    return Crawl(
+        **{
+            "ids": np.arange(count),
+            **nothing,
+            **empty,
+            "documents": documents,
+            "wall": wall,
+            "long": documents.records["tokens"] >= max(settings.min_tokens, 1),
+            "names": names,
+            **known,
+        }
+    )
+
+
+def _whole(table: pa.Table | pa.RecordBatch, name: str) -> Any:
+    column = table.column(name)
+    return column.combine_chunks() if hasattr(column, "combine_chunks") else column

@@ -1,0 +1,158 @@
+"""Frames that are kept on disk between the steps of an audit, and groups of rows as Arrow tables."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    Kernel = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+#: Rows that a table of whole groups has at least, if there are so many.
+ROWS = 1 << 14
+#: A number that Spark gives a row: that of its partition, and below so many bits its place there.
+PLACE_BITS = 33
+
+
+class Workspace:
+    """The folder of an audit on a file system that all executors see, with a frame for each step.
+
+    A frame that is kept is not made again when an executor is lost, and numbers of its rows stay.
+    """
+
+    def __init__(self, spark: SparkSession, folder: str, partitions: int) -> None:
+        self.spark = spark
+        self.folder = folder.rstrip("/")
+        #: How many parts frames are cut into when they are sorted or joined.
+        self.partitions = partitions
+
+    def path(self, name: str) -> str:
+        """Return the path of what is kept under a name."""
+        return f"{self.folder}/{name}"
+
+    def keep(self, frame: DataFrame, name: str) -> DataFrame:
+        """Write *frame* as Parquet in place of what is there; return what is read from it."""
+        frame.write.mode("overwrite").parquet(self.path(name))
+        return self.read(name, frame)
+
+    def read(self, name: str, like: DataFrame) -> DataFrame:
+        """Return the frame that is kept under a name, with the columns of another one."""
+        return self.spark.read.schema(like.schema).parquet(self.path(name))
+
+    def exists(self, name: str) -> bool:
+        """Tell whether something is kept under a name."""
+        path, system = self._locate(name)
+        return bool(system.exists(path))
+
+    def remove(self, name: str) -> None:
+        """Remove what is kept under a name, if there is anything."""
+        path, system = self._locate(name)
+        system.delete(path, True)
+
+    def write_text(self, name: str, content: str) -> None:
+        """Write one file of text in place of what is there."""
+        path, system = self._locate(name)
+        stream = system.create(path, True)
+        try:
+            stream.write(bytearray(content.encode()))
+        finally:
+            stream.close()
+
+    def numbered(self, frame: DataFrame, by: Sequence[Column | str], name: str) -> DataFrame:
+        """Keep *frame* with a column ``row``: int64 that ascend in the order *by*, with gaps."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        ordered = frame.repartitionByRange(self.partitions, *by).sortWithinPartitions(*by)
+        return self.keep(ordered.withColumn("row", F.monotonically_increasing_id()), name)
+
+    def grouped(self, frame: DataFrame, keys: Sequence[str], order: Sequence[str] = ()) -> DataFrame:
+        """Return *frame* with all rows of equal *keys* one after the other, in *order*."""
+        return frame.repartition(self.partitions, *keys).sortWithinPartitions(*keys, *order)
+
+    def read_text(self, path: str) -> str:
+        """Return the content of a file of text. Raises `ConfigurationError` if there is none."""
+        place, system = self._locate(path)
+        if not system.exists(place):
+            raise ConfigurationError(f"There is no {path}: name the folder of an audit on Spark.")
+        return "\n".join(row[0] for row in self.spark.read.text(path).collect())
+
+    def _locate(self, name: str) -> tuple[Any, Any]:
+        jvm: Any = self.spark._jvm
+        # An absolute path or a URL stays what it is.
+        path = jvm.org.apache.hadoop.fs.Path(jvm.org.apache.hadoop.fs.Path(f"{self.folder}/"), name)
+        return path, path.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
+
+
+def mapped(
+    frame: DataFrame, kernel: Callable[..., Iterator[pa.RecordBatch]], schema: str, *given: Any
+) -> DataFrame:
+    """Return what *kernel* makes of the Arrow batches of each partition and what is *given* besides."""
+    return frame.mapInArrow(partial(_run, kernel, given), schema)
+
+
+def _run(
+    kernel: Callable[..., Iterator[pa.RecordBatch]], given: tuple[Any, ...], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    yield from kernel(batches, *given)
+
+
+def whole_groups(
+    batches: Iterable[pa.RecordBatch], keys: Sequence[str], rows: int = ROWS
+) -> Iterator[pa.Table]:
+    """Yield the rows of *batches* as tables of *rows* or more, so that no group of equal *keys* is cut.
+
+    Equal keys come one after the other. Only a group of more rows than that makes a larger table.
+    """
+    import pyarrow as pa
+
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        waiting.append(batch)
+        count += batch.num_rows
+        if count < rows:
+            continue
+        cut = _last_start(batch, keys)
+        same = cut == 0 and len(waiting) > 1 and _same(waiting[-2], batch, keys)
+        if cut or not same:
+            done = [*waiting[:-1], batch.slice(0, cut)] if cut else waiting[:-1]
+            if done:
+                yield pa.Table.from_batches(done).combine_chunks()
+            waiting = [batch.slice(cut)]
+            count = batch.num_rows - cut
+    if waiting:
+        yield pa.Table.from_batches(waiting).combine_chunks()
+
+
+def _last_start(batch: pa.RecordBatch, keys: Sequence[str]) -> int:
+    """Return the first row of the last group of *batch*."""
+    new = np.zeros(max(batch.num_rows - 1, 0), bool)
+    for key in keys:
+        column = batch.column(key)
+        changes = _differences(column)
+        new |= changes
+    places = np.flatnonzero(new)
+    return int(places[-1]) + 1 if len(places) else 0
+
+
+def _differences(column: pa.Array) -> NDArray[np.bool_]:
+    import pyarrow.compute as pc
+
+    found = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
+    return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False), bool)
+
+
+def _same(before: pa.RecordBatch, after: pa.RecordBatch, keys: Sequence[str]) -> bool:
+    return all(before.column(key)[-1].as_py() == after.column(key)[0].as_py() for key in keys)

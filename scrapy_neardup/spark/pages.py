@@ -1,0 +1,77 @@
+"""The pages of a crawl in an order that does not depend on the run, each with a number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_neardup.audit.names import place_of
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.matching.records import DIGEST
+
+from .columns import keys_of, pieces, records_of, texts
+from .frames import mapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from scrapy_neardup.audit.settings import AuditOptions
+
+    from .frames import Workspace
+
+#: What is kept of a page when its place is known; the text stays with what was read.
+PAGES = (
+    "id long, url string, title string, declared string, alternates string, noindex boolean, fetched double, "
+    "keys binary, record binary, wall boolean, headline string, paragraphs binary, site long, folder string, "
+    "page string, first binary, last binary"
+)
+_KEPT = tuple(part.split()[0] for part in PAGES.split(", "))[:12]
+#: The order of `audit.crawl`: what is the same in all of these is the same page.
+_ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "last")
+
+
+def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
+    """Keep the pages among what was *signed*, each with its number ``row`` in the order of URLs.
+
+    Raises `ConfigurationError` for revisits of archives, which only the audit of one machine resolves.
+    """
+    pages = signed.where("kind = 'page'")
+    if pages.where("refers_digest is not null or refers_url is not null").limit(1).count():
+        raise ConfigurationError(
+            "There are revisits among the records: an audit on Spark does not look up what they refer to. "
+            "Leave them out, or run it without --engine spark."
+        )
+    pages = pages.where("reason is null or reason = 'no_text'")
+    if settings.indexable_only:
+        pages = pages.where("not noindex and declared in ('', substring_index(url, '#', 1))")
+    described = mapped(pages.select(*_KEPT), describe, PAGES, settings)
+    return space.numbered(described, _ORDER, "work/pages")
+
+
+def describe(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    """Add what pages are sorted and grouped by: their site, release, digest and fingerprint."""
+    import pyarrow as pa
+
+    header = settings.header
+    blank_keys, blank_record = bytes(8 * header.keys), bytes(header.dtype.itemsize)
+    for batch in batches:
+        columns: dict[str, Any] = {name: batch.column(name) for name in _KEPT}
+        for name, blank in (("keys", blank_keys), ("record", blank_record)):
+            columns[name] = pa.array([value or blank for value in texts(batch, name)], pa.binary())
+        columns["fetched"] = pa.array([np.nan if time is None else time for time in texts(batch, "fetched")])
+        table = pa.RecordBatch.from_pydict(columns)
+        keys, records = keys_of(table, header), records_of(table, header)
+        first = np.stack((keys[DIGEST], records["digest"], records["fingerprint"]), axis=1).astype(">u8")
+        places = [place_of(url) for url in texts(batch, "url")]
+        columns |= {
+            "site": pa.array(records["site"].astype(np.int64)),
+            "folder": pa.array([folder for folder, _ in places], pa.string()),
+            "page": pa.array([page for _, page in places], pa.string()),
+            "first": pa.array(pieces(first), pa.binary()),
+            "last": columns["record"],
+        }
+        yield pa.RecordBatch.from_pydict(columns)

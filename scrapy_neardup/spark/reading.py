@@ -1,0 +1,214 @@
+"""Reads pages on the executors and signs them there: what the audit's own reader makes, as rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy_neardup.audit.inputs import find_inputs
+from scrapy_neardup.audit.model import Input
+from scrapy_neardup.audit.reading import Reader
+from scrapy_neardup.audit.sources import BrokenRecord, CrawledPage, Options, Origin
+from scrapy_neardup.audit.sources.feeds import item_of
+from scrapy_neardup.audit.sources.fields import Fields
+from scrapy_neardup.audit.stored import encodable, row_of
+from scrapy_neardup.errors import ConfigurationError
+
+from .frames import mapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.audit.sources import Record
+    from scrapy_neardup.audit.stored import StoredPage
+
+#: What is kept of each page, of each problem and of each kind of record that is no page.
+SIGNED = (
+    "kind string, source string, place string, url string, fetched double, declared string, "
+    "alternates string, title string, noindex boolean, body_digest string, refers_digest string, "
+    "refers_url string, reason string, wall boolean, keys binary, record binary, headline string, "
+    "paragraphs binary, text binary, count long"
+)
+_COLUMNS = tuple(part.split()[0] for part in SIGNED.split(", "))
+#: Rows that an executor hands over at a time.
+_ROWS = 500
+#: The columns of `row_of` in their order.
+_ROW = (
+    "run", "root", "source", "place", "stamp", "url", "fetched", "declared", "alternates", "title", "noindex",
+    "body_digest", "refers_digest", "refers_url", "reason", "wall", "keys", "record", "headline",
+    "paragraphs", "text",
+)  # fmt: skip
+
+
+def read_frame(frame: DataFrame, settings: AuditOptions) -> DataFrame:
+    """Return the signed pages of *frame*, whose columns are found as those of a table are: see `Fields`."""
+    fields = Fields(Options(settings.text_field, settings.url_field))
+    wanted = fields.columns(frame.columns)
+    if not wanted:
+        raise ConfigurationError(f"Nothing can be read: {fields.no_text(frame.columns)}")
+    return mapped(frame.select(*wanted), _sign_rows, SIGNED, _alone(settings))
+
+
+def read_paths(spark: SparkSession, paths: Sequence[str], settings: AuditOptions) -> DataFrame:
+    """Return the signed pages of files.
+
+    JSON lines and Parquet are read by Spark, from any file system that it knows, in parts. All else is read
+    by the audit's own readers, a file in one piece, from a path that all executors see.
+    """
+    found: list[DataFrame] = []
+    lines, tables, others = _sorted_out(paths, settings)
+    if lines:
+        content = spark.read.text(lines).selectExpr("cast(value as binary) line", "input_file_name() source")
+        found.append(mapped(content, _sign_lines, SIGNED, _alone(settings)))
+    if tables:
+        found.append(read_frame(spark.read.parquet(*tables), settings))
+    if others:
+        rows = spark.createDataFrame([tuple(each) for each in others], "name string, kind string")
+        spread = rows.repartitionByRange(len(others), "name")
+        found.append(mapped(spread, _sign_files, SIGNED, _alone(settings)))
+    signed = found[0]
+    for each in found[1:]:
+        signed = signed.unionByName(each)
+    return signed
+
+
+def _sorted_out(paths: Sequence[str], settings: AuditOptions) -> tuple[list[str], list[str], list[Input]]:
+    """Return which of *paths* are JSON lines, Parquet, and others. Raises `SourceUnavailable`."""
+    lines: list[str] = []
+    tables: list[str] = []
+    others: list[Input] = []
+    for path in paths:
+        if "://" in path:
+            (tables if "parquet" in path.rpartition("/")[2] else lines).append(path)
+            continue
+        if Path(path).is_dir() and next(Path(path).glob("*.parquet"), None):
+            tables.append(_url(path))
+            continue
+        for each in find_inputs([path], settings):
+            if each.kind == "index":
+                raise ConfigurationError(
+                    f"{path} is an index: an audit on Spark reads pages. Run it without --engine spark."
+                )
+            if each.kind == "json lines":
+                lines.append(_url(each.name))
+            elif each.kind == "parquet":
+                tables.append(_url(each.name))
+            else:
+                others.append(Input(str(Path(each.name).resolve()), each.kind))
+    return lines, tables, others
+
+
+def _url(path: str) -> str:
+    return Path(path).resolve().as_uri()
+
+
+def _alone(settings: AuditOptions) -> AuditOptions:
+    """Return *settings* for a task: Spark runs as many of them as there are processors."""
+    return dataclasses.replace(settings, workers=1)
+
+
+class _Rows:
+    """Takes what a `Reader` finds."""
+
+    directory = None
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+        self._skipped: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def has(self, origin: Origin, stamp: str) -> bool:
+        return False
+
+    def add(self, page: StoredPage) -> None:
+        row = dict(zip(_ROW, row_of(page, 0), strict=True))
+        if row["headline"] is not None:
+            row["headline"] = row["headline"].decode("utf-8", "backslashreplace")
+        self._rows.append(row | {"kind": "page"})
+
+    def add_problem(self, root: str, origin: Origin, reason: str) -> None:
+        row = {
+            "source": encodable(origin.path),
+            "place": encodable(origin.place),
+            "reason": encodable(reason),
+        }
+        self._rows.append(row | {"kind": "problem"})
+
+    def add_skipped(self, root: str, reason: str, count: int) -> None:
+        self._rows.append({"kind": "skipped", "reason": reason, "count": count})
+
+    def take(self) -> pa.RecordBatch:
+        """Return the rows so far, and forget them."""
+        import pyarrow as pa
+
+        kinds = {
+            "string": pa.string(), "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(),
+            "long": pa.int64(),
+        }  # fmt: skip
+        schema = pa.schema([(name, kinds[kind]) for name, kind in map(str.split, SIGNED.split(", "))])
+        rows, self._rows = self._rows, []
+        columns = {name: [row.get(name) for row in rows] for name in _COLUMNS}
+        for name in ("noindex", "wall"):
+            columns[name] = [value and bool(value) for value in columns[name]]
+        return pa.RecordBatch.from_pydict(columns, schema)
+
+
+def _signed(pages: Any, sink: _Rows) -> Iterator[pa.RecordBatch]:
+    with closing(pages):
+        for page in pages:
+            sink.add(page)
+            if len(sink) >= _ROWS:
+                yield sink.take()
+
+
+def _sign(records: Iterable[Record], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    sink = _Rows()
+    with closing(Reader(sink, settings, lambda origin, done: None)) as reader:
+        yield from _signed(reader.signed_records("", records), sink)
+    yield sink.take()
+
+
+def _sign_rows(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    fields = Fields(Options(settings.text_field, settings.url_field))
+    items = (item for batch in batches for item in batch.to_pylist())
+    yield from _sign((_with_url(fields.page(item, _NOWHERE)) for item in items), settings)
+
+
+def _sign_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    fields = Fields(Options(settings.text_field, settings.url_field))
+    lines = (
+        (line, Origin(source))
+        for batch in batches
+        for line, source in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+        if line.strip()
+    )
+    yield from _sign((_with_url(item_of(fields, line, origin)) for line, origin in lines), settings)
+
+
+def _sign_files(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            sink = _Rows()
+            with closing(Reader(sink, settings, lambda origin, done: None)) as reader:
+                yield from _signed(reader.signed([Input(**row)]), sink)
+            yield sink.take()
+
+
+#: A row of a table has no place that is the same in every run.
+_NOWHERE = Origin("", "")
+
+
+def _with_url(record: CrawledPage | BrokenRecord) -> CrawledPage | BrokenRecord:
+    """Return *record*, or a problem in place of a page that has no URL of its own."""
+    if isinstance(record, CrawledPage) and record.url == str(record.origin):
+        return BrokenRecord(record.origin, "no URL, which tells pages apart: name its field with --url-field")
+    return record

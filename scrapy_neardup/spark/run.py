@@ -1,0 +1,142 @@
+"""The audit on Spark, from pages to tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.errors import ConfigurationError
+
+from .candidates import candidates, firsts
+from .components import ALONE, connected
+from .frames import Workspace
+from .grouping import grouped
+from .judging import REPEATS, judged
+from .kept import SIGNATURES, signatures_of, with_seed_of, write_settings
+from .output import summarise, write_clusters, write_dropped, write_pages, write_pairs
+from .pages import in_order
+from .ranks import ranked
+from .reading import read_frame, read_paths
+from .session import require_spark, start_session
+from .titles import named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class SparkAudit:
+    """What an audit has written."""
+
+    spark: SparkSession
+    #: The folder of the results.
+    out: str
+    #: The content of ``summary.json``.
+    summary: dict[str, Any]
+
+    @property
+    def pages(self) -> DataFrame:
+        """The table of pages."""
+        return self.spark.read.parquet(f"{self.out}/pages.parquet")
+
+    @property
+    def clusters(self) -> DataFrame:
+        """The table of clusters."""
+        return self.spark.read.parquet(f"{self.out}/clusters.parquet")
+
+    @property
+    def pairs(self) -> DataFrame:
+        """The table of pairs."""
+        return self.spark.read.parquet(f"{self.out}/pairs.parquet")
+
+
+def audit(frame: DataFrame, out: str, **options: Any) -> SparkAudit:
+    """Find the duplicates among the pages of a data frame; write the results to the folder *out*.
+
+    *frame* has a column with a text or HTML, one with the URL, and perhaps a title and a time; which ones is
+    guessed from their names, or given as *text_field* and *url_field*. *out* is a path of any file system
+    that the executors write to. *options* are those of `audit_paths`.
+    """
+    require_spark()
+    return _audit(frame.sparkSession, lambda settings: read_frame(frame, settings), out, **options)
+
+
+def audit_paths(
+    paths: Sequence[str],
+    out: str,
+    *,
+    master: str | None = None,
+    spark_settings: dict[str, str] | None = None,
+    **options: Any,
+) -> SparkAudit:
+    """Find the duplicates among the pages of files; write the results to the folder *out*.
+
+    Starts a session on *master* with *spark_settings* unless there is one. *options* are the settings of
+    `AuditOptions`, and besides:
+
+    - *partitions*: how many parts the data is cut into; ``spark.sql.shuffle.partitions`` unless given.
+    - *alone*: up to how many edges of clusters one task finds the components.
+    - *earlier*: folders of audits whose pages count, too. They are not read or signed again.
+    - *overwrite*: whether results that are in *out* are replaced.
+    - *watch*: a function that is told each step.
+
+    Raises `ConfigurationError`, `DependencyUnavailable` and `SourceUnavailable`.
+    """
+    spark = start_session(master, spark_settings)
+    return _audit(spark, lambda settings: read_paths(spark, paths, settings), out, **options)
+
+
+def _audit(
+    spark: SparkSession,
+    read: Callable[[AuditOptions], DataFrame],
+    out: str,
+    *,
+    partitions: int | None = None,
+    alone: int = ALONE,
+    earlier: Sequence[str] = (),
+    overwrite: bool = False,
+    watch: Callable[[str], None] = lambda step: None,
+    **options: Any,
+) -> SparkAudit:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    space = Workspace(spark, out, partitions or int(spark.conf.get("spark.sql.shuffle.partitions") or 200))
+    if not overwrite and space.exists(SIGNATURES):
+        raise ConfigurationError(f"There are results in {out}: name another folder, or overwrite them.")
+    settings = AuditOptions(**with_seed_of(space, earlier, options))
+    watch("signing")
+    signed = read(settings)
+    for folder in earlier:
+        signed = signed.unionByName(signatures_of(space, folder, signed))
+    signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES)
+    write_settings(space, settings)
+    watch("sorting")
+    pages = in_order(signed, space, settings)
+    if not pages.limit(1).count():
+        raise ConfigurationError("No pages: name what was crawled.")
+    texts = signed.where("text is not null").select("id", "text")
+    watch("boilerplate")
+    documents = named(pages, texts, space, settings)
+    watch("candidates")
+    alike = firsts(documents, space, settings)
+    pairs = judged(alike, candidates(alike, space, settings), documents, space, settings)
+    watch("components")
+    edges = pairs.where(REPEATS)
+    components = connected(edges, space, alone)
+    watch("canonical pages")
+    listed = pairs.where("kind <> 'rejected'")
+    involved = listed.selectExpr("a row").unionByName(listed.selectExpr("b row")).distinct()
+    ranks = ranked(documents, components, involved, space, settings)
+    watch("clusters")
+    found = grouped(documents, pairs, components, ranks, space, settings)
+    watch("writing")
+    clusters = write_clusters(found, space)
+    write_pages(found, clusters, pairs, space)
+    write_pairs(found, pairs, space)
+    write_dropped(found, texts, documents.select("row", "id"), space, settings)
+    summary = summarise(found, pairs, signed, space, settings)
+    space.remove("work")
+    return SparkAudit(spark, space.folder, summary)

@@ -1,0 +1,53 @@
+"""The Spark session of an audit that brings none along."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.errors import DependencyUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+
+def require_spark() -> None:
+    """Raise `DependencyUnavailable` if PySpark, or what it exchanges data by, is not installed."""
+    if missing := [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]:
+        raise DependencyUnavailable(
+            f"An audit on Spark needs {missing[0]}: run `pip install 'scrapy-neardup[spark]'`."
+        )
+
+
+def start_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """Return a session on *master*, on all processors of this machine if there is none, with *settings*.
+
+    A session that this process has already stays as it is. Raises `DependencyUnavailable`.
+    """
+    require_spark()
+    from pyspark.sql import SparkSession
+
+    # Executors on this machine run this interpreter, not whichever is found first.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("scrapy-neardup audit")
+    if master is None and "SPARK_MASTER" not in os.environ:
+        master = "local[*]"
+    if master is not None:
+        builder = builder.master(master)
+        if master.startswith("local"):
+            builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
+            builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+    for name, value in (settings or {}).items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # what PySpark raises without Java is no class of its own in all releases
+        if "JAVA_GATEWAY_EXITED" in str(error):
+            raise DependencyUnavailable(
+                "Spark needs Java 17 or newer: install it, and set JAVA_HOME."
+            ) from error
+        raise

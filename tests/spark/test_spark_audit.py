@@ -1,0 +1,149 @@
+"""An audit on Spark has the rows of one on one machine, for any order, partitioning and way of input."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.dataset
+import pytest
+
+from scrapy_neardup import ConfigurationError
+from scrapy_neardup.audit import audit as audit_here
+from scrapy_neardup.audit.pairs.components import components
+from scrapy_neardup.index.stores import open_index
+from scrapy_neardup.matching.records import find_urls
+from tests.audit.corpora import feed, text
+
+from .crawls import crawl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+HERE = bool(find_spec("pyspark")) and bool(shutil.which("java") or os.environ.get("JAVA_HOME"))
+if os.environ.get("SPARK_REQUIRED"):
+    assert HERE, "PySpark or Java is missing: pip install -e '.[spark]', and install Java 17"
+elif not HERE:
+    pytest.skip("needs PySpark and Java", allow_module_level=True)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+from scrapy_neardup.spark import audit, audit_paths, make_index
+from scrapy_neardup.spark.components import connected
+from scrapy_neardup.spark.frames import Workspace
+from scrapy_neardup.spark.session import start_session
+
+TABLES = ("pages", "clusters", "pairs")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    session = start_session(
+        "local[2]",
+        {
+            "spark.driver.memory": "1g",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.autoBroadcastJoinThreshold": "-1",
+            "spark.ui.showConsoleProgress": "false",
+        },
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+def rounded(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()}
+
+
+def rows_here(directory: Path, table: str) -> list[dict[str, Any]]:
+    lines = (directory / f"{table}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [rounded(json.loads(line)) for line in lines]
+
+
+def rows_of(found: Any, table: str) -> list[dict[str, Any]]:
+    """Return the rows in the order of the files; Spark itself would read the largest file first."""
+    written = pyarrow.dataset.dataset(f"{found.out}/{table}.parquet").to_table()
+    return [rounded(row) for row in written.to_pylist()]
+
+
+def dropped(found: Any) -> list[str]:
+    files = sorted(Path(found.out, "drop.txt").glob("part-*"))
+    return [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_paths_in_parts_with_the_components_in_rounds(spark: SparkSession, tmp_path: Path) -> None:
+    pages = crawl(5)
+    files = [feed(tmp_path / "a.jl", pages[:60]), feed(tmp_path / "b.jl", pages[60:])]
+    with audit_here(files, tmp_path / "here", seed=3, workers=1) as here:
+        assert {"unique", "exact", "near", "template", "wall"} <= {*here.pages["verdict"].tolist()}
+        assert len(here.boilerplate) == 1
+    found = audit_paths([str(file) for file in files], str(tmp_path / "spark"), seed=3, partitions=3, alone=0)
+    for table in TABLES:
+        assert rows_of(found, table) == rows_here(tmp_path / "here", table), table
+    assert dropped(found) == (tmp_path / "here" / "drop.txt").read_text().splitlines()
+    summary = json.loads((tmp_path / "here" / "summary.json").read_text())
+    for name in ("pages", "verdicts", "handled", "clusters", "pairs", "hosts", "largest_clusters"):
+        assert found.summary[name] == summary[name], name
+
+
+def test_a_frame_in_any_order_and_an_earlier_audit(spark: SparkSession, tmp_path: Path) -> None:
+    pages = crawl(11, stories=8)
+    with audit_here(feed(tmp_path / "a.jl", pages), tmp_path / "here", seed=3, workers=1):
+        pass
+    random.Random(2).shuffle(pages)
+    columns = ("url", "text", "title", "fetched")
+    rows = [tuple(page.get(name) for name in columns) for page in pages]
+    schema = "url string, text string, title string, fetched double"
+    first, second = (
+        spark.createDataFrame(part, schema).repartition(number)
+        for number, part in ((1, rows[:40]), (3, rows[40:]))
+    )
+    before = audit(first, str(tmp_path / "before"), seed=3)
+    found = audit(second, str(tmp_path / "spark"), partitions=1, earlier=[before.out])
+    for table in TABLES:
+        assert rows_of(found, table) == rows_here(tmp_path / "here", table), table
+    with pytest.raises(ConfigurationError, match="other settings"):
+        audit(second, str(tmp_path / "other"), earlier=[before.out], min_tokens=41, scheme="minhash")
+    with pytest.raises(ConfigurationError, match="There are results"):
+        audit(second, str(tmp_path / "spark"))
+    count = make_index(found.out, str(tmp_path / "index"))
+    index = open_index(tmp_path / "index", None)
+    try:
+        assert count == index.gauges()["documents"] > len(pages) / 2
+        assert len(find_urls(index, ["https://t.example/3"])[0]) == 1
+    finally:
+        index.close()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_components_in_rounds(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    chain = np.stack((np.arange(40), np.arange(1, 41)), axis=1) + 100
+    star = np.stack((np.full(30, 60), np.arange(200, 230)), axis=1)
+    edges = dice.permutation(np.concatenate((dice.integers(0, 100, (50, 2)), chain, star)))
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    frame = spark.createDataFrame(edges.tolist(), "a long, b long")
+    space = Workspace(spark, str(tmp_path), 2)
+    found = {row["row"]: row["component"] for row in connected(frame, space, alone=0).collect()}
+    expected = components(300, edges)
+    assert found == {page: expected[page] for page in np.unique(edges).tolist()}
+
+
+def test_what_cannot_be_read_is_said(spark: SparkSession, tmp_path: Path) -> None:
+    lines = feed(tmp_path / "a.jl", [{"url": "https://a.example/", "text": text(1)}, {"text": text(2)}])
+    with lines.open("a") as file:
+        file.write("no JSON\n")
+    found = audit_paths([str(lines)], str(tmp_path / "spark"))
+    assert (found.summary["pages"], found.summary["problems"]) == (1, 2)
+    with pytest.raises(ConfigurationError, match="text"):
+        audit(spark.createDataFrame([(1,)], "number long"), str(tmp_path / "none"))
