@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
+
+Item = TypeVar("Item")
 
 
 @dataclass
@@ -47,6 +50,15 @@ class Exercise:
     seconds: float
     #: How much of the time of the short form this exercise gets, compared with others.
     share: float = 1.0
+
+
+def in_time(items: Iterable[Item], seconds: float) -> Iterator[Item]:
+    """Yield *items* for so many *seconds*: on a busy machine a round does less, and is no hang."""
+    deadline = time.monotonic() + seconds
+    for item in items:
+        if time.monotonic() > deadline:
+            return
+        yield item
 
 
 def exercises() -> dict[str, Exercise]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.index.lmdb.repair import main
 from scrapy_neardup.matching.records import derived_keys
 
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def derive(header: Header) -> Callable[[Stored], dict[int, NDArray[np.uint64]]]:
-    """Return what makes keys again of what is stored; an index of bare fingerprints stores nothing."""
+    """Return what makes keys again of what is stored.
+
+    Raises `IndexMismatch` for bare fingerprints, which are known by their numbers alone: these would change.
+    """
+    if len(header.families) == 1:
+        raise IndexMismatch("it holds bare fingerprints, whose numbers would change: add them anew")
     if "features" not in header.parameters:
         return lambda stored: {}
     return lambda stored: derived_keys(stored, header)

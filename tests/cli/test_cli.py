@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import lmdb
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -341,6 +342,33 @@ def test_prune_everything(index: Path) -> None:
 
 
 # forget
+
+
+def test_repair(index: Path) -> None:
+    run("index", "compact", index)
+    with lmdb.open(str(index), max_dbs=5, lib_version=0) as environment:
+        runs = environment.open_db(b"runs")
+        with environment.begin(write=True, db=runs) as transaction:
+            with transaction.cursor() as cursor:
+                keys = [bytes(key) for key in cursor.iternext(values=False)]
+            transaction.put(keys[2], b"a table of fingerprints")
+    checked = run("index", "check", index)
+    assert checked.exit_code == 1
+    assert "index repair" in checked.stderr
+    found = json.loads(run("index", "repair", index, "--json").output)
+    assert (found["documents"], found["gone"], found["ranges"]) == (12, 0, [])
+    assert found["kept"] == str(index / "damaged-1.mdb")
+    assert run("index", "check", index).exit_code == 0
+    assert stored(index, range(12)) == set(range(12))
+    assert run("index", "repair", index).output.startswith("Saved 12 documents. The damaged file is ")
+
+
+def test_no_repair_of_bare_fingerprints(tmp_path: Path) -> None:
+    with closing(FingerprintIndex.open(tmp_path)) as index:
+        index.add(np.arange(5, dtype=np.uint64))
+    refused = run("index", "repair", tmp_path)
+    assert refused.exit_code == 2
+    assert "whose numbers would change" in " ".join(refused.stderr.split())
 
 
 def test_forget_from_a_pipe_is_refused(index: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.index.redis_server import RedisServer, server_program
 from tests.index.small import HEADER, SMALL, documents
 from torture import shim
 from torture.children import isolated
-from torture.exercise import Exercise, Round
+from torture.exercise import Exercise, Round, in_time
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def run(seed: int, folder: Path) -> Round:
     if remark is not None:
         return remark
     outcome, began = Round(), time.time()
-    for number in range(8):
+    for number in in_time(range(8), EXERCISE.seconds):
         dice = random.Random(f"{seed} {number}")
         seen = isolated(partial(on_disk, folder / f"index{number}", dice, began), 60)
         outcome.violations += [seen.died] if seen.died else seen.result

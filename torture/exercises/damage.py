@@ -22,7 +22,7 @@ from tests.index.damage_each import contents, use
 from tests.index.small import HEADER, documents
 from tests.promises.site import story
 from torture.children import isolated
-from torture.exercise import Exercise, Round
+from torture.exercise import Exercise, Round, in_time
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def run(seed: int, folder: Path) -> Round:
     if answers.died:
         return Round(violations=[f"no index could be made: {answers.died}"])
     data = (made / "data.mdb").read_bytes()
-    for number in range(DAMAGES):
+    for number in in_time(range(DAMAGES), EXERCISE.seconds):
         path = folder / "index"
         shutil.copytree(made, path)
         broken, where, kind = damage(data, dice)

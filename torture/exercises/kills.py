@@ -29,13 +29,15 @@ from tests.index.redis_server import RedisServer, server_program
 from tests.index.small import HEADER, SMALL, documents
 from tests.promises.site import Site, story
 from torture.children import isolated
-from torture.exercise import Exercise, Round
+from torture.exercise import Exercise, Round, in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: Beside the second that may be forgotten, so long may a busy machine take to write.
 LEEWAY = 3.0
+#: A round begins nothing new after so many seconds.
+BUDGET = 60.0
 
 
 class Child:
@@ -95,8 +97,11 @@ def promised(log: Path, killed: float) -> set[int]:
 
 def writers(dice: random.Random, folder: Path, outcome: Round) -> None:
     """2 to 8 processes file documents; some are killed while the others go on, then all."""
-    path, kept, first = folder / "index", set(), 0
-    for batch in range(25):
+    kept: set[int] = set()
+    first = 0
+    for batch in in_time(range(60), BUDGET):
+        if batch % 6 == 0:  # a larger index takes longer to check
+            path, kept = folder / f"index{batch}", set()
         children = []
         for number in range(dice.randint(2, 8)):
             first += 1_000_000
@@ -117,9 +122,10 @@ def writers(dice: random.Random, folder: Path, outcome: Round) -> None:
 
 def commands(dice: random.Random, folder: Path, outcome: Round) -> None:
     """`compact` and `prune` are killed, at the beginning, in the middle, at the end."""
-    path, kept = folder / "index", set()
-    for number in range(80):
+    kept: set[int] = set()
+    for number in in_time(range(120), BUDGET):
         if number % 20 == 0:
+            path, kept = folder / f"index{number}", set()
             isolated(partial(fill, path, number))
             kept |= {*range(100 * number, 100 * number + 300)}
         name = dice.choice((["compact"], ["compact"], ["prune", "--older-than", "20000"]))
@@ -158,7 +164,7 @@ def audits(dice: random.Random, folder: Path, outcome: Round) -> None:
     if whole.died:
         outcome.violations.append(f"an audit failed: {whole.died}")
         return
-    for number in range(3):
+    for number in in_time(range(3), BUDGET):
         out = folder / f"out{number}"
         for _ in range(8):
             if not (killed := Child(partial(work, out)).killed_after(dice.random() * took * 0.6)):
@@ -178,7 +184,7 @@ def crawls(dice: random.Random, folder: Path, outcome: Round) -> None:
     stories, items, script = 40, folder / "items", Path(__file__).parents[2] / "tests/promises/crawl.py"
     with Site() as site:
         command = [sys.executable, str(script), site.base, str(stories), str(folder / "index"), str(items)]
-        for number in range(6):
+        for number in in_time(range(6), BUDGET):
             size = items.stat().st_size if items.exists() else 0
             with subprocess.Popen(
                 [*command, str(number), str(folder / "job")], stdout=subprocess.DEVNULL
@@ -219,7 +225,7 @@ def server(dice: random.Random, folder: Path, outcome: Round) -> None:
     redis.start()
     kept: set[int] = set()
     try:
-        for batch in range(12):
+        for batch in in_time(range(12), BUDGET):
             logs = [folder / f"{batch}-{number}" for number in range(dice.randint(2, 5))]
             children = [
                 Child(partial(file_on, redis.url(), 1_000_000 * (10 * batch + number), log))
@@ -280,6 +286,6 @@ EXERCISE = Exercise(
     "files beside; after each kill the index is checked and compared with them.",
     goals={"kills": 10_000, "kills of crawls": 100, "kills of audits": 100, "kills of the server": 100},
     run=run,
-    seconds=60,
+    seconds=BUDGET,
     share=2.0,
 )

@@ -20,7 +20,7 @@ from scrapy_neardup.index.lmdb.shrink import compact
 from tests.index.small import HEADER, SMALL, documents
 from torture import shim
 from torture.children import isolated
-from torture.exercise import Exercise, Round
+from torture.exercise import Exercise, Round, in_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,10 +44,10 @@ def run(seed: int, folder: Path) -> Round:
     calls = list(shim.recorded(log))
     outcome.counts["calls recorded"] += len(calls)
     waiting: list[tuple[int, Path, list[dict[str, Any]]]] = []
-    for number, (cut, disk) in enumerate(cuts(calls, dice), 1):
+    for number, (cut, disk) in enumerate(in_time(cuts(calls, dice), EXERCISE.seconds)):
         image = folder / f"image{cut}-{number}"
         waiting.append((cut, image, disk.rebuild(dice, image, world)))
-        if len(waiting) == TOGETHER or number == CUTS:
+        if len(waiting) == TOGETHER:
             examine(waiting, len(calls), outcome)
             waiting.clear()
     return outcome
