@@ -53,6 +53,9 @@ def test_long_paragraphs_alone_have_keys() -> None:
     assert len(paragraph_keys(f"{LONG}\n{OTHER}\n{chinese}")) == 3
     assert len({*paragraph_keys(f"{LONG}\n{OTHER}\n{LONG}")}) == 2
     assert paragraph_keys("\n".join(LONG.split())) == []
+    for letters in ("\u00e9" * 120, "word " * 19 + "word", "\u00e9 " + "word " * 18 + "word"):
+        assert len(paragraph_keys(letters)) == 1
+        assert paragraph_keys(letters[1:] if " " not in letters else letters.partition(" ")[2]) == []
 
 
 def test_the_rest_of_a_text_stays_as_it_is() -> None:

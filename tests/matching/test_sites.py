@@ -136,6 +136,7 @@ def test_a_name_of_253_characters_has_a_site_and_a_longer_one_is_one() -> None:
     longest = ".".join(["a" * 49] * 4 + ["b" * 41, "example.com"])
     assert len(longest) == 253
     assert site_key(f"https://{longest}/") == site_key("https://example.com/")
+    assert 0 < site_key(f"https://b{longest}/") < 2**32
     assert site_key(f"https://b{longest}/") != site_key("https://example.com/")
     assert is_domain(longest)
     assert not is_domain(f"b{longest}")
