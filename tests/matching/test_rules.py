@@ -317,3 +317,12 @@ def test_what_a_copy_of_600_words_may_lack_and_no_more(
 ) -> None:
     assert one(0.9, 0.95, **enough) == "near"  # type: ignore[arg-type]
     assert one(0.9, 0.95, **too_little) != "near"  # type: ignore[arg-type]
+
+
+def test_so_many_numbers_may_be_substituted_and_no_more() -> None:
+    """Half a number is the error of counting; a text of 600 words may have two more, four by containment."""
+    for jaccard, contained, most in ((0.62, 0, 2.5), (0.3, 0.94, 4.5), (0.4, 0.9, 0.5)):
+        assert one(jaccard, contained, substituted=most) == "near"
+        assert one(jaccard, contained, substituted=most + 0.001) == "template"
+    assert one(0.52, 0, sites="two", substituted=5.5) == "near"  # half of the numbers, with the error
+    assert one(0.52, 0, sites="two", substituted=5.501) == "template"
