@@ -175,7 +175,8 @@ def _function(test: str) -> str:
 def _fates(tree: Path, picked: list[tuple[str, Mutant]], survey: Survey) -> Iterator[Fate]:
     for module, mutant in picked:
         at_import = survey.tests.get(module, {})
-        tests = at_import.get(mutant.line, set())
+        lines = range(mutant.statement, mutant.line + 1)
+        tests = set().union(*(at_import.get(line, set()) for line in lines))
         # What runs when the module is imported concerns every test that reaches the module.
         if "" in tests:
             tests = set().union(*at_import.values())

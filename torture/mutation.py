@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ class Mutant:
 
     kind: str
     line: int
+    #: The first line of its statement: what reaches any of the lines from there on reaches the fault.
+    statement: int
     start: int
     stop: int
     old: str
@@ -47,12 +50,16 @@ def mutants(source: bytes) -> list[Mutant]:
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     found = []
-    for kind, node, new in _faults(ast.parse(source), source):
+    tree = ast.parse(source)
+    statements = sorted({node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)})
+    for kind, node, new in _faults(tree, source):
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         start = starts[node.lineno - 1] + node.col_offset
         stop = starts[node.end_lineno - 1] + node.end_col_offset
-        found.append(Mutant(kind, node.lineno, start, stop, source[start:stop].decode(), f"({new})"))
+        statement = statements[bisect_right(statements, node.lineno) - 1]
+        old = source[start:stop].decode()
+        found.append(Mutant(kind, node.lineno, statement, start, stop, old, f"({new})"))
     return sorted(found, key=lambda mutant: (mutant.start, mutant.stop, mutant.new))
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
+#: What elements are called that go; no page has capitals in the names of elements, as lxml reads them.
+_REMOVED = "REMOVED"
 #: Separates the identity of an extractor from the areas, as JSON.
 _AND = "; content area "
 
@@ -50,8 +52,7 @@ class ContentArea:
         root: _Element | None = etree.fromstring(html.encode("utf-8", "replace"), parser)
         if root is None:  # there is no element
             return html
-        for element in _matches(root, self.exclude):
-            _remove(element)
+        _remove(root, _matches(root, self.exclude))
         body = root.find("body")
         if self.include and body is not None:
             chosen = _matches(root, self.include)
@@ -110,17 +111,13 @@ def _matches(root: _Element, selectors: Sequence[str]) -> list[_Element]:
     return found
 
 
-def _remove(element: _Element) -> None:
-    """Take *element* out of its tree; the text behind it stays. The outermost element of all stays, empty."""
-    parent = element.getparent()
-    if parent is None or element.tag == "body":
-        element[:] = []
-        element.text = None
-        return
-    before = element.getprevious()
-    behind = element.tail or ""
-    if before is not None:
-        before.tail = (before.tail or "") + behind
-    else:
-        parent.text = (parent.text or "") + behind
-    parent.remove(element)
+def _remove(root: _Element, elements: Sequence[_Element]) -> None:
+    """Take *elements* out of *root*; the text behind each stays. Root and body stay, empty."""
+    for element in elements:
+        if element is root or element.tag == "body":
+            element[:] = []
+            element.text = None
+        else:
+            element.tag = _REMOVED
+    # Text cannot be moved by hand: lxml refuses the control characters that its parser lets pass.
+    etree.strip_elements(root, _REMOVED, with_tail=False)

@@ -212,8 +212,9 @@ def test_a_flipped_bit_of_the_header(path: Path) -> None:
         LmdbIndex(path, HEADER, tuning=TUNING)
 
 
-def test_a_nested_sidecar(path: Path) -> None:
-    (path / SIDECAR).write_bytes(nested(100_000))
+@pytest.mark.parametrize("note", [nested(100_000), b'{"uuid": "u", "documents": Infinity}'])
+def test_a_sidecar_that_is_no_note(note: bytes, path: Path) -> None:
+    (path / SIDECAR).write_bytes(note)
     with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
         assert len(search(index)) == 28
 

@@ -47,7 +47,7 @@ def test_a_sound_header() -> None:
     assert read_header(server(json.dumps([VERSION, json.loads(HEADER.to_json())]).encode())) == HEADER
 
 
-@pytest.mark.parametrize("version", ["", "x", "7.x", "7", "6.0.16", "²"])
+@pytest.mark.parametrize("version", ["", "x", "7.x", "7", "6.0.16", "²", pytest.param("7" * 5000, id="long")])
 def test_a_version_that_is_none_or_too_old(version: str) -> None:
     info = f"redis_version:{version}\r\nmaxmemory:0\r\n".encode()
     if version == "7":

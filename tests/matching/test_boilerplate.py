@@ -34,6 +34,11 @@ def test_as_a_plain_count(rows: list[tuple[int, int, int]], least: int) -> None:
     assert found.tolist() == [len(titles[site, key]) >= least for site, key, _ in rows]
 
 
+def test_keys_are_the_same_for_ever() -> None:
+    """Audits that go on in their folder have stored them: the first half of MurmurHash3 of the words."""
+    assert paragraph_keys(LONG) == [13786136497308462561]
+
+
 def test_what_stands_under_fifteen_titles_is_boilerplate_unless_another_number_is_asked_for() -> None:
     for titles in (14, 15):
         site, key = np.zeros(titles, np.int64), np.zeros(titles, np.uint64)
@@ -48,6 +53,9 @@ def test_long_paragraphs_alone_have_keys() -> None:
     assert len(paragraph_keys(f"{LONG}\n{OTHER}\n{chinese}")) == 3
     assert len({*paragraph_keys(f"{LONG}\n{OTHER}\n{LONG}")}) == 2
     assert paragraph_keys("\n".join(LONG.split())) == []
+    for letters in ("\u00e9" * 120, "word " * 19 + "word", "\u00e9 " + "word " * 18 + "word"):
+        assert len(paragraph_keys(letters)) == 1
+        assert paragraph_keys(letters[1:] if " " not in letters else letters.partition(" ")[2]) == []
 
 
 def test_the_rest_of_a_text_stays_as_it_is() -> None:

@@ -293,3 +293,66 @@ def test_less_is_asked_on_different_sites_under_one_title() -> None:
     assert one(0.9, sites="two", titled=TITLED, length=0.41) == "near"
     assert one(0.9, sites="two", titled=TITLED, length=0.39) == "other"
     assert one(0.9, sites="two", titled=TITLED, known=KNOWN - 0.01, length=1.5) == "fuller"
+
+
+def below(value: float) -> float:
+    return float(np.nextafter(value, -1))
+
+
+@pytest.mark.parametrize(
+    ("rule", "jaccard", "contained", "sites", "tokens", "lines"),
+    [
+        ("alike", 0.62, 0, "", 600, {}),
+        ("within", 0.3, 0.94, "", 600, {}),
+        ("mostly_within", 0.4, 0.88, "", 600, {}),
+        ("brief", 0.45, 0.86, "", 40, {}),
+        ("elsewhere", 0.52, 0, "two", 600, {}),
+        ("elsewhere", 0.25, 0.75, "two", 600, {}),
+        ("elsewhere", 0.3, 0.6, "two", 600, {"titled": 4}),
+    ],
+)
+def test_what_is_asked_is_enough_and_less_is_not(
+    rule: str, jaccard: float, contained: float, sites: str, tokens: int, lines: dict[str, float]
+) -> None:
+    """Of the similarity and the containment that each rule asks for, nothing may be missing."""
+
+    def holds(jaccard: float, contained: float, **other: float) -> bool:
+        told: dict[str, np.ndarray] = {}
+        verify(evidence((jaccard, contained, 10, 0, tokens, sites), **{**lines, **other}), told)
+        return bool(told[rule][0])
+
+    assert holds(jaccard, contained)
+    assert not holds(below(jaccard), contained)
+    assert not contained or not holds(jaccard, below(contained))
+    if lines:
+        assert not holds(jaccard, contained, titled=3)
+        assert not holds(jaccard, contained, title=1)
+
+
+@pytest.mark.parametrize(
+    ("enough", "too_little"),
+    [
+        ({"known": KNOWN}, {"known": below(KNOWN)}),
+        ({"length": SHORTER}, {"length": below(SHORTER)}),
+        ({"substituted": 4.5}, {"substituted": 4.5000001}),
+        ({"sites": "one", "known": KNOWN_OF_ONE_SITE}, {"sites": "one", "known": below(KNOWN_OF_ONE_SITE)}),
+        ({"sites": "one", "values": 1.5, "valued": 20}, {"sites": "one", "values": 1.501, "valued": 20}),
+        ({"sites": "one", "values": 2.7, "valued": 60}, {"sites": "one", "values": 2.701, "valued": 60}),
+        ({"sites": "one", "replaced": 32}, {"sites": "one", "replaced": 32.001}),
+        ({"sites": "one", "title": 0}, {"sites": "one", "title": 0.001}),
+    ],
+)
+def test_what_a_copy_of_600_words_may_lack_and_no_more(
+    enough: dict[str, float], too_little: dict[str, float]
+) -> None:
+    assert one(0.9, 0.95, **enough) == "near"  # type: ignore[arg-type]
+    assert one(0.9, 0.95, **too_little) != "near"  # type: ignore[arg-type]
+
+
+def test_so_many_numbers_may_be_substituted_and_no_more() -> None:
+    """Half a number is the error of counting; a text of 600 words may have two more, four by containment."""
+    for jaccard, contained, most in ((0.62, 0, 2.5), (0.3, 0.94, 4.5), (0.4, 0.9, 0.5)):
+        assert one(jaccard, contained, substituted=most) == "near"
+        assert one(jaccard, contained, substituted=most + 0.001) == "template"
+    assert one(0.52, 0, sites="two", substituted=5.5) == "near"  # half of the numbers, with the error
+    assert one(0.52, 0, sites="two", substituted=5.501) == "template"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.matching.sites import UNKNOWN, host_of, site_key
+from scrapy_neardup.matching.sites import UNKNOWN, host_of, is_domain, site_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,6 +101,7 @@ def test_without_a_host_the_site_is_unknown(url: str) -> None:
         ("https://xn--bcher-kva.example/", "xn--bcher-kva.example"),
         ("http://[0:0::1]:80/", "[::1]"),
         ("http://[::1", ""),
+        ("http://[v1.A:b]/", "[v1.a:b]"),
         ("data:,text", ""),
         ("", ""),
     ],
@@ -129,6 +130,16 @@ def test_hosts_that_are_no_names_cost_next_to_nothing(part: str) -> None:
 @given(st.one_of(st.text(), st.text().map("https://".__add__), st.text().map("http://[".__add__)))
 def test_any_text_has_a_key_of_32_bits(url: str) -> None:
     assert 0 <= site_key(url) < 2**32
+
+
+def test_a_name_of_253_characters_has_a_site_and_a_longer_one_is_one() -> None:
+    longest = ".".join(["a" * 49] * 4 + ["b" * 41, "example.com"])
+    assert len(longest) == 253
+    assert site_key(f"https://{longest}/") == site_key("https://example.com/")
+    assert 0 < site_key(f"https://b{longest}/") < 2**32
+    assert site_key(f"https://b{longest}/") != site_key("https://example.com/")
+    assert is_domain(longest)
+    assert not is_domain(f"b{longest}")
 
 
 def test_surrogates_are_no_trouble() -> None:

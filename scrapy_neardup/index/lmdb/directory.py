@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.errors import IndexUnavailable
 
 from .data_file import DATA, SIDECAR, is_unfinished
+from .faults import UNREADABLE
 
 try:
     import fcntl
@@ -88,7 +89,7 @@ def read_sidecar(path: Path) -> int | None:
         return int(json.loads((path / SIDECAR).read_bytes())["documents"])
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except UNREADABLE:
         return 0
 
 

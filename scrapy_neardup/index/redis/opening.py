@@ -114,7 +114,7 @@ def require_fit(server: Server, window: float) -> None:
         logger.warning("%s does not let this user ask for INFO, so its eviction policy is not known.", shown)
         return
     parts = info.get("redis_version", "").split(".")[:2]
-    if not all(part.isdecimal() for part in parts) or tuple(map(int, parts)) < OLDEST:
+    if not all(part.isdecimal() and len(part) < 10 for part in parts) or tuple(map(int, parts)) < OLDEST:
         raise ConfigurationError(f"{shown} runs Redis {info.get('redis_version')}: use 6.2 or newer.")
     policy = info.get("maxmemory_policy", "noeviction")
     drops = policy.startswith("allkeys") or (window > 0 and policy.startswith("volatile"))

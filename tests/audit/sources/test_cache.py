@@ -151,7 +151,7 @@ def test_meta_is_a_flat_dictionary_or_refused(content: bytes) -> None:
 
 @pytest.mark.parametrize("value", [b"1-2", b"1+", b"1e", b"1..2", b"'\\ud'", b"'\\N{x}'"])
 def test_what_cannot_be_a_value_is_told_in_the_same_words_each_time(value: bytes) -> None:
-    with pytest.raises(Unreadable, match="^meta is damaged: it cannot be parsed$"):
+    with pytest.raises(Unreadable, match=r"^meta is damaged: it cannot be parsed$"):
         parse_meta(b"{'status': " + value + b"}")
 
 
