@@ -41,6 +41,8 @@ def normalise(text: str) -> str:
     What is left of white space is one space between words and one newline between paragraphs. The folding is
     that of ``toNFKC_Casefold`` (Unicode Standard, section 3.13).
     """
+    if not text:  # so are most titles and short lines of plain texts
+        return ""
     folded = _plainly_folded(text)
     if folded is not None:
         stripped = [line.strip(" ") for line in folded.split("\n")]

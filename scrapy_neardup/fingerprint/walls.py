@@ -70,6 +70,7 @@ _PHRASES = (
     "вернуться на главную", "页面不存在", "找不到页面", "返回首页", "ページが見つかりません",
 )
 # fmt: on
+_ASCII_PHRASES = tuple(filter(str.isascii, _PHRASES))
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}'’]+")
 #: For `bytes.translate`: a space in the place of what `_WORD` does not take.
 _ASCII_WORDS = bytes(ord(" ") if not _WORD.match(chr(code)) else code for code in range(128)) + bytes(128)
@@ -86,7 +87,7 @@ def is_wall(text: str, tokens: int) -> bool:
     if tokens > LONGEST:
         return False
     (least, most), (short, long) = SUBJECTS_OF_A_WALL, LENGTHS
-    if tokens <= long and sum(phrase in text for phrase in _PHRASES) >= _PHRASES_OF_A_WALL:
+    if tokens <= long and len(_phrases(text)) >= _PHRASES_OF_A_WALL:
         return True
     asked = least + max(0, tokens - short) * (most - least) / (long - short)
     return len(subjects(text)) >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
@@ -100,6 +101,11 @@ def _asks_for_consent(text: str, tokens: int) -> bool:
         return False
     found = subjects(text)
     return len(found) >= SUBJECTS_OF_CONSENT and not _CONSENT.isdisjoint(found)
+
+
+def _phrases(text: str) -> list[str]:
+    """Return the phrases of walls that normalised *text* has."""
+    return [phrase for phrase in (_ASCII_PHRASES if text.isascii() else _PHRASES) if phrase in text]
 
 
 def subjects(text: str) -> set[str]:

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.filters import FIGURES, NUMBERS, TITLE, WORDS, Filter
+from scrapy_neardup.fingerprint.filters import (
+    FIGURES,
+    NUMBERS,
+    TITLE,
+    WORDS,
+    Filter,
+    make_all,
+    substituted_each,
+)
+from scrapy_neardup.fingerprint.murmur import mix
 
 HASHES = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 2**64 - 1)), max_size=60)
 
@@ -36,6 +45,31 @@ def test_filters_made_together_are_those_made_alone(texts: list[list[int]]) -> N
     arrays = [np.array(values, np.uint64) for values in texts]
     arrays.insert(1, np.arange(1000, dtype=np.uint64).repeat(2))
     assert NUMBERS.make_each(arrays) == [NUMBERS.make(array) for array in arrays]
+
+
+def by_definition(kind: Filter, values: list[int]) -> bytes:
+    """Set one bit after another, in plain integers."""
+    mixed = sorted({int(mix(np.array([value], np.uint64))[0]) for value in values})
+    width, filled = kind.bits.bit_length() - 1, 0
+    for number in mixed[: kind.most] if len(values) > kind.most else mixed:
+        for part in range(kind.hashes):
+            filled |= 1 << (kind.bits - 1 - (number >> part * width) % kind.bits)
+    return filled.to_bytes(kind.size, "big")
+
+
+@given(st.lists(st.tuples(HASHES, HASHES, HASHES), min_size=1, max_size=3))
+def test_filters_of_all_kinds_are_made_and_compared_together(texts: list[tuple[list[int], ...]]) -> None:
+    kinds = (NUMBERS, TITLE, WORDS)
+    columns = [[np.array(values, np.uint64) for values in column] for column in zip(*texts, strict=True)]
+    made = make_all([*zip(kinds, columns, strict=True)])
+    for kind, column, filters in zip(kinds, columns, made, strict=True):
+        assert filters == [by_definition(kind, values.tolist()) for values in column]
+    rows = [np.frombuffer(b"".join(row), np.uint8) for row in zip(*made, strict=True)]
+    for one, other in zip(rows, reversed(rows), strict=True):
+        start = 0
+        for kind, found in zip(kinds, substituted_each(kinds, one, other), strict=True):
+            part = slice(start, start := start + kind.size)
+            assert found == kind.substituted(one[part], other[part])
 
 
 @given(HASHES, HASHES)

@@ -5,12 +5,14 @@ The sets and bags that they make are right.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import mmh3
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.hashing import distinct, shingle
+from scrapy_neardup.fingerprint.hashing import distinct, distinct_each, shingle
 
 HASHES = st.lists(st.integers(0, 2**64 - 1), max_size=60)
 
@@ -28,6 +30,14 @@ def test_a_shingle_depends_on_its_tokens_alone(values: list[int], size: int) -> 
     else:
         alone = [shingle(array[i : i + size], size)[0] for i in range(len(values) - size + 1)]
         assert together.tolist() == alone
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=9), max_size=4))
+def test_distinct_values_of_several_texts(texts: list[list[int]]) -> None:
+    hashes = np.array([value for text in texts for value in text], np.uint64)
+    at, bounds = distinct_each(hashes, np.cumsum([0, *map(len, texts)]))
+    found = hashes[at].tolist()
+    assert [found[a:b] for a, b in pairwise(bounds.tolist())] == [sorted({*text}) for text in texts]
 
 
 def test_a_shingle_depends_on_the_order_and_number_of_its_tokens() -> None:
