@@ -9,7 +9,6 @@ them. docs/quality.md compares it with Trafilatura.
 from __future__ import annotations
 
 import math
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import regex
@@ -60,6 +59,8 @@ _SMALL_PART = 1 / 3
 _HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE, _H1_IN_TITLE = 8, 300, 0.7, 0.5
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
 _DETAILS, _LEAD = 200, 15
+#: To find that many short lines of a page, so many times as many are looked at.
+_LOOKED_FOR = 5
 
 _WORD = regex.compile(r"\p{Han}|[\p{L}\p{N}--\p{Han}]+", regex.V1)
 
@@ -106,9 +107,10 @@ def _completed(text: MainText, blocks: Sequence[Block]) -> MainText:
     shown = [block for block in blocks if not block.region]
     if length(text.text) >= _SMALL_PART * letters_of(shown):
         return text
-    lines = set(text.text.split("\n"))
-    others = (block.text for block in shown if block.text not in lines)
-    return text._replace(details="\n".join(islice(others, _DETAILS)))
+    # Each is looked for in all of the text, so they are not too many.
+    lines = [*dict.fromkeys(block.text for block in shown)][: _LOOKED_FOR * _DETAILS]
+    others = [line for line in lines if line not in text.text]
+    return text._replace(details="\n".join(others[:_DETAILS]))
 
 
 def _free(blocks: Sequence[Block]) -> list[Block]:
