@@ -39,7 +39,7 @@ class SparkAudit:
 
     @property
     def pages(self) -> DataFrame:
-        """The table of pages."""
+        """The table of pages; it is written by URL, but Spark reads its files in any order."""
         return self.spark.read.parquet(f"{self.out}/pages.parquet")
 
     @property
