@@ -62,7 +62,8 @@ def with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any]
 def signatures_of(space: Workspace, folder: str, like: DataFrame) -> DataFrame:
     """Return the signed pages of the audit in *folder*."""
     columns = [name for name in like.columns if name != "id"]
-    return space.spark.read.parquet(f"{folder.rstrip('/')}/{SIGNATURES}").select(*columns)
+    earlier = space.spark.read.parquet(f"{folder.rstrip('/')}/{SIGNATURES}").select(*columns)
+    return earlier.where("kind = 'page'")
 
 
 def make_index(folder: str | os.PathLike[str], where: str) -> int:

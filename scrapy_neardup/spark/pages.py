@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 PAGES = (
     "id long, url string, title string, declared string, alternates string, noindex boolean, fetched double, "
     "keys binary, record binary, wall boolean, headline string, paragraphs binary, site long, folder string, "
-    "page string, first binary, last binary"
+    "page string, first binary"
 )
 _KEPT = tuple(part.split()[0] for part in PAGES.split(", "))[:12]
 #: The order of `audit.crawl`: what is the same in all of these is the same page.
-_ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "last")
+_ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "record")
 
 
 def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
@@ -72,6 +72,5 @@ def describe(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Itera
             "folder": pa.array([folder for folder, _ in places], pa.string()),
             "page": pa.array([page for _, page in places], pa.string()),
             "first": pa.array(pieces(first), pa.binary()),
-            "last": columns["record"],
         }
         yield pa.RecordBatch.from_pydict(columns)

@@ -39,7 +39,7 @@ class SparkAudit:
 
     @property
     def pages(self) -> DataFrame:
-        """The table of pages."""
+        """The table of pages; it is written by URL, but Spark reads its files in any order."""
         return self.spark.read.parquet(f"{self.out}/pages.parquet")
 
     @property
@@ -101,12 +101,31 @@ def _audit(
     watch: Callable[[str], None] = lambda step: None,
     **options: Any,
 ) -> SparkAudit:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    space = Workspace(spark, out, partitions or int(spark.conf.get("spark.sql.shuffle.partitions") or 200))
+    usual = str(spark.conf.get("spark.sql.shuffle.partitions"))
+    space = Workspace(spark, out, partitions or int(usual))
     if not overwrite and space.exists(SIGNATURES):
         raise ConfigurationError(f"There are results in {out}: name another folder, or overwrite them.")
     settings = AuditOptions(**with_seed_of(space, earlier, options))
+    spark.conf.set("spark.sql.shuffle.partitions", str(space.partitions))  # of joins and counts, too
+    try:
+        summary = _run(space, settings, read, earlier, alone, watch)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", usual)
+    space.remove("work")
+    return SparkAudit(spark, space.folder, summary)
+
+
+def _run(
+    space: Workspace,
+    settings: AuditOptions,
+    read: Callable[[AuditOptions], DataFrame],
+    earlier: Sequence[str],
+    alone: int,
+    watch: Callable[[str], None],
+) -> dict[str, Any]:
+    """Write the results; return the summary."""
+    from pyspark.sql import functions as F  # noqa: N812
+
     watch("signing")
     signed = read(settings)
     for folder in earlier:
@@ -137,6 +156,4 @@ def _audit(
     write_pages(found, clusters, pairs, space)
     write_pairs(found, pairs, space)
     write_dropped(found, texts, documents.select("row", "id"), space, settings)
-    summary = summarise(found, pairs, signed, space, settings)
-    space.remove("work")
-    return SparkAudit(spark, space.folder, summary)
+    return summarise(found, pairs, signed, space, settings)

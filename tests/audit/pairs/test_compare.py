@@ -10,7 +10,7 @@ import pytest
 from scrapy_neardup.audit.evaluate.corpus import Text
 from scrapy_neardup.audit.evaluate.curves import find_all
 from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts
-from scrapy_neardup.audit.pairs.compare import SIBLINGS, Groups, compare_all
+from scrapy_neardup.audit.pairs.compare import SIBLINGS, Groups, compare_all, most_alike
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
 from scrapy_neardup.matching.matcher import Matcher
 from tests.audit.corpora import edited, template, text
@@ -90,6 +90,38 @@ def test_a_large_template_costs_no_square() -> None:
     found = compare_all(judge, Groups.of(judge.documents), advance=compared.append)
     assert compared[-1] < 2000 * 2000 / 10
     assert {*found.a.tolist(), *found.b.tolist()} == {*range(len(texts))}  # and yet each one is met
+
+
+def test_which_pairs_of_a_template_are_listed_depends_on_no_order() -> None:
+    dice = np.random.default_rng(5)
+    a, b = np.triu_indices(40, 1)
+    similarity = dice.choice(np.array([0.6, 0.7, 0.8], np.float32), len(a))
+    kept = most_alike(a, b, similarity)
+    expected = set()
+    for page in range(40):
+        pairs = np.flatnonzero((a == page) | (b == page)).tolist()
+        pairs.sort(key=lambda pair: (-similarity[pair], a[pair] + b[pair] - page))
+        expected |= {*pairs[:SIBLINGS]}
+    assert {*np.flatnonzero(kept).tolist()} == expected
+    # What is left out of a part of the pairs is not among those of all.
+    order = dice.permutation(len(a))
+    first = order[: len(a) // 2][most_alike(*(each[order[: len(a) // 2]] for each in (a, b, similarity)))]
+    rest = np.concatenate((first, order[len(a) // 2 :]))
+    again = rest[most_alike(a[rest], b[rest], similarity[rest])]
+    assert {*again.tolist()} == expected
+
+
+def test_the_distance_of_equal_texts_depends_on_no_other_pair() -> None:
+    words = text(1, 150).split()
+    texts = ["\n".join(" ".join(words[i : i + n]) for i in range(0, 150, n)) for n in (50, 10)]
+    judge = judge_of([Text("", each, "") for each in (*texts, text(2))], "simhash+anchors")
+    fingerprints = judge.documents.records["fingerprint"]
+    assert fingerprints[0] != fingerprints[1]
+    alone = judge.judge(np.array([0]), np.array([1]))
+    among = judge.judge(np.array([0, 0]), np.array([1, 2]))
+    assert alone.exact[0]
+    assert among.exact[0]
+    assert alone.distance[0] == among.distance[0] == 0
 
 
 def test_rejected_pairs_are_those_that_are_alike_enough() -> None:
