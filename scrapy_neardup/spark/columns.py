@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: What a page is compared by, as Spark has it.
 DOCUMENT = (
     "row long, keys binary, record binary, wall boolean, own string, head string, common array<string>, "
-    "page string, rare boolean"
+    "page string, rare boolean, general boolean"
 )
 DOCUMENT_COLUMNS = tuple(part.split()[0] for part in DOCUMENT.split(", "))
 
@@ -72,8 +72,9 @@ def names_of(table: pa.Table | pa.RecordBatch, end: str = "") -> Names:
     """Return the names of the pages in columns whose names have that *end*."""
     together: dict[tuple[str, ...], frozenset[str]] = {}
     common = [together.setdefault(tuple(words), frozenset(words)) for words in texts(table, f"common{end}")]
-    own, head, page, rare = (texts(table, f"{name}{end}") for name in ("own", "head", "page", "rare"))
-    return Names(own, head, common, page, rare)
+    columns = ("own", "head", "page", "rare", "general")
+    own, head, page, rare, general = (texts(table, f"{name}{end}") for name in columns)
+    return Names(own, head, common, page, rare, general)
 
 
 def merged_names(one: Names, other: Names) -> Names:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.audit.boilerplate import rest_of
-from scrapy_neardup.audit.names import all_words, choose_title
+from scrapy_neardup.audit.names import HEADS, all_words, choose_title
 from scrapy_neardup.audit.packing import unpacked
 from scrapy_neardup.matching.boilerplate import TITLES, widespread
 from scrapy_neardup.matching.records import entries
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from .frames import Workspace
 
 #: The names of pages, and the title to sign in place of their own.
-NAMES = "row long, own string, head string, common array<string>, page string, rare boolean, instead string"
+NAMES = (
+    "row long, site long, own string, head string, common array<string>, page string, rare boolean, "
+    "instead string"
+)
 _SHOWN = ("url", "title", "declared", "alternates", "noindex", "fetched", "id", "site")
 
 
@@ -68,7 +71,11 @@ def named(pages: DataFrame, texts_read: DataFrame, space: Workspace, settings: A
     left_out = repeated.groupBy("row").agg(F.collect_list("key").alias("left_out"))
     changed = names.where("instead is not null").select("row", "instead").join(left_out, "row", "full")
     changed = space.keep(changed, "work/changed")
-    documents = pages.join(names, "row").drop(pages["page"])
+    heads = names.select("site", "own", "head").distinct().groupBy("site", "own").count()
+    general = heads.where(f"count >= {HEADS}").selectExpr("site", "own", "true general")
+    documents = pages.join(names.drop("site"), "row").drop(pages["page"])
+    documents = documents.join(general, ["site", "own"], "left")
+    documents = documents.withColumn("general", F.coalesce("general", F.lit(False)))
     if changed.limit(1).count():
         own = pages.select("row", "id", "url", "site").join(changed, "row")
         signed_anew = mapped(
@@ -143,6 +150,7 @@ def choose_names(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict(
             {
                 "row": batch.column("row"),
+                "site": batch.column("site"),
                 "own": pa.array(own, pa.string()),
                 "head": batch.column("title"),
                 "common": pa.array(common, pa.list_(pa.string())),
