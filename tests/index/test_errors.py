@@ -23,6 +23,7 @@ from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb.check import check as problems
 from scrapy_neardup.index.lmdb.data_file import DATA, SIDECAR
+from scrapy_neardup.index.lmdb.layout import number_key
 from scrapy_neardup.index.lmdb.offline import reading_ahead
 
 from .consistency import check
@@ -325,3 +326,18 @@ def test_reading_ahead_is_no_obstacle(path: Path, monkeypatch: pytest.MonkeyPatc
     with reading_ahead(path / "not there"):
         pass
     assert not seen
+
+
+@pytest.mark.parametrize("gone", [(0,), (1,), (0, 1)])
+def test_a_log_that_lacks_documents_is_not_flushed(tmp_path: Path, gone: tuple[int, ...]) -> None:
+    """The others would get the numbers of those that are missing."""
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        for number in (0, 1):
+            index.add(documents([number], [f"u{number}"]))
+    with lmdb.open(str(tmp_path), max_dbs=5, lib_version=0) as environment:
+        log = environment.open_db(b"log")
+        with environment.begin(write=True, db=log) as transaction:
+            for number in gone:
+                assert transaction.delete(number_key(number))
+    with closing(LmdbIndex(tmp_path, HEADER)) as index, pytest.raises(IndexCorrupted, match="index check"):
+        index.compact()

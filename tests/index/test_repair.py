@@ -157,6 +157,33 @@ def test_keys_that_follow_from_what_is_stored_are_made_again(tmp_path: Path) -> 
         assert detector.check(story(1), url="https://a.example/1").kind == "revisit"
 
 
+#: The process that reads, ended by what it is about to read.
+DIES = """
+import os, signal, sys
+from scrapy_neardup.cli.repairing import derive
+from scrapy_neardup.index.lmdb.repair import main
+from scrapy_neardup.index.lmdb.salvage import Salvage
+
+may = Salvage._may
+
+def die(self, what):
+    allowed = may(self, what)
+    if allowed and what in [f"documents from {number}" for number in range(9, 17)]:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return allowed
+
+Salvage._may = die
+main(derive)
+"""
+
+
+@pytest.mark.slow
+def test_what_ends_the_process_is_passed_over(path: Path) -> None:
+    found = repair(path, [sys.executable, "-c", DIES])
+    assert found.ranges == [(16, 23)]
+    assert left(path) == {*range(COUNT)} - {3, 95} - {*range(16, 24)}
+
+
 @pytest.mark.parametrize("key", [b"header", b"state"])
 def test_nothing_is_touched_if_nothing_can_be_saved(path: Path, key: bytes) -> None:
     edit(path, "meta", lambda transaction: transaction.put(key, b"{"))

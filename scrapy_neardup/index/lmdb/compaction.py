@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import lmdb
 import numpy as np
 
+from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index.protocol import Documents
 
 from .directory import MERGE, file_lock
@@ -182,9 +183,17 @@ def _flush(environment: Environment, reader: Snapshot) -> Iterator[None]:
 
 
 def _log(reader: Snapshot) -> Iterator[Documents]:
-    """Yield the documents of the log, block by block."""
-    for _, documents in reader.log(reader.state.flushed, check=True):
+    """Yield the documents of the log, block by block. Raises `IndexCorrupted` if some are missing."""
+    expected = reader.state.flushed
+    for first, documents in reader.log(expected, check=True):
+        if first != expected:
+            break
+        expected += len(documents.urls)
         yield documents
+    if expected != reader.state.next:
+        raise IndexCorrupted(
+            f"The log lacks documents, the first {expected}: run `scrapy-neardup index check`."
+        )
 
 
 def _not_removed(dead: NDArray[np.int64], start: int, stop: int) -> NDArray[np.bool_]:

@@ -227,10 +227,11 @@ class Salvage:
 
     def _values(self, name: str, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
         """Yield the blocks of a database that begin in [start, stop), as far as they can be read."""
-        database, number = self._environment.databases[name], start
+        database, number, stride = self._environment.databases[name], start, 1
         while number < stop:
             if not self._may(f"{name} from {number}"):
-                number += 1
+                number += stride
+                stride *= 2  # each try may cost a process, and a page may hold a thousand documents
                 continue
             try:
                 with self._transaction.cursor(database) as cursor:
@@ -243,4 +244,4 @@ class Salvage:
             if found >= stop:
                 return
             yield found, data
-            number = max(number, found) + 1
+            number, stride = max(number, found) + 1, 1
