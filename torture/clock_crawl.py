@@ -6,6 +6,7 @@ LEAPS is JSON: pairs of seconds since the start, and how many seconds the clock 
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import sys
 import time
@@ -28,6 +29,7 @@ def leap_here(leaps: list[tuple[float, float]]) -> None:
 
 
 def main() -> None:
+    faulthandler.enable()
     index, out, seed, leaps, *here = sys.argv[1:]
     if here:
         leap_here([(at, by) for at, by in json.loads(leaps)])

@@ -127,7 +127,8 @@ class PagesSpider(Spider):
         crawled.verdicts[url] = response.meta.get("neardup_verdict", "")
         if "neardup_match" in response.meta:
             crawled.matches[url] = response.meta["neardup_match"]["url"]
-        yield {"url": url} if self.item is None else self.item(response)
+        # An item whose values come with the request would be kept whatever its page repeats.
+        yield {"read": f"{len(response.body)} bytes at {url}"} if self.item is None else self.item(response)
 
     def failed(self, failure: Any) -> None:
         self.crawled.failed[failure.request.meta["asked"]] = repr(failure.value)[:200]

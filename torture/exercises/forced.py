@@ -164,7 +164,8 @@ def hidden(outcome: Round, dice: random.Random, folder: Path) -> None:
     """The victim's text stands, hidden, on a page of another text that comes first."""
     pages, victims, unseen = {}, [], []
     for number, hiding in enumerate((*HIDING, *UNSEEN_HIDING)):
-        story, own = _story(dice), _story(dice, dice.choice([1, 3, 8]))
+        # A page that shows less than 200 letters is taken for one whose scripts show what it hides.
+        story, own = _story(dice), _story(dice, dice.choice([4, 8]))
         body = "".join(f"<p>{paragraph}</p>" for paragraph in story.text)
         html = page_of(own.title, own.text, "Attack", hiding.format(body))
         pages[f"https://attack.example/{number}"] = Answer(html.encode())
