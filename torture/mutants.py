@@ -2,9 +2,10 @@
 
 A sample of mutants of a package is made, see `torture.mutation`. Each is written into a copy of the tree, and
 the tests run that reach its line, the quickest first, until one fails. What no test notices is printed:
-either the fault changes nothing that anybody could see, or a test is missing. Two kinds survive by the way this
-works: sizes that the tests take from the module by name, and what runs once in a process because its
-outcome is cached, for which only the first test counts as reaching it.
+either the fault changes nothing that anybody could see, or a test is missing.
+
+Two kinds survive by the way this works: sizes that the tests take from the module by name, and what runs once
+in a process because its outcome is cached, for which only the first test counts as reaching it.
 """
 
 from __future__ import annotations
