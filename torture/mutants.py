@@ -48,7 +48,8 @@ FURTHER = {
 PARTS = ("scrapy_neardup", "tests", "example_project", "benchmarks", "docs", "pyproject.toml", "README.md")
 #: How pytest is run. It sets no limit of time, since a busy machine would then kill mutants.
 OPTIONS = [
-    "-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile", "quick", "--timeout", "0",
+    "-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile", "quick",
+    "--timeout", "0",
 ]  # fmt: skip
 #: What the tests import, other than this package.
 _NEEDED = (
