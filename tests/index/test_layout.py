@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import IndexCorrupted
+from scrapy_neardup.index.lmdb.blocks import CHUNK_URLS
 from scrapy_neardup.index.lmdb.layout import (
+    HELD,
     MAX_PARTITION_BITS,
     Run,
     State,
@@ -19,6 +21,8 @@ from scrapy_neardup.index.lmdb.layout import (
     partition_bits,
     which_held,
 )
+from scrapy_neardup.index.lmdb.partition import PLACE_ENTRIES
+from scrapy_neardup.index.lmdb.tombstones import LOW_BITS
 
 STATE = State(next=9, flushed=7, runs=(Run(3, 0, 7, 6, 2),), next_run=4, removals=5)
 STORED = (
@@ -67,3 +71,8 @@ def test_tables_are_cut_into_partitions_of_about_so_many_entries() -> None:
         3,
     ]
     assert partition_bits(1 << 40, 1) == MAX_PARTITION_BITS == 16
+
+
+def test_sizes_that_are_part_of_the_format() -> None:
+    """An index that was made with others could not be read."""
+    assert (CHUNK_URLS, PLACE_ENTRIES, LOW_BITS, MAX_PARTITION_BITS, HELD) == (32, 16, 14, 16, 65535)

@@ -36,7 +36,8 @@ def test_a_set_of_numbers(
         for add, some in changes:
             with environment.begin(write=True, buffers=True) as transaction:
                 change = add_removed if add else drop_removed
-                change(transaction, database, np.array(sorted(some), np.int64))
+                new = change(transaction, database, np.array(sorted(some), np.int64))
+                assert not add or (new is not None and new.tolist() == sorted(some - expected))
             expected = expected | some if add else expected - some
         with environment.begin(buffers=True) as transaction:
             found = read_removed(transaction, database)
