@@ -3,6 +3,9 @@
 A sample of mutants of a package is made, see `torture.mutation`. Each is written into a copy of the tree, and
 the tests run that reach its line, the quickest first, until one fails. What no test notices is printed:
 either the fault changes nothing that anybody could see, or a test is missing.
+
+Two kinds survive by the way this works: sizes that the tests take from the module by name, and what runs once
+in a process because its outcome is cached, for which only the first test counts as reaching it.
 """
 
 from __future__ import annotations
@@ -43,9 +46,10 @@ FURTHER = {
 }  # fmt: skip
 #: What a copy of the tree needs.
 PARTS = ("scrapy_neardup", "tests", "example_project", "benchmarks", "docs", "pyproject.toml", "README.md")
-#: How pytest is run.
+#: How pytest is run. It sets no limit of time, since a busy machine would then kill mutants.
 OPTIONS = [
     "-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile", "quick",
+    "--timeout", "0",
 ]  # fmt: skip
 #: What the tests import, other than this package.
 _NEEDED = (

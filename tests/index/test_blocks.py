@@ -44,6 +44,14 @@ def documents(urls: list[str], header: Header) -> Documents:
     return Documents(keys, np.zeros(len(urls), header.dtype) if records is None else records, urls)
 
 
+def test_each_url_is_found_in_its_chunk() -> None:
+    urls = [f"https://a.example/{number}" for number in range(100)]
+    block = encode_block(documents(urls, HEADER))
+    assert decode_block(block, HEADER).urls == urls
+    for row in (0, 31, 32, 63, 64, 95, 96, 99):
+        assert decode_block(block, HEADER, np.array([row])).urls == [urls[row]]
+
+
 def test_a_number_of_documents_that_cannot_be_takes_no_memory() -> None:
     """The number is in no checksum: the flip of one bit makes it two thousand million."""
     block, logged = encode_block(documents(["a"], HEADER)), encode_logged(documents(["a"], BARE))

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.lmdb.layout import Run, State
+from scrapy_neardup.index.lmdb.blocks import CHUNK_URLS
+from scrapy_neardup.index.lmdb.layout import (
+    HELD,
+    MAX_PARTITION_BITS,
+    Run,
+    State,
+    decode_held,
+    encode_held,
+    partition_bits,
+    which_held,
+)
+from scrapy_neardup.index.lmdb.partition import PLACE_ENTRIES
+from scrapy_neardup.index.lmdb.tombstones import LOW_BITS
 
 STATE = State(next=9, flushed=7, runs=(Run(3, 0, 7, 6, 2),), next_run=4, removals=5)
 STORED = (
@@ -23,3 +40,39 @@ def test_the_stored_state() -> None:
 def test_what_is_no_state(stored: bytes) -> None:
     with pytest.raises(IndexCorrupted, match="state"):
         State.from_json(stored)
+
+
+def test_the_state_of_an_empty_index() -> None:
+    assert State().to_json() == b'{"next": 0, "folded": 0, "runs": [], "next_run": 0, "removals": 0}'
+
+
+@given(st.lists(st.booleans(), max_size=70), st.integers(0, 2**32 - 100))
+def test_which_documents_of_its_range_a_run_holds(held: list[bool], start: int) -> None:
+    run = Run(0, start, start + len(held), sum(held), 0)
+    data = encode_held(np.array(held, bool))
+    assert decode_held(data, run).tolist() == held
+    numbers = np.arange(start, start + len(held))
+    assert which_held(data, run, numbers).tolist() == held
+    assert which_held(data, run, numbers[::-3]).tolist() == held[::-3]
+    for stop in (run.stop + 8, run.stop - 8):
+        if stop >= start:
+            with pytest.raises(IndexCorrupted, match="run 0 cannot be read"):
+                decode_held(data, replace(run, stop=stop))
+
+
+def test_tables_are_cut_into_partitions_of_about_so_many_entries() -> None:
+    assert [partition_bits(documents, 16) for documents in (0, 15, 16, 31, 32, 63, 64)] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+        3,
+    ]
+    assert partition_bits(1 << 40, 1) == MAX_PARTITION_BITS == 16
+
+
+def test_sizes_that_are_part_of_the_format() -> None:
+    """An index that was made with others could not be read."""
+    assert (CHUNK_URLS, PLACE_ENTRIES, LOW_BITS, MAX_PARTITION_BITS, HELD) == (32, 16, 14, 16, 65535)

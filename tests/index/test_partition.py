@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import IndexCorrupted
@@ -15,6 +15,7 @@ from scrapy_neardup.index.sorted_arrays import sort_entries
 low_bits = st.one_of(st.integers(0, 3), st.integers(2**40 - 3, 2**40 - 1), st.integers(0, 2**40 - 1))
 
 
+@example(low=list(range(0, 2**40, 2**34)), cut=4, number=3)
 @given(low=st.lists(low_bits, max_size=300), cut=st.integers(0, 24), number=st.integers(0, 2**24 - 1))
 def test_the_directory_leads_to_each_key(low: list[int], cut: int, number: int) -> None:
     """All keys of a partition share the first *cut* bits."""

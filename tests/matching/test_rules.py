@@ -354,5 +354,7 @@ def test_so_many_numbers_may_be_substituted_and_no_more() -> None:
     for jaccard, contained, most in ((0.62, 0, 2.5), (0.3, 0.94, 4.5), (0.4, 0.9, 0.5)):
         assert one(jaccard, contained, substituted=most) == "near"
         assert one(jaccard, contained, substituted=most + 0.001) == "template"
+    assert one(0.3, 0.94, sites="one", substituted=1.7) == "near"  # one in a thousand words
+    assert one(0.3, 0.94, sites="one", substituted=1.7001) == "template"
     assert one(0.52, 0, sites="two", substituted=5.5) == "near"  # half of the numbers, with the error
     assert one(0.52, 0, sites="two", substituted=5.501) == "template"
