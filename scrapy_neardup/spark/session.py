@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+#: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
+_SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
+
+
 def require_spark() -> None:
     """Raise `DependencyUnavailable` if PySpark, or what it exchanges data by, is not installed."""
     if missing := [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]:
@@ -24,8 +28,9 @@ def require_spark() -> None:
 
 
 def start_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Return a session on *master*, on all processors of this machine if there is none, with *settings*.
+    """Return a session on *master*, with *settings*.
 
+    Without a master it is the one that Spark is set up for, or all processors of this machine.
     A session that this process has already stays as it is. Raises `DependencyUnavailable`.
     """
     require_spark()
@@ -34,7 +39,7 @@ def start_session(master: str | None = None, settings: Mapping[str, str] | None 
     # Executors on this machine run this interpreter, not whichever is found first.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("scrapy-neardup audit")
-    if master is None and "SPARK_MASTER" not in os.environ:
+    if master is None and not _SET_UP & {*os.environ}:
         master = "local[*]"
     if master is not None:
         builder = builder.master(master)
