@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.errors import DependencyUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
 
 
-def require_spark() -> None:
-    """Raise `DependencyUnavailable` if PySpark, or what it exchanges data by, is not installed."""
-    if missing := [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]:
+def require_spark(find: Callable[[str], object] = find_spec) -> None:
+    """Raise `DependencyUnavailable` if *find* does not know PySpark, or what it exchanges data by."""
+    if missing := [name for name in ("pyspark", "pyarrow", "pandas") if find(name) is None]:
         raise DependencyUnavailable(
             f"An audit on Spark needs {missing[0]}: run `pip install 'scrapy-neardup[spark]'`."
         )
@@ -36,14 +36,14 @@ def start_session(master: str | None = None, settings: Mapping[str, str] | None 
     require_spark()
     from pyspark.sql import SparkSession
 
-    # Executors on this machine run this interpreter, not whichever is found first.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("scrapy-neardup audit")
     if master is None and not _SET_UP & {*os.environ}:
         master = "local[*]"
     if master is not None:
         builder = builder.master(master)
         if master.startswith("local"):
+            # Tasks run this interpreter, not whichever is found first.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
             builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
     for name, value in (settings or {}).items():
