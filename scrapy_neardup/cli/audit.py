@@ -140,7 +140,7 @@ seed_option = click.option(
     show_default=True,
     help="Where to compare: in this process, or on Spark.",
 )
-@click.option("--master", metavar="URL", help="Spark's master.  [default: that of spark-submit, or local[*]]")
+@click.option("--master", metavar="URL", help="Spark's master.  [default: as Spark is set up, or local[*]]")
 @click.option(
     "--earlier",
     multiple=True,

@@ -53,7 +53,7 @@ def read_frame(frame: DataFrame, settings: AuditOptions) -> DataFrame:
     wanted = fields.columns(frame.columns)
     if not wanted:
         raise ConfigurationError(f"Nothing can be read: {fields.no_text(frame.columns)}")
-    return mapped(frame.select(*wanted), _sign_rows, SIGNED, _alone(settings))
+    return mapped(frame.select(*wanted), sign_rows, SIGNED, _alone(settings))
 
 
 def read_paths(spark: SparkSession, paths: Sequence[str], settings: AuditOptions) -> DataFrame:
@@ -66,13 +66,13 @@ def read_paths(spark: SparkSession, paths: Sequence[str], settings: AuditOptions
     lines, tables, others = _sorted_out(paths, settings)
     if lines:
         content = spark.read.text(lines).selectExpr("cast(value as binary) line", "input_file_name() source")
-        found.append(mapped(content, _sign_lines, SIGNED, _alone(settings)))
+        found.append(mapped(content, sign_lines, SIGNED, _alone(settings)))
     if tables:
         found.append(read_frame(spark.read.parquet(*tables), settings))
     if others:
         rows = spark.createDataFrame([tuple(each) for each in others], "name string, kind string")
         spread = rows.repartitionByRange(len(others), "name")
-        found.append(mapped(spread, _sign_files, SIGNED, _alone(settings)))
+        found.append(mapped(spread, sign_files, SIGNED, _alone(settings)))
     signed = found[0]
     for each in found[1:]:
         signed = signed.unionByName(each)
@@ -177,13 +177,15 @@ def _sign(records: Iterable[Record], settings: AuditOptions) -> Iterator[pa.Reco
     yield sink.take()
 
 
-def _sign_rows(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+def sign_rows(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    """Sign the pages in the rows of a table."""
     fields = Fields(Options(settings.text_field, settings.url_field))
     items = (item for batch in batches for item in batch.to_pylist())
     yield from _sign((_with_url(fields.page(item, _NOWHERE)) for item in items), settings)
 
 
-def _sign_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+def sign_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    """Sign the pages in lines of JSON, with the file of each."""
     fields = Fields(Options(settings.text_field, settings.url_field))
     lines = (
         (line, Origin(source))
@@ -194,7 +196,8 @@ def _sign_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> It
     yield from _sign((_with_url(item_of(fields, line, origin)) for line, origin in lines), settings)
 
 
-def _sign_files(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+def sign_files(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    """Sign the pages in files, with the kind of each."""
     for batch in batches:
         for row in batch.to_pylist():
             sink = _Rows()

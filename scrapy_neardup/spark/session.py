@@ -10,35 +10,40 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.errors import DependencyUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import SparkSession
 
 
-def require_spark() -> None:
-    """Raise `DependencyUnavailable` if PySpark, or what it exchanges data by, is not installed."""
-    if missing := [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]:
+#: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
+_SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
+
+
+def require_spark(find: Callable[[str], object] = find_spec) -> None:
+    """Raise `DependencyUnavailable` if *find* does not know PySpark, or what it exchanges data by."""
+    if missing := [name for name in ("pyspark", "pyarrow", "pandas") if find(name) is None]:
         raise DependencyUnavailable(
             f"An audit on Spark needs {missing[0]}: run `pip install 'scrapy-neardup[spark]'`."
         )
 
 
 def start_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Return a session on *master*, on all processors of this machine if there is none, with *settings*.
+    """Return a session on *master*, with *settings*.
 
+    Without a master it is the one that Spark is set up for, or all processors of this machine.
     A session that this process has already stays as it is. Raises `DependencyUnavailable`.
     """
     require_spark()
     from pyspark.sql import SparkSession
 
-    # Executors on this machine run this interpreter, not whichever is found first.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("scrapy-neardup audit")
-    if master is None and "SPARK_MASTER" not in os.environ:
+    if master is None and not _SET_UP & {*os.environ}:
         master = "local[*]"
     if master is not None:
         builder = builder.master(master)
         if master.startswith("local"):
+            # Tasks run this interpreter, not whichever is found first.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
             builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
     for name, value in (settings or {}).items():
