@@ -152,6 +152,7 @@ def test_a_name_of_253_characters_has_a_site_and_a_longer_one_is_one() -> None:
     assert site_key(f"https://{longest}/") == site_key("https://example.com/")
     assert 0 < site_key(f"https://b{longest}/") < 2**32
     assert site_key(f"https://b{longest}/") != site_key("https://example.com/")
+    assert host_of(f"https://{longest.upper()}/") == longest
     assert is_domain(longest)
     assert not is_domain(f"b{longest}")
 
