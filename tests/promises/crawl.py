@@ -1,4 +1,4 @@
-"""Crawl the site of site.py, appending each stored item to a file: crawl.py BASE STORIES INDEX OUT SEED [JOBDIR]."""
+"""Crawl the site of site.py, each item into a file: crawl.py BASE STORIES INDEX OUT SEED [JOBDIR]."""
 
 from __future__ import annotations
 
