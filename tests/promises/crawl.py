@@ -1,7 +1,4 @@
-"""Crawl the site of site.py, and append each stored item to a file.
-
-python crawl.py BASE STORIES INDEX OUT SEED [JOBDIR]
-"""
+"""Crawl the site of site.py, each item into a file: crawl.py BASE STORIES INDEX OUT SEED [JOBDIR]."""
 
 from __future__ import annotations
 
