@@ -51,17 +51,17 @@ class Workspace:
 
     def exists(self, name: str) -> bool:
         """Tell whether something is kept under a name."""
-        path, system = self._locate(name)
+        path, system = self._locate(self.path(name))
         return bool(system.exists(path))
 
     def remove(self, name: str) -> None:
         """Remove what is kept under a name, if there is anything."""
-        path, system = self._locate(name)
+        path, system = self._locate(self.path(name))
         system.delete(path, True)
 
     def write_text(self, name: str, content: str) -> None:
         """Write one file of text in place of what is there."""
-        path, system = self._locate(name)
+        path, system = self._locate(self.path(name))
         stream = system.create(path, True)
         try:
             stream.write(bytearray(content.encode()))
@@ -88,8 +88,7 @@ class Workspace:
 
     def _locate(self, name: str) -> tuple[Any, Any]:
         jvm: Any = self.spark._jvm
-        # An absolute path or a URL stays what it is.
-        path = jvm.org.apache.hadoop.fs.Path(jvm.org.apache.hadoop.fs.Path(f"{self.folder}/"), name)
+        path = jvm.org.apache.hadoop.fs.Path(name)
         return path, path.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
 
 

@@ -53,7 +53,7 @@ def read_frame(frame: DataFrame, settings: AuditOptions) -> DataFrame:
     wanted = fields.columns(frame.columns)
     if not wanted:
         raise ConfigurationError(f"Nothing can be read: {fields.no_text(frame.columns)}")
-    return mapped(frame.select(*wanted), sign_rows, SIGNED, _alone(settings))
+    return mapped(frame.select(*(f"`{name}`" for name in wanted)), sign_rows, SIGNED, _alone(settings))
 
 
 def read_paths(spark: SparkSession, paths: Sequence[str], settings: AuditOptions) -> DataFrame:
