@@ -107,9 +107,9 @@ class PagesSpider(Spider):
 
     def __init__(
         self,
-        urls: Iterable[str] = (),
-        answer: Callable[[str], Answer] | None = None,
-        crawled: Crawled | None = None,
+        urls: Iterable[str],
+        answer: Callable[[str], Answer],
+        crawled: Crawled,
         item: Callable[[Response], Any] | None = None,
         **kwargs: Any,
     ) -> None:

@@ -52,7 +52,8 @@ def collide(fingerprinter: Fingerprinter, victim: str, words: list[str], count: 
     bits = np.unpackbits(np.array(hashes, "<u8").view(np.uint8), bitorder="little").reshape(-1, 64)
     wanted = np.unpackbits(np.array([target], "<u8").view(np.uint8), bitorder="little")
     agreement = np.where(bits == wanted, 1.0, -1.0)
-    margins, chosen = np.zeros(64), []
+    margins = np.zeros(64)
+    chosen: list[int] = []
     for _ in range(count):
         scores = agreement @ np.exp(-margins / 2)
         scores[chosen] = -np.inf

@@ -8,7 +8,7 @@ import threading
 import time
 from array import array
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -57,13 +57,14 @@ class LoopWatch:
         self._run = asyncio.Handle._run
         run, watch = self._run, self
 
-        def timed(handle: asyncio.Handle) -> Any:
+        def timed(self: asyncio.Handle) -> None:
             if threading.get_ident() != watch._thread:
-                return run(handle)
-            watch._looks = looks = []
+                return run(self)
+            looks: list[str] = []
+            watch._looks = looks
             watch._began, busy = time.perf_counter(), time.thread_time()
             try:
-                return run(handle)
+                return run(self)
             finally:
                 lasted = time.perf_counter() - watch._began
                 watch._began = None

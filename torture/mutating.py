@@ -31,7 +31,7 @@ class Mutator:
         self._seeds = [*seeds] or [b""]
         self._rng = rng
         words = {word for seed in self._seeds for word in _WORD.findall(seed[:MOST])}
-        self._tokens = [*_TOKENS, *sorted(words)]
+        self._tokens: list[bytes] = [*_TOKENS, *sorted(words)]
         self._ways: list[Callable[[bytes], bytes]] = [
             self._flip, self._flip, self._replace, self._insert, self._insert, self._delete, self._copy,
             self._repeat, self._number, self._cut, self._splice,

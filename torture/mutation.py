@@ -81,8 +81,8 @@ def _faults(tree: ast.AST, source: bytes) -> Iterator[tuple[str, ast.expr, str]]
                 yield "boolean", node, _source(node.operand, text)
             case ast.Constant(value=bool()):
                 yield "constant", node, str(not node.value)
-            case ast.Constant(value=int() | float()):
-                yield "constant", node, str(node.value + 1)
+            case ast.Constant(value=int() | float() as value):
+                yield "constant", node, str(value + 1)
             case ast.Return(value=ast.expr() as value) if not _is_none(value):
                 yield "return", value, "None"
             case (

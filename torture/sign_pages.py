@@ -37,9 +37,9 @@ def main() -> None:
         found: dict[int, set[str]] = {}
         for number, future in futures:
             extraction = future.result()
-            said = (
-                extraction.reason or hashlib.sha256(repr(astuple(extraction.signature)).encode()).hexdigest()
-            )
+            said = str(extraction.reason)
+            if extraction.signature is not None:
+                said = hashlib.sha256(repr(astuple(extraction.signature)).encode()).hexdigest()
             found.setdefault(number, set()).add(said)
     finally:
         workers.close()

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from scrapy_neardup import Detector
+from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.check import check
 from torture.clock_crawl import STORIES
 from torture.exercise import Exercise, Round
@@ -48,6 +50,7 @@ def run(seed: int, folder: Path) -> Round:
         if len(kept) < STORIES:
             outcome.violations.append(f"{what}: only {len(kept)} of {STORIES} stories were stored")
         with Detector.open(folder / "index") as detector:
+            assert isinstance(detector.index, LmdbIndex)
             outcome.violations += [f"{what}: {problem}" for problem in check(detector.index)]
     return outcome
 
@@ -59,7 +62,7 @@ def _leaps(dice: random.Random) -> list[tuple[float, float]]:
     return [(round(at, 2), dice.choice(offsets)) for at in times]
 
 
-def _crawl(folder: Path, seed: int, leaps: list[tuple[float, float]], *, real: bool) -> dict | str:
+def _crawl(folder: Path, seed: int, leaps: list[tuple[float, float]], *, real: bool) -> dict[str, Any] | str:
     out, clock = folder / f"{seed}.json", folder / f"{seed}.clock"
     command = [sys.executable, "-m", "torture.clock_crawl", str(folder / "index"), str(out), str(seed)]
     command += [json.dumps(leaps), *([] if real else ["--here"])]

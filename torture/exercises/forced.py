@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -144,7 +144,7 @@ def longer(outcome: Round, dice: random.Random, detector: Detector) -> None:
             outcome.violations.append(f"longer copies: the victim is {again.kind} when it is visited again")
 
 
-def flooded(outcome: Round, dice: random.Random, detector: Detector, make: Callable) -> None:
+def flooded(outcome: Round, dice: random.Random, detector: Detector, make: Callable[..., Any]) -> None:
     """Thousands of documents with the victim's fingerprint, or with one block of it."""
     victim = _text(dice)
     flood(detector, detector.signature(victim), FLOOD, make)
@@ -162,7 +162,9 @@ def flooded(outcome: Round, dice: random.Random, detector: Detector, make: Calla
 
 def hidden(outcome: Round, dice: random.Random, folder: Path) -> None:
     """The victim's text stands, hidden, on a page of another text that comes first."""
-    pages, victims, unseen = {}, [], []
+    pages: dict[str, Answer] = {}
+    victims: list[str] = []
+    unseen: list[str] = []
     for number, hiding in enumerate((*HIDING, *UNSEEN_HIDING)):
         # A page that shows less than 200 letters is taken for one whose scripts show what it hides.
         story, own = _story(dice), _story(dice, dice.choice([4, 8]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import mmh3
 import numpy as np
 
 from scrapy_neardup import Detector
@@ -86,7 +87,7 @@ def _soak(urls: list[str], folder: Path, seed: int) -> tuple[list[Gauge], Any]:
             yield {"url": response.url}
 
     def answer(url: str) -> Answer:
-        return Answer(f"<title>{url}</title><p>{words(seed * 1_000_003 + hash(url), WORDS)}</p>".encode())
+        return Answer(f"<title>{url}</title><p>{words(mmh3.hash(url, seed), WORDS)}</p>".encode())
 
     settings = {
         "NEARDUP_DIR": str(folder / "index"),
