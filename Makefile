@@ -21,10 +21,14 @@ SPREAD = --dist loadfile --no-loadscope-reorder --numprocesses $(shell $(PYTHON)
 # What measures how long something takes.
 ALONE := tests/promises/test_event_loop.py
 
-.PHONY: demo test test-all test-oldest coverage mutants browser quality bench torture lint types ci clean
+.PHONY: demo demo-cluster test test-all test-oldest coverage mutants browser quality bench torture lint types ci clean
 
 demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
+
+# Two crawlers that share their requests and their index, on a Redis server that is started for it.
+demo-cluster: $(VENV)/cluster
+	$(BIN)/python example_project/cluster.py $(ARGS)
 
 # What a contributor runs all day.
 test: $(VENV)/test
@@ -71,7 +75,7 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 	$(BIN)/mypy --package torture
-	MYPYPATH=example_project $(BIN)/mypy example_project/demo.py
+	MYPYPATH=example_project $(BIN)/mypy example_project/demo.py example_project/cluster.py
 
 ci:
 	.ci/run
@@ -81,7 +85,8 @@ clean:
 
 # One stamp for each set of extras of pyproject.toml, and one for none. A set that holds others makes their stamps, too.
 HOLDS_dev := test base
-HOLDS_test := base
+HOLDS_test := base cluster
+HOLDS_cluster := base
 HOLDS_bench := base
 
 $(VENV)/base: pyproject.toml | $(VENV)/bin/python

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import shutil
 import socket
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.utils.test import get_crawler
+
+from tests.index.redis_server import server_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,9 +54,9 @@ class Demo:
         assert found is not None, process.stdout
         return {name: int(count) for name, count in found.groupdict().items()}
 
-    def start(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def start(self, *arguments: str, script: str = "demo.py") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "demo.py", "--port", str(self.port), *arguments],
+            [sys.executable, script, "--port", str(self.port), *arguments],
             cwd=self.folder,
             capture_output=True,
             encoding="utf-8",
@@ -276,3 +279,22 @@ def test_an_edit_that_cannot_be_made_is_reported(
 
     with pytest.raises(ValueError, match="/here"):
         load_article(Page("courier", "/here", ("near",), "", {"article": "tunnel", "edits": [edit]}))
+
+
+def test_two_crawlers_store_each_article_once(demo: Demo) -> None:
+    if server_program() is None:
+        assert not os.environ.get("REDIS_REQUIRED"), "redis-server is missing: install it"
+        pytest.skip("there is no redis-server here: apt install redis-server")
+    process = demo.start(script="cluster.py")
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert process.stderr == ""
+    stored = {name: demo.lines(f"cluster/{name}.articles.jl") for name in ("first", "second")}
+    decisions = [row for name in stored for row in demo.lines(f"cluster/{name}.duplicates.jl")]
+    # Either of them may be the one to meet a page; together they do what one does alone.
+    assert all(stored.values())
+    paths = [path_of(item["url"]) for items in stored.values() for item in items]
+    copies = {path_of(row["url"]) for row in decisions if row["verdict"] in ("exact", "near")}
+    assert len(paths) == len(set(paths))
+    assert copies.isdisjoint(paths)
+    assert 25 <= len(copies) <= 34
+    assert set(paths) >= SIBLINGS
