@@ -217,3 +217,14 @@ def test_pages_of_noise(path: Path, tmp_path: Path, seed: int) -> None:
     there = left(path)
     assert len(there) == found.documents
     assert found.revived or not there & {3, 95}
+
+
+def test_a_head_that_says_a_size_that_no_file_has(path: Path) -> None:
+    data = bytearray((path / "data.mdb").read_bytes())
+    page = int.from_bytes(data[40:44], "little")
+    for start in (0, page):
+        data[start + 136 : start + 144] = (1 << 60).to_bytes(8, "little")  # the last page, in each meta page
+    (path / "data.mdb").write_bytes(data)
+    with pytest.raises(IndexCorrupted):
+        repair(path, READ)
+    assert (path / "data.mdb").read_bytes() == data

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 DATA, SIDECAR = "data.mdb", "index.json"
 #: Two meta pages of LMDB, of the largest size that a page can have.
 META_BYTES = 1 << 17
+#: No file is so large, in bytes.
+LARGEST = 1 << 44
 
 
 def check_data_file(data: Path) -> None:
@@ -85,7 +87,7 @@ def _newest(head: bytes, page: int) -> tuple[int, int]:
 
 
 def whole_size(data: Path) -> int:
-    """Return how many bytes the file *data* should have by what its head says; 0 if that says nothing."""
+    """Return how many bytes the file *data* should have by what its head says; 0 if that cannot be true."""
     with data.open("rb") as file:
         head = file.read(META_BYTES)
     if len(head) < 152 or struct.unpack_from("=II", head, 16) != (0xBEEFC0DE, 1):
@@ -93,7 +95,8 @@ def whole_size(data: Path) -> int:
     page: int = struct.unpack_from("=I", head, 40)[0]
     if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
         return 0
-    return (_newest(head, page)[1] + 1) * page
+    size = (_newest(head, page)[1] + 1) * page
+    return size if size < LARGEST else 0
 
 
 def is_unfinished(path: Path) -> bool:
