@@ -21,6 +21,11 @@ class Done(NamedTuple):
     #: How it died: by a signal, by an exception; "" if it did not.
     died: str = ""
 
+    @property
+    def wrong(self) -> list[str]:
+        """What is wrong, by work that returns such a list, or how it died."""
+        return [self.died] if self.died else self.result
+
 
 def isolated(work: Callable[[], Any], seconds: int = 30) -> Done:
     """Do *work* in a fork of this process, which is killed after so many *seconds*."""

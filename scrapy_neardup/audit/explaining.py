@@ -11,7 +11,7 @@ import numpy as np
 
 from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.matching.records import entries
-from scrapy_neardup.matching.rules import repeated, varied
+from scrapy_neardup.matching.rules import beyond_chance
 from scrapy_neardup.matching.sites import UNKNOWN
 
 from .evaluate.labelled import Judge, shared_keys
@@ -120,9 +120,8 @@ def _evidence(facts: Explanation, records: Any, shared: int, settings: AuditOpti
         f"{float(asked(tokens, elsewhere=elsewhere)):.2f} is asked as a rule, "
         f"less where one contains the other, which it does by {facts.containment:.2f}."
     )
-    counts = records["tokens"], records["shingles"]
-    same_runs = settings.loaded_scheme.has_same_runs(np.array([shared])) & repeated(*counts)
-    if not (varied(*counts) | same_runs.all()).all():
+    one, other = ((record["tokens"], record["shingles"]) for record in records)
+    if not beyond_chance(one, other, settings.loaded_scheme.has_same_runs(np.array(shared))):
         yield "A text that says the same few words again and again is compared for equality only."
     if facts.numbers:
         yield f"About {facts.substituted:.0f} of {facts.numbers:.0f} numbers were replaced by others."

@@ -41,9 +41,8 @@ def release_of(url: str) -> Release:
             return Release((_STANDING[part],), folder)
         if found := _RELEASE.fullmatch(part):
             numbers = found[1]
-            if (
-                numbers.startswith("0") and "." not in numbers and len(numbers) > 1
-            ):  # 0110 is 0.11.0, 082 is 0.8.2
+            # 0110 is 0.11.0, 082 is 0.8.2.
+            if numbers.startswith("0") and "." not in numbers and len(numbers) > 1:
                 numbers = f"0.{numbers[1:-1]}.{numbers[-1]}" if len(numbers) > 2 else f"0.{numbers[1]}"
             order = (0, *map(int, re.split(r"[._]", numbers)))
             return Release(order, "" if _YEAR.fullmatch(part) else folder)

@@ -59,13 +59,10 @@ def decode_as_declared(
 
     *otherwise* names the charset of a page that declares none.
     """
-    if http_content_type_encoding(content_type) in _NO_CHARSETS:
-        content_type = None
-    if (
-        http_content_type_encoding(content_type) is None
-        and read_bom(body)[0] is None
-        and html_body_declared_encoding(body) in _NO_CHARSETS
-    ):
+    declared = http_content_type_encoding(content_type)
+    if declared in _NO_CHARSETS:
+        content_type = declared = None
+    if declared is None and read_bom(body)[0] is None and html_body_declared_encoding(body) in _NO_CHARSETS:
         charset = otherwise(body)
         return charset, body.decode(charset, "replace")
     return html_to_unicode(content_type, body, auto_detect_fun=otherwise)

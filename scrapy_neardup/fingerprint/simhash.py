@@ -13,6 +13,7 @@ import numpy as np
 from scrapy_neardup.arguments import require_whole, whole_numbers
 
 from .hashing import distinct
+from .murmur import constant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ _WEIGHT_UNIT = 4096
 # byte overflow.
 _COUNTED = 255
 _SHIFTS = np.arange(8, dtype=np.uint64)[:, np.newaxis]
-_LOWEST = np.array(0x0101010101010101, np.uint64)
+_LOWEST = constant(0x0101010101010101)
 
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | None = None) -> int:

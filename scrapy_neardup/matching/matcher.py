@@ -21,7 +21,7 @@ from scrapy_neardup.options import DetectionOptions
 
 from .candidates import COMPARED, NEAREST, Candidates, Judgement
 from .records import DIGEST, FILTERS, OWN, TEMPLATE, URL, WEAK, filters, flags
-from .rules import CONTAINMENTS, Evidence, repeated, varied, verify
+from .rules import CONTAINMENTS, Evidence, beyond_chance, verify
 from .sites import UNKNOWN
 
 if TYPE_CHECKING:
@@ -179,7 +179,6 @@ def _evidence(
 
     *same_runs* (bool[n]) says which of them have nearly all long runs in common.
     """
-    counts = [(each["tokens"], each["shingles"]) for each in (new, stored)]
     (missing, numbers), (title, titled), (figures, figured), (words, worded) = substituted_each(
         FILTERS, filters(new), filters(stored)
     )
@@ -194,8 +193,9 @@ def _evidence(
         np.minimum(new["tokens"], stored["tokens"]),
         known=containment * np.minimum(other / length, 1),
         length=length / other,
-        varied=varied(*counts[0]) & varied(*counts[1])
-        | same_runs & repeated(*counts[0]) & repeated(*counts[1]),
+        varied=beyond_chance(
+            (new["tokens"], new["shingles"]), (stored["tokens"], stored["shingles"]), same_runs
+        ),
         one_site=known & same,
         two_sites=known & ~same,
         title=title,

@@ -14,6 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Counts = tuple[NDArray[np.integer], NDArray[np.integer]]
+
 #: J that is asked of a pair, by the tokens of the shorter text; between the two lengths it falls in a
 #: straight line. Pages of one template that differ in their names are short, and as similar as copies are.
 LENGTHS = (120, 320)
@@ -92,7 +94,7 @@ class Evidence(NamedTuple):
     #: one's.
     known: NDArray[np.floating]
     length: NDArray[np.floating]
-    #: Whether both texts are `varied`, or agree by more than chance although they are `repeated`.
+    #: Whether both texts are `varied`, or are alike `beyond_chance` although they are `repeated`.
     varied: NDArray[np.bool_]
     #: Whether the texts are known to be of one site, and known to be of two.
     one_site: NDArray[np.bool_]
@@ -136,6 +138,16 @@ def repeated(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDAr
     distinct *shingles* are counts, int[n].
     """
     return np.asarray((shingles >= REPEATED_RUNS) & (shingles >= _runs(tokens) * REPEATED))
+
+
+def beyond_chance(one: Counts, other: Counts, same_runs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which pairs of texts resemble each other by more than chance, if they do; bool[n].
+
+    *one* and *other* are the counts of the tokens and of the distinct shingles of each. *same_runs* says
+    which pairs have nearly all long runs in common (bool[n]).
+    """
+    found = varied(*one) & varied(*other)
+    return found | same_runs & repeated(*one) & repeated(*other) if same_runs.any() else found
 
 
 def _runs(tokens: NDArray[np.integer]) -> NDArray[np.int64]:

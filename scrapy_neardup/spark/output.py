@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_neardup.audit.model import HANDLED, VERDICTS
-from scrapy_neardup.audit.output.files import is_plain, is_url
+from scrapy_neardup.audit.output.files import is_plain, is_url, numbers_in, only_numbers_differ
+from scrapy_neardup.audit.output.summary import LARGEST, settings_of
 from scrapy_neardup.audit.packing import unpacked
-from scrapy_neardup.audit.thresholds import in_words
 from scrapy_neardup.matching.records import filed_url
 
 from .columns import numbers, texts
@@ -38,7 +36,6 @@ PAGES = (
 PAIRS = (
     "a long, b long, url1 string, url2 string, kind string, distance int, similarity float, containment float"
 )
-_NUMBER = re.compile(r"\d+")
 
 
 def write_clusters(grouped: DataFrame, space: Workspace) -> DataFrame:
@@ -155,10 +152,7 @@ def of_series(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     for batch in batches:
-        found = [
-            one != other and _NUMBER.split(one) == _NUMBER.split(other)
-            for one, other in zip(texts(batch, "url"), texts(batch, "canonical"), strict=True)
-        ]
+        found = [*map(only_numbers_differ, texts(batch, "url"), texts(batch, "canonical"))]
         yield batch.select(["row", "leader"]).filter(pa.array(found, pa.bool_()))
 
 
@@ -168,14 +162,10 @@ def with_other_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
 
     for batch in batches:
         found = [
-            _numbers(one) != _numbers(other)
+            numbers_in(unpacked(one).shown) != numbers_in(unpacked(other).shown)
             for one, other in zip(texts(batch, "text"), texts(batch, "kept"), strict=True)
         ]
         yield batch.select(["row"]).filter(pa.array(found, pa.bool_()))
-
-
-def _numbers(packed: bytes) -> Counter[str]:
-    return Counter(_NUMBER.findall(unpacked(packed).shown))
 
 
 def name_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -208,7 +198,7 @@ def summarise(
     total = sum(F.col(verdict) for verdict in VERDICTS)
     order = [F.desc(F.col("exact") + F.col("near")), F.desc("pages"), F.col("host")]
     hosts = by_host.withColumn("pages", total).orderBy(*order).limit(LISTED).collect()
-    largest = grouped.where("size is not null").orderBy(F.desc("size"), "rank").limit(20)
+    largest = grouped.where("size is not null").orderBy(F.desc("size"), "rank").limit(LARGEST)
     others = (
         read.where("kind <> 'page'")
         .groupBy("kind", "reason")
@@ -223,20 +213,7 @@ def summarise(
             problems += row["count"]
     summary = {
         "version": __version__,
-        "settings": {
-            "scheme": settings.loaded_scheme.name,
-            "distance": settings.distance,
-            "min_similarity": settings.min_similarity,
-            "asked": in_words(settings.min_similarity) if settings.verified else None,
-            "drop_similarity": settings.drop_similarity,
-            "indexable_only": settings.indexable_only,
-            "verified": settings.verified,
-            "extractor": settings.extractor,
-            "min_tokens": settings.min_tokens,
-            "seed": settings.header.seed,
-            "rules": list(settings.rules) if settings.rules is not None else None,
-            "hosts": list(settings.hosts),
-        },
+        "settings": settings_of(settings),
         "pages": sum(verdicts.values()),
         "verdicts": dict.fromkeys(VERDICTS, 0) | verdicts,
         "handled": dict.fromkeys([*HANDLED, "to_fix"], 0) | handled,

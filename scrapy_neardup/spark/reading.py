@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,12 @@ from scrapy_neardup.errors import ConfigurationError
 from .frames import mapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from scrapy_neardup.audit.settings import AuditOptions
-    from scrapy_neardup.audit.sources import Record
     from scrapy_neardup.audit.stored import StoredPage
 
 #: What is kept of each page, of each problem and of each kind of record that is no page.
@@ -121,7 +120,6 @@ class _Rows:
 
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []
-        self._skipped: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -162,18 +160,19 @@ class _Rows:
         return pa.RecordBatch.from_pydict(columns, schema)
 
 
-def _signed(pages: Any, sink: _Rows) -> Iterator[pa.RecordBatch]:
-    with closing(pages):
+def _sign(
+    pages_of: Callable[[Reader], Generator[StoredPage, None, None]], settings: AuditOptions
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the pages that *pages_of* makes a reader sign."""
+    sink = _Rows()
+    with (
+        closing(Reader(sink, settings, lambda origin, done: None)) as reader,
+        closing(pages_of(reader)) as pages,
+    ):
         for page in pages:
             sink.add(page)
             if len(sink) >= _ROWS:
                 yield sink.take()
-
-
-def _sign(records: Iterable[Record], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
-    sink = _Rows()
-    with closing(Reader(sink, settings, lambda origin, done: None)) as reader:
-        yield from _signed(reader.signed_records("", records), sink)
     yield sink.take()
 
 
@@ -181,7 +180,8 @@ def sign_rows(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iter
     """Sign the pages in the rows of a table."""
     fields = Fields(Options(settings.text_field, settings.url_field))
     items = (item for batch in batches for item in batch.to_pylist())
-    yield from _sign((_with_url(fields.page(item, _NOWHERE)) for item in items), settings)
+    records = (_with_url(fields.page(item, _NOWHERE)) for item in items)
+    yield from _sign(lambda reader: reader.signed_records("", records), settings)
 
 
 def sign_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
@@ -193,17 +193,15 @@ def sign_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Ite
         for line, source in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
         if line.strip()
     )
-    yield from _sign((_with_url(item_of(fields, line, origin)) for line, origin in lines), settings)
+    records = (_with_url(item_of(fields, line, origin)) for line, origin in lines)
+    yield from _sign(lambda reader: reader.signed_records("", records), settings)
 
 
 def sign_files(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
     """Sign the pages in files, with the kind of each."""
     for batch in batches:
         for row in batch.to_pylist():
-            sink = _Rows()
-            with closing(Reader(sink, settings, lambda origin, done: None)) as reader:
-                yield from _signed(reader.signed([Input(**row)]), sink)
-            yield sink.take()
+            yield from _sign(partial(Reader.signed, inputs=[Input(**row)]), settings)
 
 
 #: A row of a table has no place that is the same in every run.

@@ -42,7 +42,7 @@ def run(seed: int, folder: Path) -> Round:
     for number in in_time(range(8), EXERCISE.seconds):
         dice = random.Random(f"{seed} {number}")
         seen = isolated(partial(on_disk, folder / f"index{number}", dice, began), 60)
-        outcome.violations += [seen.died] if seen.died else seen.result
+        outcome.violations += seen.wrong
         outcome.counts["leaps of the clock"] += STEPS
     shim.set_clock(0)
     if server_program() is None:
@@ -54,9 +54,7 @@ def run(seed: int, folder: Path) -> Round:
         for number in range(3):
             dice = random.Random(f"{seed} server {number}")
             seen = isolated(partial(on_server, server.url(f"test{number}"), dice), 60)
-            outcome.violations += [
-                f"on a server: {what}" for what in ([seen.died] if seen.died else seen.result)
-            ]
+            outcome.violations += [f"on a server: {what}" for what in seen.wrong]
             outcome.counts["leaps of the clock"] += STEPS // 3
             shim.set_clock(0)
     finally:

@@ -64,9 +64,7 @@ def run(seed: int, folder: Path) -> Round:
             (path / "data.mdb").write_bytes(broken)
             (path / "lock.mdb").unlink(missing_ok=True)
             seen = isolated(partial(mend, path), 60)
-            outcome.violations += [
-                f"{name}, repaired: {what}" for what in ([seen.died] if seen.died else seen.result)
-            ]
+            outcome.violations += [f"{name}, repaired: {what}" for what in seen.wrong]
             outcome.counts["repairs"] += 1
         shutil.rmtree(path)
     return outcome

@@ -201,7 +201,7 @@ def run(seed: int, folder: Path) -> Round:
             calls = trial.calls
             outcome.violations += [f"{where}: {raw}" for raw in trial.raw]
             seen = isolated(partial(examine, trial))
-            outcome.violations += [f"{where}: {what}" for what in ([seen.died] if seen.died else seen.result)]
+            outcome.violations += [f"{where}: {what}" for what in seen.wrong]
         shutil.rmtree(path)
         outcome.counts["faults"] += 1
         number += 1

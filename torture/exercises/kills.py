@@ -113,9 +113,7 @@ def writers(dice: random.Random, folder: Path, outcome: Round) -> None:
             outcome.counts["kills of writers"] += child.kill()
             kept |= promised(log, time.time())
         seen = isolated(partial(sound, path, kept))
-        outcome.violations += [
-            f"batch {batch}: {what}" for what in ([seen.died] if seen.died else seen.result)
-        ]
+        outcome.violations += [f"batch {batch}: {what}" for what in seen.wrong]
         if outcome.violations:
             return
 
@@ -133,8 +131,7 @@ def commands(dice: random.Random, folder: Path, outcome: Round) -> None:
         child = Child(partial(main, command, standalone_mode=False))
         outcome.counts["kills of commands"] += child.killed_after(dice.random() ** 2 * 0.3)
         seen = isolated(partial(sound, path, kept))
-        what = [seen.died] if seen.died else seen.result
-        outcome.violations += [f"{name[0]}, kill {number}: {each}" for each in what]
+        outcome.violations += [f"{name[0]}, kill {number}: {each}" for each in seen.wrong]
         if outcome.violations:
             return
 
@@ -201,8 +198,7 @@ def crawls(dice: random.Random, folder: Path, outcome: Round) -> None:
             lines = items.read_bytes()[size:].split(b"\n")[:-1] if items.exists() else []
             stored = {row["url"] for row in map(json.loads, lines) if row["time"] < killed - 1 - LEEWAY}
             seen = isolated(partial(crawled, folder / "index", stored))
-            what = [seen.died] if seen.died else seen.result
-            outcome.violations += [f"crawl {number}: {each}" for each in what]
+            outcome.violations += [f"crawl {number}: {each}" for each in seen.wrong]
         done = subprocess.run([*command, "99"], stdout=subprocess.DEVNULL, timeout=60, check=False)
     found = {json.loads(line)["story"] for line in items.read_bytes().split(b"\n")[:-1]}
     if done.returncode or found != set(range(stories)):
@@ -240,8 +236,7 @@ def server(dice: random.Random, folder: Path, outcome: Round) -> None:
             if batch % 3 == 2:
                 redis.start()
             seen = isolated(partial(sound_on, redis.url(), kept, batch == 11), 60)
-            what = [seen.died] if seen.died else seen.result
-            outcome.violations += [f"batch {batch}: {each}" for each in what]
+            outcome.violations += [f"batch {batch}: {each}" for each in seen.wrong]
     finally:
         redis.kill()
 

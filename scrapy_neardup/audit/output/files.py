@@ -214,10 +214,19 @@ def dropped(audit: Audit) -> list[str]:
 def _are_of_series(audit: Audit, page: int, kept: int) -> bool:
     """Tell whether nothing but numbers tells the URLs of two pages apart, and numbers do tell their texts."""
     one, other = audit.pages["url"][page], audit.pages["url"][kept]
-    if one == other or _NUMBER.split(one) != _NUMBER.split(other):
+    if not only_numbers_differ(one, other):
         return False
-    texts = [Counter(_NUMBER.findall(audit.text(row) or "")) for row in (page, kept)]
-    return texts[0] != texts[1]
+    return numbers_in(audit.text(page) or "") != numbers_in(audit.text(kept) or "")
+
+
+def only_numbers_differ(one: str, other: str) -> bool:
+    """Tell whether two URLs differ, and in nothing but numbers."""
+    return one != other and _NUMBER.split(one) == _NUMBER.split(other)
+
+
+def numbers_in(text: str) -> Counter[str]:
+    """Return how often each number stands in *text*."""
+    return Counter(_NUMBER.findall(text))
 
 
 def is_url(name: str) -> bool:

@@ -13,6 +13,7 @@ from .report.urls import split_url
 
 if TYPE_CHECKING:
     from scrapy_neardup.audit.model import Audit
+    from scrapy_neardup.audit.settings import AuditOptions
 
 #: Problems listed in the summary; all are in problems.jsonl.
 PROBLEMS = 100
@@ -27,22 +28,7 @@ def summarise(audit: Audit) -> dict[str, Any]:
     pages = audit.pages
     return {
         "version": __version__,
-        "settings": {
-            "scheme": settings.loaded_scheme.name,
-            "distance": settings.distance,
-            "min_similarity": settings.min_similarity,
-            "asked": in_words(settings.min_similarity) if settings.verified else None,
-            "drop_similarity": settings.drop_similarity,
-            "indexable_only": settings.indexable_only,
-            "verified": settings.verified,
-            "extractor": settings.extractor,
-            "include_area": list(settings.include_area),
-            "exclude_area": list(settings.exclude_area),
-            "min_tokens": settings.min_tokens,
-            "seed": settings.header.seed,
-            "rules": list(settings.rules) if settings.rules is not None else None,
-            "hosts": list(settings.hosts),
-        },
+        "settings": settings_of(settings),
         "sources": [{"name": each.name, "kind": each.kind, "pages": count} for each, count in audit.inputs],
         "pages": len(pages),
         "verdicts": _counts(pages["verdict"]),
@@ -69,6 +55,26 @@ def summarise(audit: Audit) -> dict[str, Any]:
             {"cluster": number, "size": size, "canonical": str(pages["url"][row])}
             for number, (row, size) in enumerate(audit.clusters[["canonical", "size"]][:LARGEST].tolist())
         ],
+    }
+
+
+def settings_of(settings: AuditOptions) -> dict[str, Any]:
+    """Return what an audit was asked for."""
+    return {
+        "scheme": settings.loaded_scheme.name,
+        "distance": settings.distance,
+        "min_similarity": settings.min_similarity,
+        "asked": in_words(settings.min_similarity) if settings.verified else None,
+        "drop_similarity": settings.drop_similarity,
+        "indexable_only": settings.indexable_only,
+        "verified": settings.verified,
+        "extractor": settings.extractor,
+        "include_area": list(settings.include_area),
+        "exclude_area": list(settings.exclude_area),
+        "min_tokens": settings.min_tokens,
+        "seed": settings.header.seed,
+        "rules": list(settings.rules) if settings.rules is not None else None,
+        "hosts": list(settings.hosts),
     }
 
 

@@ -60,15 +60,9 @@ def _problem(file: BinaryIO, head: bytes) -> str | None:
     size = os.fstat(file.fileno()).st_size
     if not size:
         return None  # only the caller knows whether something should be there
-    if len(head) < 152:
-        return "it is too short to be an index"
-    magic, version = struct.unpack_from("=II", head, 16)
-    if magic != 0xBEEFC0DE or version != 1:
-        return "it is not an LMDB 0.9 file"
-    page = struct.unpack_from("=I", head, 40)[0]
-    if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
-        return "its page size cannot be"
-    root, last_page = _newest(head, page)
+    if (problem := _head_problem(head)) is not None:
+        return problem
+    page, root, last_page = _newest(head)
     pages = size // page
     if pages > last_page:
         return None
@@ -79,23 +73,35 @@ def _problem(file: BinaryIO, head: bytes) -> str | None:
     return f"it has {size} bytes and should have {(last_page + 1) * page}"
 
 
-def _newest(head: bytes, page: int) -> tuple[int, int]:
-    """Return the root of the tree of free pages and the last page, by the newer one of two meta pages."""
+def _head_problem(head: bytes) -> str | None:
+    """Say why this is not the *head* of a file of LMDB; None if it is one."""
+    if len(head) < 152:
+        return "it is too short to be an index"
+    magic, version = struct.unpack_from("=II", head, 16)
+    if magic != 0xBEEFC0DE or version != 1:
+        return "it is not an LMDB 0.9 file"
+    page = struct.unpack_from("=I", head, 40)[0]
+    if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
+        return "its page size cannot be"
+    return None
+
+
+def _newest(head: bytes) -> tuple[int, int, int]:
+    """Return the page size, the root of the tree of free pages, and the last page; by the newer meta page."""
+    page: int = struct.unpack_from("=I", head, 40)[0]
     metas = [struct.unpack_from("=Q48xQQ", head, start + 80) for start in (0, page)]
     root, last_page, _ = max(metas, key=lambda meta: meta[-1])  # the last one is the number of the commit
-    return root, last_page
+    return page, root, last_page
 
 
 def whole_size(data: Path) -> int:
     """Return how many bytes the file *data* should have by what its head says; 0 if that cannot be true."""
     with data.open("rb") as file:
         head = file.read(META_BYTES)
-    if len(head) < 152 or struct.unpack_from("=II", head, 16) != (0xBEEFC0DE, 1):
+    if _head_problem(head) is not None:
         return 0
-    page: int = struct.unpack_from("=I", head, 40)[0]
-    if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
-        return 0
-    size = (_newest(head, page)[1] + 1) * page
+    page, _, last_page = _newest(head)
+    size = (last_page + 1) * page
     return size if size < LARGEST else 0
 
 
