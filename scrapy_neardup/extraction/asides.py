@@ -11,7 +11,7 @@ from .blocks import OTHER_ARTICLES
 from .regions import heads_comments, heads_more, speaks_of_consent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .blocks import Block
 
@@ -36,8 +36,8 @@ def letters_of(blocks: Sequence[Block]) -> int:
     return sum(block.letters for block in blocks)
 
 
-def leave_out_notices(blocks: Sequence[Block]) -> None:
-    """Give notices of consent a region. Before that, take the region away from what is the article itself.
+def give_back_article(blocks: Sequence[Block]) -> None:
+    """Take the region away from what is the article itself.
 
     A region "around" holds the article if it has as much prose as all that stands in no region. Teasers of
     other articles count as the article only on a page that has next to nothing else.
@@ -55,13 +55,28 @@ def leave_out_notices(blocks: Sequence[Block]) -> None:
     for block in blocks:
         if block.within in large:
             block.region = ""
+
+
+def leave_out_notices(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
+    """Give notices of consent a region.
+
+    An article may be about cookies: what looks like notices has most of the prose, and the first paragraph
+    behind the headline. Such a page keeps all. *find_headline* returns the number of the headline's block.
+    """
     notices: list[Block] = []
     for begin, end in _notices(blocks):
         notices += blocks[begin:end]
     taken = {id(block) for block in notices}
-    if letters_of([b for b in blocks if b.prose and not b.region and id(b) not in taken]) >= ARTICLE:
-        for block in notices:
-            block.region = block.region or "around"
+    prose = [block for block in blocks if block.prose and not block.region]
+    left = letters_of([block for block in prose if id(block) not in taken])
+    if left < ARTICLE:
+        return
+    if left < letters_of(prose) / 2 and (headline := find_headline()) is not None:
+        first = next((block for block in blocks[headline:] if block.prose and not block.region), None)
+        if id(first) in taken:
+            return
+    for block in notices:
+        block.region = block.region or "around"
 
 
 def _notices(blocks: Sequence[Block]) -> list[Run]:

@@ -20,6 +20,7 @@ from .asides import (
     ARTICLE,
     Run,
     heads_others,
+    give_back_article,
     leave_out_comments,
     leave_out_notices,
     leave_out_other_articles,
@@ -75,7 +76,8 @@ class Segment:
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
         blocks = blocks_of(html)
-        leave_out_notices(blocks)
+        give_back_article(blocks)
+        leave_out_notices(blocks, lambda: _headline(blocks, names))
         leave_out_comments(blocks)
         headline = _headline(blocks, names)
         leave_out_other_articles(blocks, headline)

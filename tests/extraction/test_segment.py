@@ -117,6 +117,12 @@ def test_preformatted_text_is_one_paragraph() -> None:
     assert extracted(page(f"<h1>{TITLE}</h1><pre>{text}</pre>{FOOTER}")).text == " ".join(OWN)
 
 
+def test_an_article_about_cookies_is_no_notice_of_consent() -> None:
+    about = [f"This directive sets the cookie. {text}" for text in OWN]
+    body = f"<h1>{TITLE}</h1>{marked(about)}{LINKS}<h2>Rules</h2>{marked(OTHER[:3])}"
+    assert extracted(page(body)).text.split("\n")[: len(OWN)] == about
+
+
 def test_a_section_of_the_article_that_is_called_comments_takes_no_other_along() -> None:
     comments = f"<h2>Comments</h2>{marked(OTHER[:1])}"
     body = f"<h1>{TITLE}</h1>{marked(OWN[:2])}{comments}<h2>Statements</h2>{marked(OWN[2:])}"
