@@ -19,8 +19,8 @@ from scrapy_neardup.fingerprint.paragraphs import length
 from .asides import (
     ARTICLE,
     Run,
-    heads_others,
     give_back_article,
+    heads_others,
     leave_out_comments,
     leave_out_notices,
     leave_out_other_articles,
