@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from itertools import pairwise
 
 #: Columns of the narrowest and the widest text that is taken for wrapped.
@@ -23,7 +24,8 @@ def unwrapped(text: str) -> str:
     """
     if "\n" not in text:
         return text
-    lines = [line.rstrip() for line in text.expandtabs().split("\n")]
+    columns = unicodedata.normalize("NFC", text).expandtabs()  # an accent of its own takes no column
+    lines = [line.rstrip() for line in columns.split("\n")]
     lengths = [len(line) for line in lines if line]
     fitting = [length for length in lengths if length <= _WIDEST]
     if len(fitting) < _FULL_LINES or len(lengths) - len(fitting) > _UNBROKEN * len(lengths):

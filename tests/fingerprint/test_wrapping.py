@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -52,6 +53,12 @@ def wrapped(
 def test_wrapped_paragraphs_are_whole_again(width: int, indent: int, margin: int, blank: bool) -> None:
     text = wrapped(PARAGRAPHS, width, indent=indent, margin=margin, blank=blank)
     assert [line for line in unwrapped(text).split("\n") if line] == PARAGRAPHS
+
+
+def test_accents_of_their_own_take_no_room() -> None:
+    paragraphs = [text.replace("e", "é").replace("o", "ö") for text in PARAGRAPHS]
+    text = unicodedata.normalize("NFD", wrapped(paragraphs, 60))
+    assert [line for line in unwrapped(text).split("\n") if line] == paragraphs
 
 
 @given(st.lists(WORDS, min_size=2, max_size=4), st.integers(40, 90), st.booleans())
