@@ -64,7 +64,8 @@ def forget_urls(path: Path | str, urls: Sequence[str]) -> tuple[int, list[str]]:
         numbers, known = find_urls(index, urls)
         index.discard(numbers)
         index.flush()
-    return len(numbers), [filed_url(url) for url in dict.fromkeys(urls) if not {url, filed_url(url)} & known]
+    unknown = (filed_url(url) for url in urls if not {url, filed_url(url)} & known)
+    return len(numbers), list(dict.fromkeys(unknown))
 
 
 def bare_host(text: str) -> str:

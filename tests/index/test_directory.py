@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 from contextlib import closing
@@ -19,6 +20,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailabl
 from scrapy_neardup.index import Header, LmdbIndex, open_index
 from scrapy_neardup.index.header import FORMAT
 from scrapy_neardup.index.lmdb import directory
+from scrapy_neardup.index.lmdb.data_file import check_data_file
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 from .consistency import check
@@ -179,6 +181,43 @@ def test_garbage(path: Path) -> None:
         (path / "data.mdb").write_bytes(garbage)
         with pytest.raises(IndexCorrupted, match=r"damaged \(.*\): restore it from a copy"):
             LmdbIndex(path, HEADER)
+
+
+def test_numbers_of_commits_that_cannot_be(path: Path) -> None:
+    """LMDB would take the older of its two meta pages for the newer one, and forget the last commit.
+
+    Each bit of both numbers is flipped. Only what looks like another order of the last commits is opened.
+    """
+    whole = (path / "data.mdb").read_bytes()
+    places = [page * os.sysconf("SC_PAGESIZE") + 144 for page in range(2)]
+    numbers = [struct.unpack_from("=Q", whole, place)[0] for place in places]
+    opened = []
+    for place, number in zip(places, numbers, strict=True):
+        for bit in range(64):
+            data = bytearray(whole)
+            struct.pack_into("=Q", data, place, number ^ 1 << bit)
+            (path / "data.mdb").write_bytes(data)
+            try:
+                check_data_file(path / "data.mdb")
+            except IndexCorrupted as error:
+                assert "meta pages" in str(error)  # noqa: PT017
+            else:
+                opened.append((number, number ^ 1 << bit))
+    assert all(abs(before - after) == 2 for before, after in opened), opened
+
+
+@pytest.mark.parametrize("commits", range(5))
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_file_that_lmdb_has_written_is_none_of_these(tmp_path: Path, commits: int, compact: bool) -> None:
+    (tmp_path / "first").mkdir()
+    (tmp_path / "copy").mkdir()
+    with lmdb.open(str(tmp_path / "first"), lib_version=0) as environment:
+        for commit in range(commits):
+            with environment.begin(write=True) as transaction:
+                transaction.put(b"key", b"%d" % commit)
+        check_data_file(tmp_path / "first" / "data.mdb")
+        environment.copy(str(tmp_path / "copy"), compact=compact)
+    check_data_file(tmp_path / "copy" / "data.mdb")
 
 
 def test_garbage_beside_the_data_file_does_no_harm(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import struct
 import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -228,3 +229,21 @@ def test_a_head_that_says_a_size_that_no_file_has(path: Path) -> None:
     with pytest.raises(IndexCorrupted):
         repair(path, READ)
     assert (path / "data.mdb").read_bytes() == data
+
+
+@pytest.mark.parametrize("raised", [False, True])
+def test_a_commit_number_that_cannot_be(path: Path, raised: bool) -> None:
+    """Which of two commits is the newer one is not clear: that with more documents is taken."""
+    with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
+        index.add(documents([7919 * COUNT], [f"u{COUNT}"]))
+    data = bytearray((path / "data.mdb").read_bytes())
+    places = [page * os.sysconf("SC_PAGESIZE") + 144 for page in range(2)]
+    newest = max(places, key=lambda place: struct.unpack_from("=Q", data, place))
+    # The last commit becomes the first of all, or the one before it a later one.
+    struct.pack_into("=Q", data, *((sum(places) - newest, 1 << 40) if raised else (newest, 0)))
+    (path / "data.mdb").write_bytes(data)
+    with pytest.raises(IndexCorrupted, match="meta pages"):
+        LmdbIndex(path, HEADER)
+    found = repaired(path)
+    assert (found.documents, found.revived) == (COUNT - 1, True)
+    assert left(path) == {*range(COUNT)} - {3, 95}  # `left` does not ask for the last one

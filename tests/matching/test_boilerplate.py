@@ -58,6 +58,13 @@ def test_long_paragraphs_alone_have_keys() -> None:
         assert paragraph_keys(letters[1:] if " " not in letters else letters.partition(" ")[2]) == []
 
 
+def test_the_shortest_long_paragraph() -> None:
+    """Twenty words of one letter each are taken for a list; with one letter more they are long."""
+    letters = " ".join("abcdefghijklmnopqrst")
+    assert paragraph_keys(letters) == []
+    assert len(paragraph_keys(f"{letters}u")) == len(paragraph_keys(f"{letters}u\n\u00e9")) == 1
+
+
 def test_the_rest_of_a_text_stays_as_it_is() -> None:
     text = f"A title\n{LONG}\n{OTHER}\n\nAn end"
     assert without_paragraphs(text, {*paragraph_keys(LONG)}) == f"A title\n{OTHER}\n\nAn end"

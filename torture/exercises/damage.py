@@ -33,6 +33,10 @@ DAMAGES, STORIES = 100, 40
 REPAIRED = 20
 #: What the flags of a page of LMDB say. Of large values only the first page has flags.
 KINDS = {1: "branch", 2: "leaf", 4: "overflow", 8: "meta"}
+#: Where the number of its commit is in a meta page.
+COMMIT = 144
+#: How a sentence begins which says that something is not found, and that the check finds nothing.
+SILENT = ("check is silent", "silent miss")
 READ = [sys.executable, "-m", "scrapy_neardup.cli.repairing"]
 
 
@@ -54,7 +58,12 @@ def run(seed: int, folder: Path) -> Round:
         name = f"damage {number}, {kind} in a {where} page"
         seen = isolated(partial(judge if pages else use, path, answers.result), 30)
         if not seen.died:
-            outcome.violations += [f"{name}: {what}" for what in seen.result]
+            wrong = seen.result
+            if any(what.startswith(SILENT) for what in wrong) and undoes_a_commit(data, broken):
+                # LMDB takes the commit before the last one for the newest, as after a power cut.
+                outcome.counts["commits undone by a meta page, declared"] += 1
+                wrong = [what for what in wrong if not what.startswith(SILENT)]
+            outcome.violations += [f"{name}: {what}" for what in wrong]
         elif seen.died.startswith("killed by SIG") and where != "value":
             # LMDB follows what the pages of its trees say; nobody can look at each before it does.
             outcome.counts["ends of the process by LMDB, declared"] += 1
@@ -133,6 +142,16 @@ def kinds(data: bytes) -> list[str]:
     return found[: len(data) // PAGE]
 
 
+def undoes_a_commit(data: bytes, broken: bytes) -> bool:
+    """Return whether two meta pages look as they should, and the other one than before is the newer one."""
+    before, after = (
+        [struct.unpack_from("<Q", some, page * PAGE + COMMIT)[0] for page in range(2)]
+        for some in (data, broken)
+    )
+    fit = after[0] % 2 == 0 and after[1] % 2 == 1 and abs(after[0] - after[1]) == 1
+    return bool(fit and (before[0] < before[1]) != (after[0] < after[1]))
+
+
 def judge(path: Path, _: list[object]) -> list[str]:
     """Ask for copies and for new stories; returns wrong drops, silent misses and raw errors."""
     missed, wrong = [], []
@@ -190,7 +209,7 @@ EXERCISE = Exercise(
     "keeps nothing that is wrong, and says what is gone.",
     how="Bits, sectors and pages of each kind are flipped, zeroed, overwritten, swapped, or the file is cut "
     "short; then all calls are made, pages are judged, and some are repaired. A damaged tree of LMDB may end "
-    "the process; that is counted, and no violation.",
+    "the process, and a damaged number of a commit may undo the last one; that is counted, and no violation.",
     goals={"damages": 5_000},
     run=run,
     seconds=60,

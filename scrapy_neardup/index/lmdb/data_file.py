@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 DATA, SIDECAR = "data.mdb", "index.json"
 #: Two meta pages of LMDB, of the largest size that a page can have.
 META_BYTES = 1 << 17
+#: Where the number of its commit is in a meta page.
+_COMMIT = 144
 #: No file is so large, in bytes.
 LARGEST = 1 << 44
 
@@ -62,6 +64,8 @@ def _problem(file: BinaryIO, head: bytes) -> str | None:
         return None  # only the caller knows whether something should be there
     if (problem := _head_problem(head)) is not None:
         return problem
+    if not _fit(*_commits(head)):
+        return "its two meta pages are not those of the last two commits"
     page, root, last_page = _newest(head)
     pages = size // page
     if pages > last_page:
@@ -84,6 +88,40 @@ def _head_problem(head: bytes) -> str | None:
     if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
         return "its page size cannot be"
     return None
+
+
+def _commits(head: bytes) -> tuple[int, int]:
+    """Return the numbers of the commits that the two meta pages in *head* are those of."""
+    (page,) = struct.unpack_from("=I", head, 40)
+    first, second = (struct.unpack_from("=Q", head, start + _COMMIT)[0] for start in (0, page))
+    return first, second
+
+
+def _fit(first: int, second: int) -> bool:
+    """Return whether these can be the numbers of the commits in the two meta pages.
+
+    LMDB writes them by turns, that of an even number first in the file. A new file has twice 0.
+    """
+    return first == second == 0 or (first % 2 == 0 and abs(first - second) == 1)
+
+
+def newest_pages(data: Path) -> list[int]:
+    """Return which meta page of *data* may be the newer one: 0 or 1, or both if that is not clear."""
+    with data.open("rb") as file:
+        head = file.read(META_BYTES)
+    if _head_problem(head) is not None:
+        return [0]
+    first, second = _commits(head)
+    return [int(second > first)] if _fit(first, second) else [0, 1]
+
+
+def make_newest(data: Path, number: int) -> None:
+    """Give the commits of the file *data* other numbers, so that meta page *number* is the newer one."""
+    with data.open("r+b") as file:
+        (page,) = struct.unpack_from("=I", file.read(META_BYTES), 40)
+        for place, commit in enumerate((2, 2 * number + 1)):
+            file.seek(place * page + _COMMIT)
+            file.write(struct.pack("=Q", commit))
 
 
 def _newest(head: bytes) -> tuple[int, int, int]:

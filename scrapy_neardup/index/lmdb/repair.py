@@ -21,7 +21,7 @@ import lmdb
 from scrapy_neardup.errors import IndexCorrupted, NearDupError
 
 from .creation import read_header
-from .data_file import DATA, corrupted, whole_size
+from .data_file import DATA, corrupted, make_newest, newest_pages, whole_size
 from .directory import LOCK, write_sidecar
 from .environment import Environment
 from .faults import translated
@@ -74,14 +74,7 @@ def repair(path: Path, command: list[str]) -> Repaired:
         for left in path.glob(f"{PREFIX}*"):
             shutil.rmtree(left)
         with tempfile.TemporaryDirectory(prefix=PREFIX, dir=path) as folder:
-            source, target, notes = (Path(folder, name) for name in ("source", "target", "notes"))
-            source.mkdir()
-            shutil.copyfile(path / DATA, source / DATA)
-            # What is missing at the end has to read as zeros: beyond the end of a file, processes die.
-            size = whole_size(source / DATA)
-            if size > (source / DATA).stat().st_size:
-                os.truncate(source / DATA, size)
-            found = _salvage(command, source, target, notes, path)
+            found, target = _salvage_newest(command, Path(folder), path)
             with environment_of(target) as (environment, header):
                 require_sound(environment, header, lambda *_: None)
             kept = _spare_name(path)
@@ -147,6 +140,37 @@ def main(derive: Derive) -> None:
     except (NearDupError, lmdb.Error, OSError) as error:
         sys.stdout.write(" ".join(str(error).split()))
         sys.exit(2)
+
+
+def _salvage_newest(command: list[str], folder: Path, path: Path) -> tuple[dict[str, Any], Path]:
+    """Salvage the index in *path* into a directory in *folder*; returns what was noted, and the directory.
+
+    If it is not clear which of the two meta pages is the newer one, both are tried. What leads to more
+    documents is taken; what the last commit has removed may be back then.
+    """
+    pages = newest_pages(path / DATA)
+    best: tuple[dict[str, Any], Path] | None = None
+    for page in pages:
+        source, target, notes = (folder / f"{name}-{page}" for name in ("source", "target", "notes"))
+        source.mkdir()
+        shutil.copyfile(path / DATA, source / DATA)
+        if len(pages) > 1:
+            make_newest(source / DATA, page)
+        # What is missing at the end has to read as zeros: beyond the end of a file, processes die.
+        size = whole_size(source / DATA)
+        if size > (source / DATA).stat().st_size:
+            os.truncate(source / DATA, size)
+        try:
+            found = _salvage(command, source, target, notes, path)
+        except IndexCorrupted:
+            if best is None and page == pages[-1]:
+                raise
+            continue
+        found["revived"] |= len(pages) > 1
+        if best is None or found["documents"] > best[0]["documents"]:
+            best = found, target
+    assert best is not None
+    return best
 
 
 def _salvage(command: list[str], source: Path, target: Path, notes: Path, path: Path) -> dict[str, Any]:
