@@ -17,6 +17,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from .base import Extraction
+from .channel import Channel
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -42,19 +43,18 @@ class StartError(RuntimeError):
 class Worker:
     """A process that extracts one page at a time. One thread uses it; any thread may kill it."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        # The `poll` of the connection would make such an object for each call, which takes longer than all
-        # the rest.
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
         self._answers = select.poll()
-        self._answers.register(connection.fileno(), select.POLLIN)
+        self._answers.register(channel.fileno(), select.POLLIN)
         self._lock = Lock()
+        self.pid: int | None
         try:
             if not self._answers.poll(START_TIMEOUT * 1000):
                 raise StartError("timeout")
-            self.pid: int | None = connection.recv()
+            self.pid, _ = channel.receive()
         except (EOFError, OSError) as error:
-            connection.close()
+            channel.close()
             raise StartError(repr(error)) from error
 
     @property
@@ -66,13 +66,12 @@ class Worker:
         """Return the extraction; a worker that is too slow is killed, one that died is a ``crash``."""
         started = perf_counter()
         with contextlib.suppress(OSError):  # it ended while reading; its answer, or none, says why
-            self._connection.send_bytes(page.body)  # which pickling would copy twice
-            self._connection.send((page.url, page.content_type))
+            self._channel.send((page.url, page.content_type), page.body)
         try:
             if not self._answers.poll(timeout * 1000):
                 self.kill()
                 return Extraction(None, "timeout", perf_counter() - started)
-            extraction, last = self._connection.recv()
+            (extraction, last), _ = self._channel.receive()
         except (EOFError, OSError):
             self._forget()
             return Extraction(None, "crash", perf_counter() - started, detail="the worker process died")
@@ -91,7 +90,7 @@ class Worker:
     def close(self) -> None:
         """Let the process end, if it has not; only the thread that uses the worker may."""
         self._forget()
-        self._connection.close()
+        self._channel.close()
 
     def _forget(self) -> None:
         # The number of a process that has ended may be another's by now: never kill it.
@@ -116,13 +115,13 @@ class ForkServer:
                 raise StartError("closed")
             try:
                 control = self._running()
-                ours, theirs = Pipe()
+                ours, theirs = socket.socketpair()
                 with theirs, socket.socket(fileno=os.dup(control.fileno())) as requests:
                     socket.send_fds(requests, [b"f"], [theirs.fileno()])
             except OSError as error:
                 self._stop()
                 raise StartError(repr(error)) from error
-        return Worker(ours)
+        return Worker(Channel(ours))
 
     def close(self) -> None:
         """End the server; its workers are on their own."""

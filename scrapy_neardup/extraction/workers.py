@@ -162,7 +162,8 @@ class Workers:
         for future in task.futures:
             if future.set_running_or_notify_cancel():
                 future.set_result(extraction)
-                extraction = replace(extraction, seconds=0.0)
+                if len(task.futures) > 1:
+                    extraction = replace(extraction, seconds=0.0)
 
 
 @dataclass(eq=False, slots=True)

@@ -38,3 +38,7 @@ class Signature:
     keys: bytes = b""
     #: What else the scheme keeps.
     extra: bytes = b""
+
+    def __reduce__(self) -> tuple[type[Signature], tuple[object, ...]]:
+        # What dataclasses have for this takes ten times as long.
+        return Signature, tuple(getattr(self, name) for name in self.__slots__)

@@ -101,6 +101,18 @@ class Columns:
             else:
                 yield from self._search_tables(self._header.families[family].tables, stored, keys, distance)
 
+    def is_known(self, family: int, keys: list[int]) -> bool:
+        """Whether a row, perhaps of a removed document, has one of *keys* of a family of equal keys."""
+        entries, newer = self._find_rows(family)
+        values = entries.keys.data
+        for key in keys:
+            if key in newer:
+                return True
+            place = bisect_left(values, key)
+            if place < len(values) and values[place] == key:
+                return True
+        return False
+
     def documents(self, numbers: Iterable[int]) -> Documents:
         """Return copies of the documents *numbers*, in their order.
 

@@ -69,6 +69,9 @@ class MemoryIndex(LocalIndex):
     def _search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int) -> Matches:
         return search_all([lambda some: self._columns.search(family, some, distance, most)], keys, most)
 
+    def _is_known(self, family: int, keys: list[int]) -> bool:
+        return self._columns.is_known(family, keys)
+
     def _search_first(self, family: int, keys: NDArray[np.uint64], most: int, first: int) -> Matches:
         return search_all([lambda some: self._columns.search(family, some, 0, most, first)], keys, most)
 

@@ -44,6 +44,12 @@ def search_equal(reader: Snapshot, family: int, keys: list[int], most: int, firs
         yield _equal_matches(query, found)
 
 
+def is_known(reader: Snapshot, family: int, keys: list[int]) -> bool:
+    """Whether any document, perhaps a removed one, has one of *keys*."""
+    table, cuts = reader.header.first_table[family], reader.cuts[family]
+    return any(_documents_with(reader, table, cuts, key) for key in keys)
+
+
 def _documents_with(
     reader: Snapshot, table: int, cuts: list[tuple[Run, int]], key: int
 ) -> list[NDArray[np.uint32]]:

@@ -19,6 +19,7 @@ from .compaction import load, merge_all, reading
 from .creation import open_header
 from .directory import shared_use, write_sidecar
 from .environment import Environment
+from .equal_keys import is_known
 from .faults import decoding, translated
 from .memtable import Memtable
 from .search import search_one, search_runs
@@ -98,6 +99,10 @@ class LmdbIndex(LocalIndex):
                 keys,
                 most,
             )
+
+    def _is_known(self, family: int, keys: list[int]) -> bool:
+        with decoding("A partition"):
+            return self._memtable.columns.is_known(family, keys) or is_known(self._snapshot, family, keys)
 
     def _search_first(self, family: int, keys: NDArray[np.uint64], most: int, first: int) -> Matches:
         with decoding("A partition"):

@@ -1,0 +1,48 @@
+"""Messages between the crawl and its worker processes."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import threading
+
+import pytest
+
+from scrapy_neardup import Fingerprinter
+from scrapy_neardup.extraction import Extraction
+from scrapy_neardup.extraction.channel import Channel
+
+
+@pytest.mark.parametrize("size", [0, 1, 4000, 4096, 5000, 3_000_000])
+@pytest.mark.parametrize("message", [None, ("https://a.example/\ud800", None), "x" * 10_000])
+def test_messages_and_their_bodies_arrive_whatever_their_size(size: int, message: object) -> None:
+    body = bytes(range(256)) * (size // 256) + b"." * (size % 256)
+    ours, theirs = map(Channel, socket.socketpair())
+    sender = threading.Thread(target=ours.send, args=(message, body), daemon=True)
+    sender.start()
+    assert theirs.receive() == (message, body)
+    sender.join(5)
+    ours.close()
+    theirs.close()
+
+
+@pytest.mark.parametrize("arrived", [0, 7, 20, 5000, 100_000])
+def test_an_end_that_is_closed_before_a_message_is_complete_is_an_end_of_file(arrived: int) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        Channel(ours).send("message", bytes(100_000))
+        message = theirs.recv(arrived, socket.MSG_WAITALL) if arrived else b""
+    again, theirs = socket.socketpair()
+    with theirs:
+        again.sendall(message)
+        again.close()
+        with pytest.raises(EOFError):
+            Channel(theirs).receive()
+
+
+def test_signatures_and_extractions_are_the_same_after_pickling() -> None:
+    signature = Fingerprinter(seed=7).signature("The council agreed on 7 plans for the harbour. " * 20)
+    extraction = Extraction(signature, None, 0.25, detail="d", digest=b"1")
+    for each in (signature, extraction, Extraction(None, "timeout", 1.0)):
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+            assert pickle.loads(pickle.dumps(each, protocol)) == each
