@@ -94,7 +94,7 @@ seed_option = click.option(
 @click.option(
     "--out",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False),
     help="Directory for the results.",
 )
 @_options
@@ -152,7 +152,7 @@ def audit(
     context: click.Context,
     /,
     sources: tuple[str, ...],
-    out: Path,
+    out: str,
     formats: tuple[Format, ...],
     as_json: bool,
     text_field: str | None,
@@ -185,8 +185,10 @@ def audit(
             raise click.UsageError("An audit on Spark writes Parquet: leave --format out.")
         if trust_pickle:
             raise click.UsageError("An audit on Spark does not unpickle caches: leave --trust-pickle out.")
+        from .on_spark import run_on_spark
+
         settings |= {"master": master, "earlier": earlier, "overwrite": overwrite}
-        context.exit(INCOMPLETE if _run_on_spark(sources, out, as_json, settings)["problems"] else 0)
+        context.exit(INCOMPLETE if run_on_spark(sources, out, as_json, settings)["problems"] else 0)
     if master is not None or earlier:
         raise click.UsageError("--master and --earlier are for --engine spark.")
     started = time.monotonic()
@@ -196,7 +198,7 @@ def audit(
     except KeyboardInterrupt as error:
         raise Interrupted("Interrupted: run it again, and it goes on.") from error
     with found:
-        _print(found, out, time.monotonic() - started, as_json)
+        _print(found, Path(out), time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
 
 
@@ -220,29 +222,6 @@ def rethreshold(
     with found:
         _print(found, report, time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
-
-
-def _run_on_spark(
-    sources: tuple[str, ...], out: Path, as_json: bool, options: dict[str, Any]
-) -> dict[str, Any]:
-    from scrapy_neardup.spark.session import require_spark
-
-    require_spark()
-    from scrapy_neardup.spark import audit_paths
-
-    started = time.monotonic()
-    found = audit_paths(sources, str(out), watch=lambda step: click.echo(f"{step} …", err=True), **options)
-    seconds, facts = time.monotonic() - started, found.summary
-    if as_json:
-        print_json(facts | {"seconds": round(seconds, 1)})
-        return facts
-    totals = {"pages": facts["pages"], **facts["verdicts"], "clusters": facts["clusters"]}
-    totals |= {"problems": facts["problems"], "repeats to fix": facts["handled"]["to_fix"]}
-    print_pairs(
-        f"{out}: {seconds:.1f} seconds",
-        [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()],
-    )
-    return facts
 
 
 def _given(
@@ -269,11 +248,21 @@ def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
         return
     if found.started == "anew":
         print_line("The settings are not those of the audit before: all pages were read anew.")
+    print_totals(facts, f"{out}: {seconds:.1f} seconds")
+    if found.problems:
+        print_table("The first problems", ["file", "place", "reason"], found.problems[:_PROBLEMS])
+        print_line(f"{out / 'problems.jsonl'}: {_counted(len(found.problems), 'problem')}.")
+    print_line(f"{out / 'drop.txt'}: {_counted(len(dropped(found)), 'line')} to remove.")
+    print_line(f"Open {out / 'report.html'} in a browser.")
+
+
+def print_totals(facts: dict[str, Any], title: str) -> None:
+    """Print what a summary counts, and its first hosts and clusters."""
     totals = {"pages": facts["pages"], **facts["verdicts"]}
     totals |= {name: facts[name] for name in ("clusters", "problems")}
     totals |= {"repeats to fix": facts["handled"]["to_fix"]}
     print_pairs(
-        f"{out}: {seconds:.1f} seconds",
+        title,
         [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()],
     )
     shown = ("unique", "exact", "near", "part", "template", "wall", "too_short")
@@ -291,11 +280,6 @@ def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
             ["pages", "canonical page"],
             [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]],
         )
-    if found.problems:
-        print_table("The first problems", ["file", "place", "reason"], found.problems[:_PROBLEMS])
-        print_line(f"{out / 'problems.jsonl'}: {_counted(len(found.problems), 'problem')}.")
-    print_line(f"{out / 'drop.txt'}: {_counted(len(dropped(found)), 'line')} to remove.")
-    print_line(f"Open {out / 'report.html'} in a browser.")
 
 
 def _counted(count: int, what: str) -> str:

@@ -40,7 +40,7 @@ def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> Dat
     Raises `ConfigurationError` for revisits of archives, which only the audit of one machine resolves.
     """
     pages = signed.where("kind = 'page'")
-    if pages.where("refers_digest is not null or refers_url is not null").limit(1).count():
+    if not pages.where("refers_digest is not null or refers_url is not null").isEmpty():
         raise ConfigurationError(
             "There are revisits among the records: an audit on Spark does not look up what they refer to. "
             "Leave them out, or run it without --engine spark."
