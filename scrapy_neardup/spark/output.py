@@ -185,9 +185,17 @@ def name_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def summarise(
-    grouped: DataFrame, pairs: DataFrame, read: DataFrame, space: Workspace, settings: AuditOptions
+    grouped: DataFrame,
+    pairs: DataFrame,
+    read: DataFrame,
+    left_out: dict[str, int],
+    space: Workspace,
+    settings: AuditOptions,
 ) -> dict[str, Any]:
-    """Write ``summary.json``: counts, and the hosts and clusters with the most; return it."""
+    """Write ``summary.json``: counts, and the hosts and clusters with the most; return it.
+
+    *left_out* says how many of the pages *read* are not among those *grouped*, by reason.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     from scrapy_neardup import __version__
@@ -214,6 +222,7 @@ def summarise(
     others = unread.groupBy("skipped").agg(F.sum("count").alias("count")).collect()
     skipped = {row["skipped"]: row["count"] for row in others}
     problems = skipped.pop(None, 0)
+    skipped |= left_out
     summary = {
         "version": __version__,
         "settings": settings_of(settings),

@@ -18,8 +18,10 @@ from .kept import SIGNATURES, signatures_of, with_seed_of, write_settings
 from .output import summarise, write_clusters, write_dropped, write_pages, write_pairs
 from .pages import in_order
 from .ranks import ranked
-from .reading import find_paths, read_frame, read_paths
+from .reading import read_frame, read_paths
+from .report import write_sample
 from .session import require_spark, start_session
+from .sources import find_paths
 from .titles import named
 
 if TYPE_CHECKING:
@@ -164,7 +166,7 @@ def _run(
 ) -> dict[str, Any]:
     """Write the results; return the summary."""
     watch("sorting")
-    pages = in_order(signed, space, settings)
+    pages, left_out = in_order(signed, space, settings)
     if pages.isEmpty():
         raise ConfigurationError("No pages: name what was crawled.")
     texts = signed.where("text is not null").select("id", "text")
@@ -188,4 +190,6 @@ def _run(
     write_pairs(found, pairs, space)
     ids = documents.select("row", "id")
     write_dropped(found, texts, ids, space, settings)
-    return summarise(found, pairs, signed, space, settings)
+    summary = summarise(found, pairs, signed, left_out, space, settings)
+    write_sample(found, pairs, texts, ids, space, settings, summary["clusters"])
+    return summary
