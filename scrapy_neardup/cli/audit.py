@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import Interrupted
-from .output import print_json, print_line, print_pairs, print_table
+from .output import print_json, print_line, print_table
 from .settings import read_assignments, set_option
+from .totals import print_totals
 from .watching import watching
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 #: Exit status if some records could not be read.
 INCOMPLETE = 3
-#: Rows of the tables in the terminal.
-_HOSTS, _CLUSTERS, _PROBLEMS = 10, 10, 5
+#: Rows of the table in the terminal.
+_PROBLEMS = 5
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
@@ -254,32 +255,6 @@ def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
         print_line(f"{out / 'problems.jsonl'}: {_counted(len(found.problems), 'problem')}.")
     print_line(f"{out / 'drop.txt'}: {_counted(len(dropped(found)), 'line')} to remove.")
     print_line(f"Open {out / 'report.html'} in a browser.")
-
-
-def print_totals(facts: dict[str, Any], title: str) -> None:
-    """Print what a summary counts, and its first hosts and clusters."""
-    totals = {"pages": facts["pages"], **facts["verdicts"]}
-    totals |= {name: facts[name] for name in ("clusters", "problems")}
-    totals |= {"repeats to fix": facts["handled"]["to_fix"]}
-    print_pairs(
-        title,
-        [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()],
-    )
-    shown = ("unique", "exact", "near", "part", "template", "wall", "too_short")
-    print_table(
-        "Hosts with the most duplicates",
-        ["host", "pages", *(name.replace("_", " ") for name in shown)],
-        [
-            (row["host"] or "-", f"{row['pages']:,}", *(f"{row[name]:,}" for name in shown))
-            for row in facts["hosts"][:_HOSTS]
-        ],
-    )
-    if facts["largest_clusters"]:
-        print_table(
-            "Largest clusters",
-            ["pages", "canonical page"],
-            [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]],
-        )
 
 
 def _counted(count: int, what: str) -> str:

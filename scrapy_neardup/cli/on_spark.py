@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit import print_totals
 from .errors import Failure
 from .output import print_json, print_line
+from .totals import print_totals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
