@@ -10,6 +10,7 @@ broadcasts and adaptive execution.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -65,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--texts", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--data", type=Path, help="folder of the labelled sets; without it example pages")
-    parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--partitions", type=int, help="parts; without it as many as the size asks for")
     arguments = parser.parse_args()
     sources = real_texts(arguments.data)
     for count in arguments.texts:
@@ -84,12 +85,12 @@ def main() -> None:
             _on_spark(feed, Path(directory), arguments.partitions)
 
 
-def _on_spark(feed: Path, directory: Path, partitions: int) -> None:
-    steps: dict[str, float] = {}
-    started = time.perf_counter()
+def _on_spark(feed: Path, directory: Path, partitions: int | None) -> None:
+    steps: dict[str, tuple[float, float]] = {}
+    started, before = time.perf_counter(), _tree_time() + _own_time()
 
     def watch(step: str) -> None:
-        steps[step] = time.perf_counter()
+        steps[step] = (time.perf_counter(), _tree_time() + _own_time())
 
     found = audit_paths(
         [str(feed)],
@@ -100,12 +101,14 @@ def _on_spark(feed: Path, directory: Path, partitions: int) -> None:
         seed=7,
         watch=watch,
     )
-    ended = time.perf_counter()
-    borders = [*steps.values(), ended]
-    each = ", ".join(f"{step} {borders[place + 1] - borders[place]:,.0f}" for place, step in enumerate(steps))
+    steps["end"] = (time.perf_counter(), _tree_time() + _own_time())
     facts = _metrics(found.spark)
-    print(f"  Spark: {ended - started:,.0f} s ({each})")
-    print(f"  processors {_tree_time():,.0f} s; shuffled {facts['shuffled'] / 1e6:,.0f} MB, "
+    marks = [("start", (started, before)), *steps.items()]
+    every = [*itertools.pairwise(marks)]
+    for place, unit in enumerate(("Spark", "  processors")):
+        each = ", ".join(f"{step} {end[place] - start[place]:,.0f}" for (step, start), (_, end) in every)
+        print(f"  {unit}: {steps['end'][place] - (started, before)[place]:,.0f} s ({each})")
+    print(f"  shuffled {facts['shuffled'] / 1e6:,.0f} MB, "
           f"spilled {facts['spilled'] / 1e6:,.0f} MB; Java's peak {_java_peak() / 1e6:,.0f} MB")  # fmt: skip
     for name in ("pages", "clusters", "pairs"):
         print(f"  {name} equal: {_equal(directory, name)}", flush=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import Interrupted
-from .output import print_json, print_line, print_pairs, print_table
+from .output import print_json, print_line, print_table
 from .settings import read_assignments, set_option
+from .totals import print_totals
 from .watching import watching
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 #: Exit status if some records could not be read.
 INCOMPLETE = 3
-#: Rows of the tables in the terminal.
-_HOSTS, _CLUSTERS, _PROBLEMS = 10, 10, 5
+#: Rows of the table in the terminal.
+_PROBLEMS = 5
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
@@ -94,7 +95,7 @@ seed_option = click.option(
 @click.option(
     "--out",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False),
     help="Directory for the results.",
 )
 @_options
@@ -152,7 +153,7 @@ def audit(
     context: click.Context,
     /,
     sources: tuple[str, ...],
-    out: Path,
+    out: str,
     formats: tuple[Format, ...],
     as_json: bool,
     text_field: str | None,
@@ -185,8 +186,10 @@ def audit(
             raise click.UsageError("An audit on Spark writes Parquet: leave --format out.")
         if trust_pickle:
             raise click.UsageError("An audit on Spark does not unpickle caches: leave --trust-pickle out.")
+        from .on_spark import run_on_spark
+
         settings |= {"master": master, "earlier": earlier, "overwrite": overwrite}
-        context.exit(INCOMPLETE if _run_on_spark(sources, out, as_json, settings)["problems"] else 0)
+        context.exit(INCOMPLETE if run_on_spark(sources, out, as_json, settings)["problems"] else 0)
     if master is not None or earlier:
         raise click.UsageError("--master and --earlier are for --engine spark.")
     started = time.monotonic()
@@ -196,7 +199,7 @@ def audit(
     except KeyboardInterrupt as error:
         raise Interrupted("Interrupted: run it again, and it goes on.") from error
     with found:
-        _print(found, out, time.monotonic() - started, as_json)
+        _print(found, Path(out), time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
 
 
@@ -220,29 +223,6 @@ def rethreshold(
     with found:
         _print(found, report, time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
-
-
-def _run_on_spark(
-    sources: tuple[str, ...], out: Path, as_json: bool, options: dict[str, Any]
-) -> dict[str, Any]:
-    from scrapy_neardup.spark.session import require_spark
-
-    require_spark()
-    from scrapy_neardup.spark import audit_paths
-
-    started = time.monotonic()
-    found = audit_paths(sources, str(out), watch=lambda step: click.echo(f"{step} …", err=True), **options)
-    seconds, facts = time.monotonic() - started, found.summary
-    if as_json:
-        print_json(facts | {"seconds": round(seconds, 1)})
-        return facts
-    totals = {"pages": facts["pages"], **facts["verdicts"], "clusters": facts["clusters"]}
-    totals |= {"problems": facts["problems"], "repeats to fix": facts["handled"]["to_fix"]}
-    print_pairs(
-        f"{out}: {seconds:.1f} seconds",
-        [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()],
-    )
-    return facts
 
 
 def _given(
@@ -269,28 +249,7 @@ def _print(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
         return
     if found.started == "anew":
         print_line("The settings are not those of the audit before: all pages were read anew.")
-    totals = {"pages": facts["pages"], **facts["verdicts"]}
-    totals |= {name: facts[name] for name in ("clusters", "problems")}
-    totals |= {"repeats to fix": facts["handled"]["to_fix"]}
-    print_pairs(
-        f"{out}: {seconds:.1f} seconds",
-        [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()],
-    )
-    shown = ("unique", "exact", "near", "part", "template", "wall", "too_short")
-    print_table(
-        "Hosts with the most duplicates",
-        ["host", "pages", *(name.replace("_", " ") for name in shown)],
-        [
-            (row["host"] or "-", f"{row['pages']:,}", *(f"{row[name]:,}" for name in shown))
-            for row in facts["hosts"][:_HOSTS]
-        ],
-    )
-    if facts["largest_clusters"]:
-        print_table(
-            "Largest clusters",
-            ["pages", "canonical page"],
-            [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]],
-        )
+    print_totals(facts, f"{out}: {seconds:.1f} seconds")
     if found.problems:
         print_table("The first problems", ["file", "place", "reason"], found.problems[:_PROBLEMS])
         print_line(f"{out / 'problems.jsonl'}: {_counted(len(found.problems), 'problem')}.")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Rows that a table of whole groups has at least, if there are so many.
 ROWS = 1 << 14
+#: Bytes of signatures that a part has at least, if there are more parts than tasks run at a time.
+PART = 1 << 25
 #: A number that Spark gives a row: that of its partition, and below so many bits its place there.
 PLACE_BITS = 33
 
@@ -58,6 +60,11 @@ class Workspace:
         """Remove what is kept under a name, if there is anything."""
         path, system = self._locate(self.path(name))
         system.delete(path, True)
+
+    def size(self, name: str) -> int:
+        """Return the bytes of the files of what is kept under a name."""
+        path, system = self._locate(self.path(name))
+        return int(system.getContentSummary(path).getLength())
 
     def write_text(self, name: str, content: str) -> None:
         """Write one file of text in place of what is there."""

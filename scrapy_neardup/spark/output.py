@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,7 +134,7 @@ def write_dropped(
         "row long, leader long",
     )
     doubtful = space.keep(doubtful, "work/series")
-    if doubtful.limit(1).count():
+    if not doubtful.isEmpty():
         texts_of = ids.join(read, "id").select("row", "text")
         both = doubtful.join(texts_of, "row").join(texts_of.selectExpr("row leader", "text kept"), "leader")
         series = mapped(both.select("row", "text", "kept"), with_other_numbers, "row long")
@@ -184,40 +185,51 @@ def name_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def summarise(
-    grouped: DataFrame, pairs: DataFrame, read: DataFrame, space: Workspace, settings: AuditOptions
+    grouped: DataFrame,
+    pairs: DataFrame,
+    read: DataFrame,
+    left_out: dict[str, int],
+    space: Workspace,
+    settings: AuditOptions,
 ) -> dict[str, Any]:
-    """Write ``summary.json``: counts, and the hosts and clusters with the most; return it."""
+    """Write ``summary.json``: counts, and the hosts and clusters with the most; return it.
+
+    *left_out* says how many of the pages *read* are not among those *grouped*, by reason.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     from scrapy_neardup import __version__
 
-    verdicts = {row["verdict"]: row["count"] for row in grouped.groupBy("verdict").count().collect()}
-    repeats = grouped.where("verdict in ('exact', 'near')").groupBy("handled").count().collect()
-    handled = {row["handled"] or "to_fix": row["count"] for row in repeats}
-    by_host = grouped.groupBy("host").pivot("verdict", list(VERDICTS)).count().na.fill(0)
-    total = sum(F.col(verdict) for verdict in VERDICTS)
-    order = [F.desc(F.col("exact") + F.col("near")), F.desc("pages"), F.col("host")]
-    hosts = by_host.withColumn("pages", total).orderBy(*order).limit(LISTED).collect()
-    largest = grouped.where("size is not null").orderBy(F.desc("size"), "rank").limit(LARGEST)
-    others = (
-        read.where("kind <> 'page'")
-        .groupBy("kind", "reason")
-        .agg(F.sum(F.coalesce("count", F.lit(1))).alias("count"))
+    counts = grouped.groupBy("verdict", "handled").agg(
+        F.count("*").alias("pages"), F.count("size").alias("clusters")
     )
-    failed = read.where("kind = 'page' and reason is not null and reason <> 'no_text'").count()
-    skipped, problems = {}, failed
-    for row in others.limit(1000).collect():
-        if row["kind"] == "skipped":
-            skipped[row["reason"]] = row["count"]
-        else:
-            problems += row["count"]
+    verdicts, handled = Counter[str](), Counter[str]()
+    clusters = 0
+    for row in counts.collect():
+        verdicts[row["verdict"]] += row["pages"]
+        clusters += row["clusters"]
+        if row["verdict"] in ("exact", "near"):
+            handled[row["handled"] or "to_fix"] += row["pages"]
+    of_hosts = [F.count("*").alias("pages")]
+    of_hosts += [F.count(F.when(F.col("verdict") == name, 1)).alias(name) for name in VERDICTS]
+    order = [F.desc(F.col("exact") + F.col("near")), F.desc("pages"), F.col("host")]
+    hosts = grouped.groupBy("host").agg(*of_hosts).orderBy(*order).limit(LISTED).collect()
+    largest = grouped.where("size is not null").orderBy(F.desc("size"), "rank").limit(LARGEST)
+    failed = "kind <> 'page' or (reason is not null and reason <> 'no_text')"
+    unread = read.where(failed).selectExpr(
+        "if(kind = 'skipped', reason, null) skipped", "coalesce(count, 1) count"
+    )
+    others = unread.groupBy("skipped").agg(F.sum("count").alias("count")).collect()
+    skipped = {row["skipped"]: row["count"] for row in others}
+    problems = skipped.pop(None, 0)
+    skipped |= left_out
     summary = {
         "version": __version__,
         "settings": settings_of(settings),
-        "pages": sum(verdicts.values()),
+        "pages": verdicts.total(),
         "verdicts": dict.fromkeys(VERDICTS, 0) | verdicts,
         "handled": dict.fromkeys([*HANDLED, "to_fix"], 0) | handled,
-        "clusters": grouped.where("size is not null").count(),
+        "clusters": clusters,
         "pairs": {
             row["kind"]: row["count"] for row in pairs.groupBy("kind").count().orderBy("kind").collect()
         },

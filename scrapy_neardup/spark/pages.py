@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.audit.names import place_of
-from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.records import DIGEST
 
 from .columns import keys_of, pieces, records_of, texts
 from .frames import mapped
+from .revisits import resolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,22 +34,21 @@ _KEPT = tuple(part.split()[0] for part in PAGES.split(", "))[:12]
 _ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "record")
 
 
-def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
+def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> tuple[DataFrame, dict[str, int]]:
     """Keep the pages among what was *signed*, each with its number ``row`` in the order of URLs.
 
-    Raises `ConfigurationError` for revisits of archives, which only the audit of one machine resolves.
+    Returned besides: how many are left out, by reason.
     """
-    pages = signed.where("kind = 'page'")
-    if pages.where("refers_digest is not null or refers_url is not null").limit(1).count():
-        raise ConfigurationError(
-            "There are revisits among the records: an audit on Spark does not look up what they refer to. "
-            "Leave them out, or run it without --engine spark."
-        )
+    pages, elsewhere = resolved(signed.where("kind = 'page'"), space, settings)
+    left_out = {"revisit_of_another_crawl": elsewhere} if elsewhere else {}
     pages = pages.where("reason is null or reason = 'no_text'")
     if settings.indexable_only:
-        pages = pages.where("not noindex and declared in ('', substring_index(url, '#', 1))")
+        indexable = "not noindex and declared in ('', substring_index(url, '#', 1))"
+        if count := pages.where(f"not ({indexable})").count():
+            left_out["not_indexable"] = count
+        pages = pages.where(indexable)
     described = mapped(pages.select(*_KEPT), describe, PAGES, settings)
-    return space.numbered(described, _ORDER, "work/pages")
+    return space.numbered(described, _ORDER, "work/pages"), left_out
 
 
 def describe(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:

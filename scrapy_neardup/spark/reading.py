@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.audit.inputs import find_inputs
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.reading import Reader
 from scrapy_neardup.audit.sources import BrokenRecord, CrawledPage, Options, Origin
@@ -20,13 +18,15 @@ from scrapy_neardup.errors import ConfigurationError
 from .frames import mapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from scrapy_neardup.audit.settings import AuditOptions
     from scrapy_neardup.audit.stored import StoredPage
+
+    from .sources import Sources
 
 #: What is kept of each page, of each problem and of each kind of record that is no page.
 SIGNED = (
@@ -55,20 +55,15 @@ def read_frame(frame: DataFrame, settings: AuditOptions) -> DataFrame:
     return mapped(frame.select(*(f"`{name}`" for name in wanted)), sign_rows, SIGNED, _alone(settings))
 
 
-def read_paths(spark: SparkSession, paths: Sequence[str], settings: AuditOptions) -> DataFrame:
-    """Return the signed pages of files.
-
-    JSON lines and Parquet are read by Spark, from any file system that it knows, in parts. All else is read
-    by the audit's own readers, a file in one piece, from a path that all executors see.
-    """
+def read_paths(spark: SparkSession, sources: Sources, settings: AuditOptions) -> DataFrame:
+    """Return the signed pages of *sources*."""
     found: list[DataFrame] = []
-    lines, tables, others = _sorted_out(paths, settings)
-    if lines:
-        content = spark.read.text(lines).selectExpr("cast(value as binary) line", "input_file_name() source")
+    if sources.lines:
+        content = spark.read.text(sources.lines)
+        content = content.selectExpr("cast(value as binary) line", "input_file_name() source")
         found.append(mapped(content, sign_lines, SIGNED, _alone(settings)))
-    if tables:
-        found.append(read_frame(spark.read.parquet(*tables), settings))
-    if others:
+    found += [read_frame(spark.read.parquet(*tables), settings) for tables in sources.tables]
+    if others := sources.others:
         rows = spark.createDataFrame([tuple(each) for each in others], "name string, kind string")
         spread = rows.repartitionByRange(len(others), "name")
         found.append(mapped(spread, sign_files, SIGNED, _alone(settings)))
@@ -76,36 +71,6 @@ def read_paths(spark: SparkSession, paths: Sequence[str], settings: AuditOptions
     for each in found[1:]:
         signed = signed.unionByName(each)
     return signed
-
-
-def _sorted_out(paths: Sequence[str], settings: AuditOptions) -> tuple[list[str], list[str], list[Input]]:
-    """Return which of *paths* are JSON lines, Parquet, and others. Raises `SourceUnavailable`."""
-    lines: list[str] = []
-    tables: list[str] = []
-    others: list[Input] = []
-    for path in paths:
-        if "://" in path:
-            (tables if "parquet" in path.rpartition("/")[2] else lines).append(path)
-            continue
-        if Path(path).is_dir() and next(Path(path).glob("*.parquet"), None):
-            tables.append(_url(path))
-            continue
-        for each in find_inputs([path], settings):
-            if each.kind == "index":
-                raise ConfigurationError(
-                    f"{path} is an index: an audit on Spark reads pages. Run it without --engine spark."
-                )
-            if each.kind == "json lines" and not each.name.endswith(".xz"):  # which Spark cannot read
-                lines.append(_url(each.name))
-            elif each.kind == "parquet":
-                tables.append(_url(each.name))
-            else:
-                others.append(Input(str(Path(each.name).resolve()), each.kind))
-    return lines, tables, others
-
-
-def _url(path: str) -> str:
-    return f"file://{Path(path).resolve()}"  # Hadoop's paths have no escapes
 
 
 def _alone(settings: AuditOptions) -> AuditOptions:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.sources import Options
 from scrapy_neardup.errors import ConfigurationError
 
 from .candidates import candidates, firsts
 from .components import ALONE, connected
-from .frames import Workspace
+from .frames import PART, Workspace
 from .grouping import grouped
 from .judging import REPEATS, judged
 from .kept import SIGNATURES, signatures_of, with_seed_of, write_settings
@@ -18,13 +19,18 @@ from .output import summarise, write_clusters, write_dropped, write_pages, write
 from .pages import in_order
 from .ranks import ranked
 from .reading import read_frame, read_paths
+from .report import write_sample
 from .session import require_spark, start_session
+from .sources import find_paths
 from .titles import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+
+_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,8 @@ def audit_paths(
     Starts a session on *master* with *spark_settings* unless there is one. *options* are the settings of
     `AuditOptions`, and besides:
 
-    - *partitions*: how many parts the data is cut into; ``spark.sql.shuffle.partitions`` unless given.
+    - *partitions*: how many parts the data is cut into; unless given, as many as its size asks for, and
+      ``spark.sql.shuffle.partitions`` at the most.
     - *alone*: up to how many edges of clusters one task finds the components.
     - *earlier*: folders of audits whose pages count, too. They are not read or signed again.
     - *overwrite*: whether results that are in *out* are replaced.
@@ -85,8 +92,11 @@ def audit_paths(
 
     Raises `ConfigurationError`, `DependencyUnavailable` and `SourceUnavailable`.
     """
+    require_spark()
+    fields = Options(options.get("text_field"), options.get("url_field"))
+    sources = find_paths(paths, fields)  # a wrong path is said before Spark starts
     spark = start_session(master, spark_settings)
-    return _audit(spark, lambda settings: read_paths(spark, paths, settings), out, **options)
+    return _audit(spark, lambda settings: read_paths(spark, sources, settings), out, **options)
 
 
 def _audit(
@@ -101,29 +111,41 @@ def _audit(
     watch: Callable[[str], None] = lambda step: None,
     **options: Any,
 ) -> SparkAudit:
-    usual = str(spark.conf.get("spark.sql.shuffle.partitions"))
+    usual = str(spark.conf.get(_PARTITIONS))
     space = Workspace(spark, out, partitions or int(usual))
     if not overwrite and space.exists(SIGNATURES):
         raise ConfigurationError(f"There are results in {out}: name another folder, or overwrite them.")
     settings = AuditOptions(**with_seed_of(space, earlier, options))
-    spark.conf.set("spark.sql.shuffle.partitions", str(space.partitions))  # of joins and counts, too
     try:
-        summary = _run(space, settings, read, earlier, alone, watch)
+        signed = _signed(space, settings, read, earlier, watch)
+        if partitions is None:
+            space.partitions = parts_for(
+                space.size(SIGNATURES), spark.sparkContext.defaultParallelism, space.partitions
+            )
+        spark.conf.set(_PARTITIONS, str(space.partitions))  # of joins and counts, too
+        summary = _run(space, settings, signed, alone, watch)
     finally:
-        spark.conf.set("spark.sql.shuffle.partitions", usual)
+        spark.conf.set(_PARTITIONS, usual)
     space.remove("work")
     return SparkAudit(spark, space.folder, summary)
 
 
-def _run(
+def parts_for(size: int, tasks: int, most: int) -> int:
+    """Return how many parts *size* bytes of signatures are cut into, where *tasks* run at a time.
+
+    A part costs every step some time, however little is in it. There are *most* at the most.
+    """
+    return min(most, max(tasks, -(-size // PART)))
+
+
+def _signed(
     space: Workspace,
     settings: AuditOptions,
     read: Callable[[AuditOptions], DataFrame],
     earlier: Sequence[str],
-    alone: int,
     watch: Callable[[str], None],
-) -> dict[str, Any]:
-    """Write the results; return the summary."""
+) -> DataFrame:
+    """Keep what is read, and what *earlier* audits have read."""
     from pyspark.sql import functions as F  # noqa: N812
 
     watch("signing")
@@ -132,9 +154,20 @@ def _run(
         signed = signed.unionByName(signatures_of(space, folder, signed))
     signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES)
     write_settings(space, settings)
+    return signed
+
+
+def _run(
+    space: Workspace,
+    settings: AuditOptions,
+    signed: DataFrame,
+    alone: int,
+    watch: Callable[[str], None],
+) -> dict[str, Any]:
+    """Write the results; return the summary."""
     watch("sorting")
-    pages = in_order(signed, space, settings)
-    if not pages.limit(1).count():
+    pages, left_out = in_order(signed, space, settings)
+    if pages.isEmpty():
         raise ConfigurationError("No pages: name what was crawled.")
     texts = signed.where("text is not null").select("id", "text")
     watch("boilerplate")
@@ -155,5 +188,8 @@ def _run(
     clusters = write_clusters(found, space)
     write_pages(found, clusters, pairs, space)
     write_pairs(found, pairs, space)
-    write_dropped(found, texts, documents.select("row", "id"), space, settings)
-    return summarise(found, pairs, signed, space, settings)
+    ids = documents.select("row", "id")
+    write_dropped(found, texts, ids, space, settings)
+    summary = summarise(found, pairs, signed, left_out, space, settings)
+    write_sample(found, pairs, texts, ids, space, settings, summary["clusters"])
+    return summary

@@ -15,15 +15,34 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+#: The least release of PySpark whose Arrow batches and conversions are those that this package asks for.
+_LEAST = 4
+#: Of Java that lives for one audit. Its second compiler would take a third of the processor time of a small
+#: crawl. The first one alone would have less room for its code, and spend its time on clearing it.
+_ONE_AUDIT = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 #: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
 _SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
 
 
-def require_spark(find: Callable[[str], object] = find_spec) -> None:
-    """Raise `DependencyUnavailable` if *find* does not know PySpark, or what it exchanges data by."""
+def _release() -> str:
+    from pyspark import __version__
+
+    return str(__version__)
+
+
+def require_spark(find: Callable[[str], object] = find_spec, release: Callable[[], str] = _release) -> None:
+    """Raise `DependencyUnavailable` if *find* does not know PySpark, or what it exchanges data by.
+
+    Also if the *release* of PySpark is too old.
+    """
     if missing := [name for name in ("pyspark", "pyarrow", "pandas") if find(name) is None]:
         raise DependencyUnavailable(
             f"An audit on Spark needs {missing[0]}: run `pip install 'scrapy-neardup[spark]'`."
+        )
+    if int((found := release()).partition(".")[0]) < _LEAST:
+        raise DependencyUnavailable(
+            f"An audit on Spark needs PySpark {_LEAST}, and this is {found}: run "
+            "`pip install 'scrapy-neardup[spark]'`."
         )
 
 
@@ -46,6 +65,7 @@ def start_session(master: str | None = None, settings: Mapping[str, str] | None 
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
             builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+            builder = builder.config("spark.driver.defaultJavaOptions", _ONE_AUDIT)
     for name, value in (settings or {}).items():
         builder = builder.config(name, value)
     try:

@@ -76,7 +76,7 @@ def named(pages: DataFrame, texts_read: DataFrame, space: Workspace, settings: A
     documents = pages.join(names.drop("site"), "row").drop(pages["page"])
     documents = documents.join(general, ["site", "own"], "left")
     documents = documents.withColumn("general", F.coalesce("general", F.lit(False)))
-    if changed.limit(1).count():
+    if not changed.isEmpty():
         own = pages.select("row", "id", "url", "site").join(changed, "row")
         signed_anew = mapped(
             own.join(texts_read, "id").drop("id"),

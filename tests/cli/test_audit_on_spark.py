@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from scrapy_neardup.cli import main
+from scrapy_neardup.cli.on_spark import cause_in
 from scrapy_neardup.errors import DependencyUnavailable
 from scrapy_neardup.spark.session import require_spark
 from tests.audit.corpora import crawl, feed
@@ -38,3 +39,28 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it() -> None:
         DependencyUnavailable, match=r"needs pyspark: run `pip install 'scrapy-neardup\[spark\]'`"
     ):
         require_spark(lambda name: None)
+
+
+def test_an_old_release_is_named_with_what_is_asked_for() -> None:
+    with pytest.raises(DependencyUnavailable, match=r"needs PySpark 4, and this is 3\.5\.1"):
+        require_spark(lambda name: name, lambda: "3.5.1")
+
+
+def test_the_cause_of_a_failure_is_at_the_bottom_of_its_trace() -> None:
+    python = """
+An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "worker.py", line 1, in main
+ValueError: no such thing
+
+"""
+    java = """An error occurred while calling o1.x.
+: java.io.IOException: a job has failed
+\tat a.b.C(D.java:1)
+Caused by: java.net.ConnectException: refused
+\tat a.b.C(D.java:2)
+\t... 20 more
+"""
+    assert cause_in(python) == "ValueError: no such thing"
+    assert cause_in(java) == "java.net.ConnectException: refused"
+    assert cause_in("[PATH_NOT_FOUND] Path does not exist.") == "[PATH_NOT_FOUND] Path does not exist."

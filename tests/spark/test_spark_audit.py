@@ -11,15 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 
 from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit import audit as audit_here
 from scrapy_neardup.audit.pairs.components import components
+from scrapy_neardup.cli import main
 from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import find_urls
-from tests.audit.corpora import feed, text
+from tests.audit.corpora import feed
+from tests.audit.sources.archives import http, record, write_warc
 
 from .crawls import crawl
 
@@ -35,9 +40,10 @@ elif not HERE:
     pytest.skip("needs PySpark and Java", allow_module_level=True)
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-from scrapy_neardup.spark import audit, audit_paths, make_index
+from scrapy_neardup.spark import SparkAudit, audit, audit_paths, make_index
 from scrapy_neardup.spark.components import connected
-from scrapy_neardup.spark.frames import Workspace
+from scrapy_neardup.spark.frames import PART, Workspace
+from scrapy_neardup.spark.run import parts_for
 from scrapy_neardup.spark.session import start_session
 
 TABLES = ("pages", "clusters", "pairs")
@@ -125,9 +131,8 @@ def test_a_frame_in_any_order_and_an_earlier_audit(spark: SparkSession, tmp_path
         index.close()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_components_in_rounds(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    dice = np.random.default_rng(seed)
+def test_components_in_rounds(spark: SparkSession, tmp_path: Path) -> None:
+    dice = np.random.default_rng(1)
     chain = np.stack((np.arange(40), np.arange(1, 41)), axis=1) + 100
     star = np.stack((np.full(30, 60), np.arange(200, 230)), axis=1)
     edges = dice.permutation(np.concatenate((dice.integers(0, 100, (50, 2)), chain, star)))
@@ -139,11 +144,81 @@ def test_components_in_rounds(spark: SparkSession, tmp_path: Path, seed: int) ->
     assert found == {page: expected[page] for page in np.unique(edges).tolist()}
 
 
-def test_what_cannot_be_read_is_said(spark: SparkSession, tmp_path: Path) -> None:
-    lines = feed(tmp_path / "a.jl", [{"url": "https://a.example/", "text": text(1)}, {"text": text(2)}])
+def test_parts_follow_from_the_size() -> None:
+    assert parts_for(1 << 20, 2, 200) == 2
+    assert parts_for(10 * PART + 1, 2, 200) == 11
+    assert parts_for(1 << 50, 2, 200) == 200
+    assert parts_for(1 << 20, 16, 8) == 8
+
+
+def test_every_kind_of_input_at_once_by_the_command_line(spark: SparkSession, tmp_path: Path) -> None:
+    sources = inputs(tmp_path, crawl(7, stories=10))
+    options = ["--seed", "3", "--set", "extractor=plain", "--set", "extract_timeout=60"]
+    results = {}
+    for engine in ("local", "spark"):
+        arguments = [*sources, "--out", str(tmp_path / engine), "--engine", engine, "--json", *options]
+        found = CliRunner().invoke(main, ["audit", *arguments])
+        assert found.exit_code == 3, found.output  # a line and a table cannot be read
+        results[engine] = json.loads(found.stdout)
+    same = ("pages", "verdicts", "clusters", "pairs", "skipped", "problems")
+    here, there = ({name: results[engine][name] for name in same} for engine in results)
+    assert here == there
+    assert (here["problems"], here["skipped"]) == (2, {"revisit_of_another_crawl": 1})
+    written = SparkAudit(spark, str(tmp_path / "spark"), {})
+    for table in TABLES:
+        assert rows_of(written, table) == rows_here(tmp_path / "local", table), table
+    assert dropped(written) == (tmp_path / "local" / "drop.txt").read_text().splitlines()
+    shown = (tmp_path / "spark" / "report.html").read_text(encoding="utf-8")
+    leader = rows_here(tmp_path / "local", "clusters")[0]["canonical"]
+    assert leader in shown  # in the tables for browsers without scripts
+
+
+def inputs(folder: Path, pages: list[dict[str, Any]]) -> list[str]:
+    """Spread *pages* over files of all kinds, some of them such as Spark itself would not read or misread."""
+    parts = [pages[start::6] for start in range(6)]
+    lines = feed(folder / "a.jl", parts[0])
     with lines.open("a") as file:
         file.write("no JSON\n")
-    found = audit_paths([str(lines)], str(tmp_path / "spark"))
-    assert (found.summary["pages"], found.summary["problems"]) == (1, 2)
+    hidden = feed(folder / "_more[1].jl", parts[1])
+    for name, column, rows in (("b", "text", parts[2]), ("c", "content", parts[3])):
+        table = pa.table({key: [row.get(key) for row in rows] for key in ("url", "title")})
+        table = table.append_column(column, pa.array([row["text"] for row in rows]))
+        pyarrow.parquet.write_table(table, folder / f"{name}.parquet")
+    damaged = folder / "d.parquet"
+    damaged.write_bytes((folder / "b.parquet").read_bytes()[:-20])
+    site = folder / "site.example" / "news"
+    site.mkdir(parents=True)
+    for number, page in enumerate(parts[4]):
+        (site / f"{number}.html").write_text(html_of(page), encoding="utf-8")
+    records = [record("response", page["url"], http(html_of(page).encode())) for page in parts[5]]
+    records[0] = record(
+        "response", parts[5][0]["url"], http(html_of(parts[5][0]).encode()), WARC_Payload_Digest="sha1:A"
+    )
+    same = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest"
+    for number, said in enumerate(
+        (
+            {"WARC_Payload_Digest": "sha1:A"},
+            {"WARC_Refers_To_Target_URI": parts[5][1]["url"]},
+            {"WARC_Payload_Digest": "sha1:B", "WARC_Refers_To_Target_URI": "https://elsewhere.example/"},
+        )
+    ):
+        records.append(
+            record("revisit", f"https://again.example/{number}", http(b""), WARC_Profile=same, **said)
+        )
+    write_warc(folder / "crawl.warc.gz", records)
+    found = [lines, lines, hidden, damaged, site.parent, folder / "crawl.warc.gz"]
+    return [*map(str, found), str(folder / "[bc].parquet")]
+
+
+def html_of(page: dict[str, Any]) -> str:
+    title = page.get("title", "")
+    return f"<html><head><title>{title}</title></head><body><p>{page['text']}</p></body></html>"
+
+
+def test_what_cannot_be_read_is_said(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="text"):
         audit(spark.createDataFrame([(1,)], "number long"), str(tmp_path / "none"))
+    arguments = ["file:///no/such/feed.jl", "--engine", "spark", "--out", str(tmp_path / "none")]
+    found = CliRunner().invoke(main, ["audit", *arguments])
+    assert (found.exit_code, found.output.count("\n")) == (2, 2), found.output
+    assert "/no/such/feed.jl" in found.output
