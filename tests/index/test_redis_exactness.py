@@ -95,7 +95,7 @@ def test_a_stock_phrase_is_no_longer_filed_once_it_has_long_been_passed_over(add
         alike.keys[0] = np.random.default_rng(1).integers(0, 2**64, CAP + 100, np.uint64)
         alike.keys[2] = 77
         index.add(alike)
-        bucket = index.layout.equal_place(FURTHER, 77, epoch(index)).bucket
+        bucket = index.layout.key_places(FURTHER, 77, epoch(index))[0].bucket
         length = index.server.call("STRLEN", bucket)
         one = documents([5], 5000)
         one.keys[2] = 77

@@ -90,7 +90,14 @@ class Finder:
     ) -> tuple[Found, Known]:
         """Return those of *candidates* that are there, and all that the server says of them."""
         wanted = sorted(set().union(*(each.documents.tolist() for each in candidates.met)))
-        known = self._store.fetch(wanted) if wanted else self._store.nothing
+        crowded = any(each.crowded for each in candidates.met)
+        narrowed = any(each.narrowed for each in candidates.met)
+        if not wanted:  # so it is for most pages
+            nothing = self._store.nothing
+            none_shared = np.zeros((len(lookups), 0), np.int64)
+            stored = nothing.documents.stored
+            return Found(NO_NUMBERS, none_shared, stored, [], crowded, narrowed), nothing
+        known = self._store.fetch(wanted)
         there = np.array(known.numbers, np.int64)
         shared = np.zeros((len(lookups), len(there)), np.int64)
         for row, each in zip(shared, candidates.met, strict=True):
@@ -106,8 +113,8 @@ class Finder:
             shared,
             known.documents.stored,
             pending,
-            crowded=any(each.crowded for each in candidates.met),
-            narrowed=any(each.narrowed for each in candidates.met),
+            crowded,
+            narrowed,
         )
         meets = shared.any(axis=0) if len(lookups) else np.zeros(0, bool)
         return (found if meets.all() else found.take(np.flatnonzero(meets))), known

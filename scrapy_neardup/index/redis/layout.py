@@ -28,6 +28,7 @@ All names of keys begin with the prefix of the index:
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -80,6 +81,9 @@ class Layout:
         is_long = any(
             min(family.tables.prefix_bits) >= LONG_BITS for family in header.families if not family.equal
         )
+        #: Where a key of a family is filed in an epoch: once in each of its tables. A document is looked up
+        #: where it is then filed.
+        self.key_places = lru_cache(256)(self._key_places)
         self.near_bits, self.equal_bits = (LONG_BITS, LONG_BITS) if is_long else (NEAR_BITS, EQUAL_BITS)
 
     def places(
@@ -102,27 +106,22 @@ class Layout:
         kind = self.header.families[family]
         return [key for key in keys if key != _ALL] if kind.equal and kind.keys > 1 else keys
 
-    def key_places(self, family: int, key: int, epoch: int) -> list[Place]:
-        """Return where one key of a *family* is filed: once in each of its tables."""
-        if self.header.families[family].equal:
-            return [self.equal_place(family, key, epoch)]
-        table = self.header.first_table[family]
-        return [
-            Place(self.near_bucket(number, permuted, epoch), (permuted & _REST).to_bytes(7, "little"))
-            for number, permuted in enumerate(self.header.families[family].tables.permute(key), table)
-        ]
+    def _key_places(self, family: int, key: int, epoch: int) -> tuple[Place, ...]:
+        kind = self.header.families[family]
+        if kind.equal:
+            # The same key of another family lies elsewhere.
+            spread = (key ^ family << 56) * _SPREAD & _ALL
+            tag = spread >> 48 - self.equal_bits & 0xFFFF
+            bucket = self._bucket(_EQUAL_TABLE, epoch, spread >> 64 - self.equal_bits)
+            return (Place(bucket, tag.to_bytes(2, "little")),)
+        return tuple(
+            Place(self.near_bucket(table, permuted, epoch), (permuted & _REST).to_bytes(7, "little"))
+            for table, permuted in enumerate(kind.tables.permute(key), self.header.first_table[family])
+        )
 
     def near_bucket(self, table: int, permuted: int, epoch: int) -> bytes:
         """Return the name of the bucket of a *permuted* key of a *table*."""
         return self._bucket(table, epoch, permuted >> 64 - self.near_bits)
-
-    def equal_place(self, family: int, key: int, epoch: int) -> Place:
-        """Return where a *key* is filed that has to be equal."""
-        # The same key of another family lies elsewhere.
-        spread = (key ^ family << 56) * _SPREAD & _ALL
-        tag = spread >> 48 - self.equal_bits & 0xFFFF
-        bucket = self._bucket(_EQUAL_TABLE, epoch, spread >> 64 - self.equal_bits)
-        return Place(bucket, tag.to_bytes(2, "little"))
 
     def _bucket(self, table: int, epoch: int, bits: int) -> bytes:
         return b"%sb%b" % (self.prefix, (table << 56 | epoch << 24 | bits).to_bytes(9, "big"))

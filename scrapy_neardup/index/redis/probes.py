@@ -90,7 +90,13 @@ def probes_of_key(
         return [
             Probe(lookup, key, place.bucket, epoch, place.entry)
             for epoch in epochs
-            for place in [layout.equal_place(family, key, epoch)]
+            for place in layout.key_places(family, key, epoch)
+        ]
+    if not kind.tables.radius(distance):
+        return [
+            Probe(lookup, key, place.bucket, epoch, b"", int.from_bytes(place.entry, "little"), distance)
+            for epoch in epochs
+            for place in layout.key_places(family, key, epoch)
         ]
     # Several flips may lead to the same bucket. An entry has the last bits of the key, the name the first.
     probes: dict[tuple[bytes, int], Probe] = {}

@@ -47,11 +47,18 @@ local function start_of(bucket)
   return struct.unpack('>I4', bucket, #prefix + 4) * 16777216
 end
 
--- The numbers above 'since' in a bucket, of documents that have a key of this tag, 3 bytes each.
-local function numbers_of(bucket, tag, since)
-  local data = redis.call('GET', bucket)
-  if not data then return '' end
-  local found, least, at = {}, since - start_of(bucket), string.find(data, tag, 1, true)
+-- What is in the buckets from KEYS[first] to KEYS[last], in one call: false for those that are not there.
+local function contents(first, last)
+  if first == last + 1 then return {} end
+  if last - first < 1000 then return redis.call('MGET', unpack(KEYS, first, last)) end
+  local all = {}
+  for each = first, last do all[#all + 1] = redis.call('GET', KEYS[each]) end
+  return all
+end
+
+-- The numbers above 'least' in what a bucket has, of documents that have a key of this tag, 3 bytes each.
+local function numbers_of(data, tag, least)
+  local at, found = string.find(data, tag, 1, true), {}
   while at do
     if at % 5 == 1 and struct.unpack('<I3', data, at + 2) > least then
       found[#found + 1] = string.sub(data, at + 2, at + 4)
@@ -91,7 +98,9 @@ end
 
 local equal = tonumber(ARGV[3])
 local parts, at, most = {tonumber(redis.call('GET', prefix .. 'n'))}, 5 + equal, tonumber(ARGV[4 + equal])
-for each = 1, equal do parts[1 + each] = numbers_of(KEYS[1 + each], ARGV[3 + each], -1) end
+for each, data in ipairs(contents(2, 1 + equal)) do
+  parts[1 + each] = data and numbers_of(data, ARGV[3 + each], -1) or ''
+end
 for each = 2 + equal, #KEYS do
   parts[each] = unknown(KEYS[each], tonumber(ARGV[at]), ARGV[at + 1], most)
   at = at + 2
@@ -116,7 +125,9 @@ if math.floor((newest + 1) / 16777216) ~= tonumber(ARGV[6]) then return -1 end
 if newest ~= since then
   for each = 2, 1 + equal + near do
     if has_grown(KEYS[each], since) then
-      if each > 1 + equal or numbers_of(KEYS[each], ARGV[8 + each], since) ~= '' then return 0 end
+      if each > 1 + equal then return 0 end
+      local least = since - start_of(KEYS[each])
+      if numbers_of(redis.call('GET', KEYS[each]), ARGV[8 + each], least) ~= '' then return 0 end
     end
   end
 end
@@ -168,17 +179,27 @@ end
 
 local first = expire()
 local low = struct.pack('<I3', number % 16777216)
-local at = 10 + equal
-for each = 2 + equal + near, #KEYS do
-  local bucket, entry = KEYS[each], ARGV[at] .. low
-  if first > 0 then cut(bucket, #entry, first - start_of(bucket)) end
-  -- Short buckets are written anew, because a string that grows has room for as much again. They become long
-  -- at different lengths: else all of them would have most room at the same time.
-  local short = 512 + 2 * string.byte(bucket, -1)
-  local old = redis.call('GETRANGE', bucket, 0, short - 1)
-  if #old < short then redis.call('SET', bucket, old .. entry) else redis.call('APPEND', bucket, entry) end
-  if window > 0 then redis.call('PEXPIRE', bucket, window) end
-  at = at + 1
+local key, at = 2 + equal + near, 10 + equal
+if first > 0 then
+  for each = key, #KEYS do cut(KEYS[each], #ARGV[at + each - key] + 3, first - start_of(KEYS[each])) end
+end
+-- Short buckets are written anew, because a string that grows has room for as much again. They become long at
+-- different lengths: else all of them would have most room at the same time.
+local set, new = {}, {}
+for each, old in ipairs(contents(key, #KEYS)) do
+  local bucket, entry = KEYS[key + each - 1], ARGV[at + each - 1] .. low
+  old = new[bucket] or old or ''
+  if new[bucket] or #old < 512 + 2 * string.byte(bucket, -1) then
+    new[bucket] = old .. entry
+    set[#set + 1] = bucket
+    set[#set + 1] = new[bucket]
+  else
+    redis.call('APPEND', bucket, entry)
+  end
+end
+if #set > 0 then redis.call('MSET', unpack(set)) end
+if window > 0 then
+  for each = key, #KEYS do redis.call('PEXPIRE', KEYS[each], window) end
 end
 return number
 """
