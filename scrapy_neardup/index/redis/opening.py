@@ -78,15 +78,15 @@ def documents_added(server: Server) -> int:
     return int(newest) + 1 - int(json.loads(header)[2])
 
 
-def write_header(server: Server, header: Header, after: int = 0) -> Header:
+def write_header(server: Server, header: Header, last_epoch: int = 0) -> Header:
     """Make an index with *header*, unless somebody was faster; return the header that it has now.
 
-    Its documents have numbers *after* that one, and after those of any index that the server has lost.
+    Its documents have numbers after those of *last_epoch*, and of any index that the server has lost.
     """
     prefix = server.address.prefix
     # No server is given a million documents a second.
     seconds, _ = server.call("TIME")
-    first = max(epoch_of(int(seconds) << 20), epoch_of(after)) + 1 << EPOCH_BITS
+    first = max(epoch_of(int(seconds) << 20), last_epoch) + 1 << EPOCH_BITS
     data = json.dumps([VERSION, json.loads(header.to_json()), first])
     values: list[bytes | str | int] = [prefix + b"header", data, prefix + b"id", header.uuid]
     made = server.call("MSETNX", *values, prefix + b"n", first - 1)

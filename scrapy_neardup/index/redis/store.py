@@ -57,18 +57,18 @@ class Store:
         self.settling = Settling(self.run_all)
         self.nothing = Known([], self.layout.values.unpack([]), [])
         self._window = round(window * 1000)
-        #: The last number that was given to a document, as far as is known.
-        self._newest = 0
         #: The epochs whose documents may be there; the next one that is filed is of the last.
-        self.epochs = range(0)
+        self.epochs = range(1)
         self.learn_epochs()
 
     def learn_epochs(self) -> None:
         """Ask the server which epochs there are."""
         prefix = self.address.prefix
         groups = self.server.call("ZRANGE", prefix + b"t", 0, 0)
-        self._newest = int(self.server.call("GET", prefix + b"n") or self._newest)
-        last = epoch_of(self._newest + 1)
+        newest = self.server.call("GET", prefix + b"n")
+        if newest is None:
+            return  # the index has gone: the next call of a script says so
+        last = epoch_of(int(newest) + 1)
         self.epochs = range(epoch_of(int(groups[0]) * GROUP) if groups else last, last + 1)
 
     def call(self, script: str, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> Call:
@@ -97,7 +97,7 @@ class Store:
 
         Raises `IndexUnavailable` if there is another one now.
         """
-        if write_header(self.server, self.header, self._newest).uuid != self.header.uuid:
+        if write_header(self.server, self.header, self.epochs[-1]).uuid != self.header.uuid:
             raise IndexUnavailable(
                 f"Another index is in {self.address.shown} now: start this crawl anew to use that one."
             )
