@@ -2,8 +2,10 @@
 
     python benchmarks/redis_store.py [--documents 100000] [--processes 2] [--texts texts.jsonl.gz]
 
-Starts a server of its own, and ends it. Fingerprints are random, or those of real texts (lines
-of JSON with a text) with some bits changed: real ones crowd in few buckets.
+Starts a server of its own, and ends it. Documents are those of made texts, or of real ones (lines of JSON
+with a text), with some bits of the fingerprint exchanged for those of another text and other keys drawn anew:
+so each is a document of its own, and the fingerprints crowd as real ones do. Seconds of processor time are
+given beside those of the clock, because they are the same on a machine that does other things.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ import redis
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.index import Documents, open_index
 from scrapy_neardup.index.protocol import Filing
+from scrapy_neardup.matching.records import OWN, entries
 
-#: Bits changed in each real fingerprint: more than the distance, so that each is a document of its own.
-CHANGED = 6
+#: Texts that are made when none are given, and words of each.
+MADE_TEXTS, MADE_WORDS = 500, 300
 
 
 def main() -> None:
@@ -55,40 +58,51 @@ def main() -> None:
 def measure(url: str, options: argparse.Namespace) -> None:
     client = redis.Redis.from_url(url)
     with Detector.open(url, tables=options.tables, extractor="none") as detector:
-        seed = detector.index.header.seed
-        real = fingerprints(detector, options.texts) if options.texts else None
+        signed = documents_of(detector, options.texts)
         empty = client.info("memory")["used_memory"]
         bulk = options.documents - options.reserved
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), server_seconds(client)
         for first in range(0, bulk, 10_000):
-            detector.index.add(make(detector, first, min(10_000, bulk - first), real))
+            detector.index.add(make(detector, first, min(10_000, bulk - first), signed))
+        kind = "real" if options.texts else "made"
+        print(f"{options.tables} tables, documents of {len(signed.urls):,} {kind} texts")
         print(
-            f"seed {seed}, {options.tables} tables, {'real' if real is not None else 'random'} fingerprints"
+            f"added in bulk: {bulk:,} documents, {bulk / (time.perf_counter() - start):,.0f} a second, "
+            f"{(server_seconds(client) - cpu) / bulk * 1e6:.0f} µs of the server each"
         )
-        print(f"added in bulk: {bulk:,} documents, {bulk / (time.perf_counter() - start):,.0f} a second")
         client.config_resetstat()
+        cpu = server_seconds(client)
         each = options.reserved // options.processes
         context = multiprocessing.get_context("spawn")
         with context.Pool(options.processes) as pool:
             jobs = [
-                (url, options.tables, bulk + each * number, each, real) for number in range(options.processes)
+                (url, options.tables, bulk + each * number, each, signed)
+                for number in range(options.processes)
             ]
-            rates = pool.starmap(reserve, jobs)
+            rates, seconds = zip(*pool.starmap(reserve, jobs), strict=True)
         calls = {name[8:]: each["calls"] for name, each in client.info("commandstats").items()}
         trips = calls.get("evalsha", 0) + calls.get("eval", 0)
         print(
-            f"reserved and confirmed: {sum(rates):,.0f} documents a second by {options.processes} processes"
+            f"reserved and confirmed: {sum(rates):,.0f} documents a second by {options.processes} processes, "
+            f"{sum(seconds) / options.reserved * 1e6:.0f} µs of a process and "
+            f"{(server_seconds(client) - cpu) / options.reserved * 1e6:.0f} µs of the server each"
         )
         print(f"scripts run for a document: {trips / options.reserved:.2f}")
         used = client.info("memory")["used_memory"] - empty
         stored = detector.gauges()["documents"]
         print(f"memory: {used / stored:,.0f} B a document at {stored:,} documents, {client.dbsize():,} keys")
-        probes(detector, real)
+        probes(detector, signed)
 
 
-def probes(detector: Detector, real: np.ndarray | None) -> None:
+def server_seconds(client: redis.Redis) -> float:
+    """Return the processor time of the server."""
+    spent = client.info("cpu")
+    return spent["used_cpu_user"] + spent["used_cpu_sys"]
+
+
+def probes(detector: Detector, signed: Documents) -> None:
     """Print how long look-ups take, with buckets known from earlier ones and without."""
-    asked = make(detector, 10**8, 2_000, real)
+    asked = make(detector, 10**8, 2_000, signed)
     for name in ("first", "later"):
         seconds = []
         for row in range(2_000):
@@ -100,10 +114,11 @@ def probes(detector: Detector, real: np.ndarray | None) -> None:
         print(f"probe, {name} time: p50 {p50:.2f} ms, p99 {p99:.2f} ms")
 
 
-def reserve(url: str, tables: int, first: int, count: int, real: np.ndarray | None) -> float:
+def reserve(url: str, tables: int, first: int, count: int, signed: Documents) -> tuple[float, float]:
+    """File documents one by one; return how many a second, and the processor time."""
     with Detector.open(url, tables=tables, extractor="none") as detector, closing(open_index(url, None)):
-        documents = make(detector, first, count, real)
-        start = time.perf_counter()
+        documents = make(detector, first, count, signed)
+        start, cpu = time.perf_counter(), time.process_time()
         for row in range(count):
             one = documents.take(slice(row, row + 1))
             reservation = detector.index.reserve_if(
@@ -111,21 +126,20 @@ def reserve(url: str, tables: int, first: int, count: int, real: np.ndarray | No
             )
             reservation.confirm()
         detector.flush()
-        return count / (time.perf_counter() - start)
+        return count / (time.perf_counter() - start), time.process_time() - cpu
 
 
-def make(detector: Detector, first: int, count: int, real: np.ndarray | None) -> Documents:
-    """Return documents as a crawl files them: keys and record are random, the URL is of common length."""
-    header = detector.index.header
+def make(detector: Detector, first: int, count: int, signed: Documents) -> Documents:
+    """Return documents as a crawl files them, each unlike the others, with URLs of common length."""
     dice = np.random.default_rng(first)
-    keys = dice.integers(0, 2**64 - 1, (header.keys, count), np.uint64)
-    if real is not None:
-        flips = np.bitwise_or.reduce(
-            np.uint64(1) << dice.integers(0, 64, (CHANGED, count), np.uint64), axis=0
-        )
-        keys[2] = real[dice.integers(0, len(real), count)] ^ flips
-    records = np.frombuffer(dice.bytes(count * header.dtype.itemsize), header.dtype).copy()
-    records["fingerprint"] = keys[2]
+    ones = signed.take(dice.integers(0, len(signed.urls), count))
+    others = signed.keys[OWN, dice.integers(0, len(signed.urls), count)]
+    exchanged = dice.integers(0, 2**64 - 1, (2, count), np.uint64)
+    keys = dice.integers(0, 2**64 - 1, (detector.index.header.keys, count), np.uint64)
+    # A quarter of the bits, as far as they differ.
+    keys[OWN] = ones.keys[OWN] ^ (ones.keys[OWN] ^ others) & exchanged[0] & exchanged[1]
+    records = ones.records.copy()
+    records["fingerprint"], records["digest"] = keys[OWN], exchanged[0]
     urls = [
         f"https://www.example{number % 997}.com/news/2024/05/17/a-headline-of-some-words-{number}"
         for number in range(first, first + count)
@@ -133,11 +147,17 @@ def make(detector: Detector, first: int, count: int, real: np.ndarray | None) ->
     return Documents(keys, records, urls)
 
 
-def fingerprints(detector: Detector, path: Path) -> np.ndarray:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return np.array(
-            [detector.signature(json.loads(line)["text"]).fingerprint for line in lines], np.uint64
-        )
+def documents_of(detector: Detector, path: Path | None) -> Documents:
+    """Return documents of the texts in the file *path*, or of made ones."""
+    if path is None:
+        dice = np.random.default_rng(1)
+        words = dice.zipf(1.3, (MADE_TEXTS, MADE_WORDS))
+        texts = [" ".join(f"word{word % 20_000}" for word in row) for row in words]
+    else:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            texts = [json.loads(line)["text"] for line in lines]
+    signatures = [detector.signature(text) for text in texts]
+    return entries(signatures, [""] * len(texts), detector.index.header, time=int(time.time()))
 
 
 if __name__ == "__main__":

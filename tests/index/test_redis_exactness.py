@@ -20,6 +20,7 @@ pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scr
 
 from scrapy_neardup.index.redis import Address, RedisIndex
 from scrapy_neardup.index.redis.buckets import Bucket, BucketMemory
+from scrapy_neardup.index.redis.layout import NEAR_BYTES, epoch_of
 from scrapy_neardup.index.redis.probes import CAP
 
 pytestmark = pytest.mark.slow
@@ -28,6 +29,11 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def address(redis_url: str) -> Address:
     return Address.parse(redis_url)
+
+
+def epoch(index: RedisIndex) -> int:
+    """Return the epoch of the next document."""
+    return epoch_of(int(index.server.call("GET", index.address.prefix + b"n")) + 1)
 
 
 @pytest.mark.parametrize(("tables", "distance"), [(4, 3), (4, 7), (10, 4), (20, 4)])
@@ -74,14 +80,12 @@ def test_what_is_known_of_a_long_bucket_follows_what_others_do(address: Address)
 
 def test_memory_keeps_long_buckets_up_to_a_size_and_forgets_those_of_another_age() -> None:
     memory = BucketMemory(kept_bytes=16 * 300)
-    long = Bucket.unknown(8).followed(0, bytes(8 * 200), 1)
-    memory.known([b"a"], [8], 0)
+    long = Bucket(0).followed(0, bytes(NEAR_BYTES * 200), 1)
+    memory.known([b"a"], 0)
     for name in (b"a", b"b"):
         memory.keep([name], [long], 0)
-    a, b = memory.known([b"a", b"b"], [8, 8], 0)
-    assert (a.length, b.length) == (0, 1600)
-    (b,) = memory.known([b"b"], [8], 1)
-    assert b.length == 0
+    assert memory.known([b"a", b"b"], 0) == [None, long]
+    assert memory.known([b"b"], 1) == [None]
 
 
 def test_a_stock_phrase_is_no_longer_filed_once_it_has_long_been_passed_over(address: Address) -> None:
@@ -91,7 +95,7 @@ def test_a_stock_phrase_is_no_longer_filed_once_it_has_long_been_passed_over(add
         alike.keys[0] = np.random.default_rng(1).integers(0, 2**64, CAP + 100, np.uint64)
         alike.keys[2] = 77
         index.add(alike)
-        (bucket,) = {place.bucket for place in index.layout.key_places(FURTHER, 77)}
+        bucket = index.layout.key_places(FURTHER, 77, epoch(index))[0].bucket
         length = index.server.call("STRLEN", bucket)
         one = documents([5], 5000)
         one.keys[2] = 77
@@ -108,7 +112,7 @@ def test_old_documents_go_without_a_scan(address: Address) -> None:
     window = 1.0
     with closing(RedisIndex(address, HEADER, window=window)) as index:
         index.add(documents([1] * 1100))  # more than one group
-        bucket = next(index.layout.key_places(0, 1)).bucket
+        bucket = index.layout.key_places(FINGERPRINT, 1, epoch(index))[0].bucket
         before = index.server.call("STRLEN", bucket)
         time.sleep(2 * window)
         index.add(documents([1] * 1100, 2000))
@@ -122,9 +126,9 @@ def test_old_documents_go_without_a_scan(address: Address) -> None:
 def test_a_search_reads_long_buckets_in_full_and_a_crawl_their_newest_part(address: Address) -> None:
     with closing(RedisIndex(address, HEADER)) as index, closing(RedisIndex(address, HEADER)) as other:
         index.add(documents([5, 6]))
-        for place in index.layout.key_places(FINGERPRINT, 5):
-            some = np.random.default_rng(1).integers(0, 256, (90_000, 12), np.uint8)
-            some[:, 6:] = [255, 255, 255, 0, 0, 0]  # the number of no document
+        for place in index.layout.key_places(FINGERPRINT, 5, epoch(index)):
+            some = np.random.default_rng(1).integers(0, 256, (110_000, NEAR_BYTES), np.uint8)
+            some[:, -3:] = [255, 255, 0]  # the number of no document
             index.server.call("APPEND", place.bucket, some.tobytes())
         index.add(documents([4], 2))
         for each in (index, other):

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
+import zlib
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError, IndexCorrupted, IndexMismatch
 from scrapy_neardup.fingerprint import Fingerprinter
+from scrapy_neardup.index import Documents
 from scrapy_neardup.matching.records import entries, header_for
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address
 from scrapy_neardup.index.redis.buckets import Bucket
-from scrapy_neardup.index.redis.layout import EQUAL_BYTES, NEAR_BYTES, VERSION, Layout
+from scrapy_neardup.index.redis.layout import NEAR_BYTES, VERSION, Layout, unpack_numbers
 from scrapy_neardup.index.redis.opening import read_header, require_fit
+from scrapy_neardup.index.redis.values import URL_PARTS
 
 if TYPE_CHECKING:
-    from scrapy_neardup.index import Documents
+    from collections.abc import Callable
 
 FINGERPRINTER = Fingerprinter()
 HEADER = header_for(FINGERPRINTER, "plain 1")
@@ -29,6 +35,22 @@ LAYOUT = Layout(HEADER, b"p:")
 
 def server(answer: bytes) -> Any:
     return SimpleNamespace(address=Address.parse("redis://h/0"), call=lambda *_: answer)
+
+
+@st.composite
+def random_documents(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Documents:
+    """Make documents whose records are now random bits, now mostly zero, and any URL."""
+    keys = draw(st.binary(min_size=8 * HEADER.keys, max_size=8 * HEADER.keys))
+    size = HEADER.dtype.itemsize
+    record = draw(
+        st.binary(min_size=size, max_size=size) | st.binary(max_size=9).map(lambda b: b.ljust(size, b"\0"))
+    )
+    url = draw(st.text(st.characters(codec=None), max_size=200))
+    return Documents(
+        np.frombuffer(keys, "<u8").astype(np.uint64)[:, np.newaxis],
+        np.frombuffer(record, HEADER.dtype),
+        [url],
+    )
 
 
 def document() -> Documents:
@@ -44,7 +66,7 @@ def test_what_is_no_header(data: bytes) -> None:
 
 
 def test_a_sound_header() -> None:
-    assert read_header(server(json.dumps([VERSION, json.loads(HEADER.to_json())]).encode())) == HEADER
+    assert read_header(server(json.dumps([VERSION, json.loads(HEADER.to_json()), 1]).encode())) == HEADER
 
 
 @pytest.mark.parametrize("version", ["", "x", "7.x", "7", "6.0.16", "²", pytest.param("7" * 5000, id="long")])
@@ -58,24 +80,54 @@ def test_a_version_that_is_none_or_too_old(version: str) -> None:
 
 
 def test_a_document_that_was_cut_anywhere() -> None:
-    value = LAYOUT.value(document())
-    whole = 8 * HEADER.keys + HEADER.dtype.itemsize
-    for size in range(whole):
+    value = LAYOUT.values.pack(document())
+    for size in range(len(value)):
         with pytest.raises(IndexCorrupted, match="document"):
-            LAYOUT.documents([value, value[:size]])
-    assert LAYOUT.documents([value[:whole]]).urls == [""]
-    assert LAYOUT.documents([]).urls == []
+            LAYOUT.values.unpack([value, value[:size]])
+    with pytest.raises(IndexCorrupted, match="document"):
+        LAYOUT.values.unpack([value + b"?"])
+    assert LAYOUT.values.unpack([]).urls == []
+
+
+@given(random_documents())
+def test_a_document_is_unpacked_as_it_was_packed(one: Documents) -> None:
+    again = LAYOUT.values.unpack([LAYOUT.values.pack(one)])
+    assert (again.keys == one.keys).all()
+    assert again.records.tobytes() == one.records.tobytes()
+    assert again.urls == one.urls
+
+
+def test_bytes_of_a_document_of_a_real_kind() -> None:
+    """Beside the keys and the sketch, which are random bits, some hundred bytes are left."""
+    text = " ".join(f"word{number % 97} of {number}" for number in range(300))
+    url = "https://www.example.com/news/2024/05/17/a-headline-of-some-words-12345"
+    one = entries([FINGERPRINTER.signature(text)], [url], HEADER, time=1_700_000_000)
+    assert len(LAYOUT.values.pack(one)) < 320 < len(url) + HEADER.dtype.itemsize + 8 * HEADER.keys
 
 
 def test_a_url_that_is_no_text() -> None:
+    one = document()
+    value = LAYOUT.values.pack(one)
+    keys = value[: 8 * HEADER.keys]
+    packer = zlib.compressobj(wbits=-11, zdict=keys + URL_PARTS)
     with pytest.raises(IndexCorrupted, match="document"):
-        LAYOUT.documents([LAYOUT.value(document()) + b"\xff"])
+        LAYOUT.values.unpack([keys + packer.compress(b"\xff" + one.records.tobytes()) + packer.flush()])
 
 
-@pytest.mark.parametrize("size", [EQUAL_BYTES, NEAR_BYTES])
-def test_a_bucket_that_was_cut(size: int) -> None:
-    for length in range(1, 4 * size):
-        if length % size:
+def test_a_document_that_unpacks_to_more_than_any_has() -> None:
+    keys = bytes(8 * HEADER.keys)
+    packer = zlib.compressobj(wbits=-11, zdict=keys + URL_PARTS)
+    bomb = keys + packer.compress(bytes(1 << 25)) + packer.flush()
+    with pytest.raises(IndexCorrupted, match="document"):
+        LAYOUT.values.unpack([bomb])
+
+
+def test_a_bucket_that_was_cut() -> None:
+    for length in range(1, 4 * NEAR_BYTES):
+        if length % NEAR_BYTES:
             with pytest.raises(IndexCorrupted, match="bucket"):
-                Bucket.unknown(size).followed(0, bytes(length))
-    assert len(Bucket.unknown(size).followed(0, bytes(4 * size)).keys) == 4
+                Bucket(1).followed(0, bytes(length))
+        if length % 3:
+            with pytest.raises(IndexCorrupted, match="bucket"):
+                unpack_numbers(bytes(length), 1)
+    assert len(Bucket(1).followed(0, bytes(4 * NEAR_BYTES)).keys) == 4

@@ -9,9 +9,9 @@ import numpy as np
 
 from .address import Address
 from .index import RedisIndex
-from .layout import unpack
-from .scripts import LOOK
-from .store import BATCH
+from .layout import EPOCH_BITS, epoch_of
+from .opening import documents_added
+from .store import BATCH, GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.protocol import Documents
-
-#: Documents of a group, see scripts.py.
-GROUP = 1024
 
 
 def opened(url: str) -> closing[RedisIndex]:
@@ -33,14 +30,11 @@ def all_documents(index: RedisIndex) -> Iterator[tuple[NDArray[np.int64], Docume
     """Yield the numbers (int64[n]) and the contents of all documents that are confirmed, some at a time."""
     prefix = index.address.prefix
     for group in index.server.call("ZRANGE", prefix + b"t", 0, -1):
-        stored = index.server.call("HGETALL", prefix + b"d" + group)
-        # As pairs of lists, whatever the client library makes of it.
-        pairs = dict(zip(stored[::2], stored[1::2], strict=True))
-        numbers = sorted(int(group) * GROUP + int.from_bytes(field, "little") for field in pairs)
-        leases = index.states(numbers)
-        kept = [number for number, lease in zip(numbers, leases, strict=True) if lease.confirmed]
-        values = [pairs[(number % GROUP).to_bytes(2, "little")] for number in kept]
-        yield np.array(kept, np.int64), index.layout.documents(values)
+        values = index.server.call("LRANGE", prefix + b"d" + group, 0, -1)
+        there = {number: value for number, value in enumerate(values, int(group) * GROUP) if value}
+        leases = index.states([*there])
+        kept = [number for number, lease in zip(there, leases, strict=True) if lease.confirmed]
+        yield np.array(kept, np.int64), index.layout.values.unpack([there[number] for number in kept])
 
 
 def describe(index: RedisIndex) -> dict[str, Any]:
@@ -56,7 +50,7 @@ def describe(index: RedisIndex) -> dict[str, Any]:
         "tables": [len(family.tables) for family in header.families],
         "documents": gauges["documents"],
         "pending": gauges["pending"],
-        "added": int(index.server.call("GET", index.address.prefix + b"n") or 0),
+        "added": documents_added(index.server),
     }
 
 
@@ -69,15 +63,22 @@ def find_problems(index: RedisIndex) -> Iterator[str]:
         places = [
             (number, place)
             for row, number in enumerate(numbers.tolist())
-            for place in index.layout.places(documents.take(slice(row, row + 1)))
+            for place in index.layout.places(documents.take(slice(row, row + 1)), epoch_of(number))
         ]
         for start in range(0, len(places), BATCH):
             some = places[start : start + BATCH]
-            names = [place.bucket for _, place in some]
-            arguments = [each for _ in some for each in (0, b"", 1 << 30)]
-            parts = index.run(LOOK, names, arguments)
-            for (number, place), part in zip(some, parts, strict=True):
-                keys, filed = unpack(part[1], place.size)
-                there = filed[keys == np.uint64(int.from_bytes(place.entry, "little"))]
-                if number not in there and len(there) < GROUP:
+            buckets = index.buckets({place.bucket for _, place in some})
+            for number, place in some:
+                low = (number & (1 << EPOCH_BITS) - 1).to_bytes(3, "little")
+                width = len(place.entry) + len(low)
+                entries = np.frombuffer(buckets[place.bucket], np.uint8)
+                if len(entries) % width:
+                    yield f"the bucket {place.bucket.hex()} was cut"
+                    continue
+                entries = entries.reshape(-1, width)
+                there = entries[
+                    (entries[:, : len(place.entry)] == np.frombuffer(place.entry, np.uint8)).all(axis=1)
+                ]
+                is_filed = (there[:, len(place.entry) :] == np.frombuffer(low, np.uint8)).all(axis=1).any()
+                if not is_filed and len(there) < GROUP:
                     yield f"document {number} is missing in the bucket {place.bucket.hex()}"

@@ -1,7 +1,8 @@
-"""What this process knows of buckets: long ones are kept, so that only what is new of them is read again.
+"""What this process knows of the buckets of fingerprints.
 
-Real texts crowd: some buckets hold one in a hundred of all documents, and those are the ones that lookups
-meet. They would be most of what goes over the network.
+Long ones are kept, so that only what is new of them is read again. Real texts crowd: some buckets hold many
+more documents than others, and those are the ones that lookups meet. They would be most of what goes over the
+network.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .layout import unpack
+from .layout import NEAR_BYTES, NO_NUMBERS, unpack_near
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,27 +23,24 @@ if TYPE_CHECKING:
 #: Buckets of more bytes are kept, of so many bytes together.
 KEPT_FROM, KEPT_BYTES = 1024, 64 << 20
 #: Of longer buckets a crawl reads only the newest entries: a flood must not make every lookup dear.
-MOST_BYTES = 1 << 20
+MOST_BYTES = (1 << 20) // NEAR_BYTES * NEAR_BYTES
 #: No value of a server is longer.
 MAX_BYTES = 1 << 29
+
+_NO_KEYS = np.empty(0, np.uint64)
 
 
 class Bucket(NamedTuple):
     """What is known of a bucket."""
 
-    #: Bytes of an entry.
-    size: int
+    #: The epoch of its documents.
+    epoch: int
     #: Its length in bytes, and its last entry.
-    length: int
-    last: bytes
-    #: The keys and the numbers of its entries, as `unpack` returns them.
-    keys: NDArray[np.uint64]
-    numbers: NDArray[np.int64]
-
-    @classmethod
-    def unknown(cls, size: int) -> Bucket:
-        """Return one of which nothing is known, or that is empty."""
-        return cls(size, 0, b"", _NO_KEYS, _NO_NUMBERS)
+    length: int = 0
+    last: bytes = b""
+    #: The keys and the numbers of its entries, as `unpack_near` returns them.
+    keys: NDArray[np.uint64] = _NO_KEYS
+    numbers: NDArray[np.int64] = NO_NUMBERS
 
     def followed(self, start: int, data: bytes, anew: int = 0) -> Bucket:
         """Return the bucket after an answer of the script LOOK, which has its *data* from byte *start* on.
@@ -51,22 +49,15 @@ class Bucket(NamedTuple):
         """
         if not data and not anew:
             return self
-        keys, numbers = unpack(data, self.size)
+        keys, numbers = unpack_near(data, self.epoch)
         if not anew:
             keys, numbers = np.concatenate((self.keys, keys)), np.concatenate((self.numbers, numbers))
-        return Bucket(self.size, start + len(data), data[-self.size :], keys, numbers)
+        return Bucket(self.epoch, start + len(data), data[-NEAR_BYTES:], keys, numbers)
 
     @property
     def is_cut(self) -> bool:
         """Whether only the newest of its entries are known."""
-        return self.length > len(self.keys) * self.size
-
-    def arguments(self, *, whole: bool = False) -> tuple[int, bytes, int]:
-        """Return what the script LOOK has to know, to read the newest entries or the *whole* bucket."""
-        return self.length, self.last, MAX_BYTES if whole else MOST_BYTES // self.size * self.size
-
-
-_NO_KEYS, _NO_NUMBERS = np.empty(0, np.uint64), np.empty(0, np.int64)
+        return self.length > len(self.keys) * NEAR_BYTES
 
 
 class BucketMemory:
@@ -79,13 +70,13 @@ class BucketMemory:
         self._buckets: OrderedDict[bytes, Bucket] = OrderedDict()
         self._lock = threading.Lock()
 
-    def known(self, names: Sequence[bytes], sizes: Sequence[int], age: int) -> list[Bucket]:
+    def known(self, names: Sequence[bytes], age: int) -> list[Bucket | None]:
         """Return what is known of buckets; nothing of an earlier *age* is."""
         with self._lock:
             if age != self._age:
                 self._buckets.clear()
                 self._bytes, self._age = 0, age
-            return [self._get(name) or Bucket.unknown(size) for name, size in zip(names, sizes, strict=True)]
+            return [self._get(name) for name in names]
 
     def keep(self, names: Sequence[bytes], buckets: Sequence[Bucket], age: int) -> None:
         """Remember long ones, unless another *age* has begun."""
@@ -93,7 +84,7 @@ class BucketMemory:
             if age != self._age:
                 return
             for name, bucket in zip(names, buckets, strict=True):
-                if bucket.length >= KEPT_FROM:
+                if bucket.length >= KEPT_FROM and self._buckets.get(name) is not bucket:
                     self._drop(name)
                     self._buckets[name] = bucket
                     self._bytes += _bytes(bucket)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_neardup.index.matches import NO_MATCHES, Matches
 from scrapy_neardup.index.protocol import Found
 from scrapy_neardup.index.sorted_arrays import is_member
+from scrapy_neardup.index.tables import NO_KEY
 
-from .buckets import Bucket, BucketMemory
-from .probes import probes_of_key
-from .scripts import LOOK
-from .store import BATCH
+from .buckets import MAX_BYTES, MOST_BYTES, Bucket, BucketMemory
+from .layout import NO_NUMBERS, epoch_of, unpack_numbers
+from .looked import NOTHING_LOOKED, Looked
+from .probes import probes_of, probes_of_key
+from .store import BATCH, Known
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Documents, Lookup, Pending
 
     from .probes import MetByProbes, Probe
-    from .store import Known, Store
+    from .store import Store
 
 
 class Finder:
@@ -39,41 +42,62 @@ class Finder:
         self._handle = handle
         self._memory = BucketMemory()
 
-    def look(self, probes: Sequence[Probe]) -> dict[bytes, Bucket]:
-        """Read the buckets of *probes*; return them by their names."""
-        sizes = {probe.name: probe.size for probe in probes}
-        if not sizes:
-            self._store.settling.drain()
-            return {}
-        age = self._store.server.age
-        names = list(sizes)
-        buckets = dict(zip(names, self._memory.known(names, list(sizes.values()), age), strict=True))
-        arguments = [each for bucket in buckets.values() for each in bucket.arguments()]
-        # What this process has settled goes along, and is seen.
-        parts = self._store.settling.drain(self._store.call(LOOK, names, arguments))
-        return self.follow(buckets, parts, age)
+    def look(self, document: Documents, lookups: Sequence[Lookup]) -> tuple[list[Probe], Looked]:
+        """Read the buckets in which *document*, one row, is looked up; return how, and what is in them."""
+        layout = self._store.layout
+        return self._look(lambda epochs: probes_of(layout, document, lookups, epochs))
 
-    def _whole(self, buckets: Iterable[tuple[bytes, Bucket]]) -> dict[bytes, Bucket]:
-        """Read *buckets*, of which the oldest entries were passed over, in full; they are not kept."""
+    def _look(self, probes_in: Callable[[range], list[Probe]]) -> tuple[list[Probe], Looked]:
+        """Read the buckets of the probes that *probes_in* returns for epochs; return both."""
         store = self._store
-        return {
-            name: bucket.followed(*store.run(store.call(LOOK, [name], bucket.arguments(whole=True)))[0])
-            for name, bucket in ((name, Bucket.unknown(cut.size)) for name, cut in buckets)
+        while True:
+            epochs, age = store.epochs, store.server.age
+            probes = probes_in(epochs)
+            if not probes:
+                store.settling.drain()
+                return probes, NOTHING_LOOKED
+            equal = {(probe.name, probe.tag): probe.epoch for probe in probes if probe.tag}
+            near = {probe.name: probe.epoch for probe in probes if not probe.tag}
+            known = [
+                bucket or Bucket(epoch)
+                for bucket, epoch in zip(self._memory.known([*near], age), near.values(), strict=True)
+            ]
+            # What this process has settled goes along, and is seen.
+            newest, *parts = store.settling.drain(store.looking([*equal], near, known, MOST_BYTES))
+            if epoch_of(newest + 1) == epochs[-1]:
+                break
+            store.learn_epochs()
+        numbers = {
+            place: unpack_numbers(data, epoch) if data else NO_NUMBERS
+            for (place, epoch), data in zip(equal.items(), parts, strict=False)
         }
+        buckets = [bucket.followed(*part) for bucket, part in zip(known, parts[len(equal) :], strict=True)]
+        self._memory.keep([*near], buckets, age)
+        return probes, Looked(newest, numbers, dict(zip(near, buckets, strict=True)))
 
-    def follow(self, buckets: dict[bytes, Bucket], parts: Sequence[Any], age: int) -> dict[bytes, Bucket]:
-        """Return *buckets* with what the server says of them; it was asked at the *age* of its data."""
-        newest = {
-            name: bucket.followed(*part) for (name, bucket), part in zip(buckets.items(), parts, strict=True)
-        }
-        self._memory.keep(list(newest), list(newest.values()), age)
-        return newest
+    def _whole(self, looked: Looked) -> Looked:
+        """Read those buckets in full of which the oldest entries were passed over; they are not kept."""
+        store, buckets = self._store, dict(looked.buckets)
+        for name, cut in looked.buckets.items():
+            if cut.is_cut:
+                unknown = Bucket(cut.epoch)
+                _, part = store.run(store.looking((), [name], [unknown], MAX_BYTES))
+                buckets[name] = unknown.followed(*part)
+        return looked._replace(buckets=buckets)
 
     def found(
         self, document: Documents, lookups: Sequence[Lookup], candidates: MetByProbes
     ) -> tuple[Found, Known]:
         """Return those of *candidates* that are there, and all that the server says of them."""
-        known = self._store.fetch(sorted(set().union(*(each.documents.tolist() for each in candidates.met))))
+        wanted = sorted(set().union(*(each.documents.tolist() for each in candidates.met)))
+        crowded = any(each.crowded for each in candidates.met)
+        narrowed = any(each.narrowed for each in candidates.met)
+        if not wanted:  # so it is for most pages
+            nothing = self._store.nothing
+            none_shared = np.zeros((len(lookups), 0), np.int64)
+            stored = nothing.documents.stored
+            return Found(NO_NUMBERS, none_shared, stored, [], crowded, narrowed), nothing
+        known = self._store.fetch(wanted)
         there = np.array(known.numbers, np.int64)
         shared = np.zeros((len(lookups), len(there)), np.int64)
         for row, each in zip(shared, candidates.met, strict=True):
@@ -89,8 +113,8 @@ class Finder:
             shared,
             known.documents.stored,
             pending,
-            crowded=any(each.crowded for each in candidates.met),
-            narrowed=any(each.narrowed for each in candidates.met),
+            crowded,
+            narrowed,
         )
         meets = shared.any(axis=0) if len(lookups) else np.zeros(0, bool)
         return (found if meets.all() else found.take(np.flatnonzero(meets))), known
@@ -136,21 +160,26 @@ class Finder:
 
     def _numbers_near(self, family: int, keys: NDArray[np.uint64], distance: int) -> dict[int, set[int]]:
         """Return the numbers of the documents that may be near each of *keys*, by the key's place."""
-        kind = self._store.header.families[family]
         met: dict[int, set[int]] = {}
         for start in range(0, len(keys), BATCH):
-            asked = keys[start : start + BATCH]
-            probes = [
-                probe
-                for row, key in enumerate(asked.tolist(), start)
-                if not (kind.equal and kind.keys > 1 and not kind.has(keys[row : row + 1])[0])
-                for probe in probes_of_key(self._store.layout, row, family, key, distance)
-            ]
-            buckets = self.look(probes)
-            whole = self._whole(bucket for bucket in buckets.items() if bucket[1].is_cut)
-            for probe in probes:
-                bucket = whole.get(probe.name) or buckets[probe.name]
-                if len(bucket.keys):
-                    numbers = probe.matches(bucket, distance).document
-                    met.setdefault(probe.lookup, set()).update(numbers.tolist())
+            asked = keys[start : start + BATCH].tolist()
+            near, looked = self._look(partial(self._probes_near, family, asked, start, distance))
+            looked = self._whole(looked)
+            for probe in near:
+                matches = probe.matches(looked, distance)
+                if matches is not None:
+                    met.setdefault(probe.lookup, set()).update(matches.document.tolist())
         return met
+
+    def _probes_near(
+        self, family: int, keys: Sequence[int], first: int, distance: int, epochs: range
+    ) -> list[Probe]:
+        """Return the probes of *keys*, as those of lookups whose numbers begin with *first*."""
+        layout = self._store.layout
+        kind = self._store.header.families[family]
+        return [
+            probe
+            for number, key in enumerate(keys, first)
+            if not (kind.equal and kind.keys > 1 and key == int(NO_KEY))
+            for probe in probes_of_key(layout, number, family, key, distance, epochs)
+        ]

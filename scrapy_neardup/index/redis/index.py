@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.leases import Leases
 from scrapy_neardup.index.reservation import Reservation
 
+from .buckets import MAX_BYTES, Bucket
 from .finding import Finder
 from .opening import open_header
-from .probes import compare, probes_of
+from .probes import compare
 from .server import Server
 from .settling import Write
 from .store import BATCH, Store
@@ -80,30 +81,31 @@ class RedisIndex:
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         self._require_open()
-        probes = probes_of(self.layout, document, lookups)
-        candidates = compare(self.layout, probes, self._finder.look(probes), lookups)
+        probes, looked = self._finder.look(document, lookups)
+        candidates = compare(self.layout, probes, looked, lookups)
         return self._finder.found(document, lookups, candidates)[0]
 
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
         self._require_open()
-        probes = probes_of(self.layout, document, lookups)
-        buckets = self._finder.look(probes)
         for _ in range(ATTEMPTS):
-            candidates = compare(self.layout, probes, buckets, lookups)
+            probes, looked = self._finder.look(document, lookups)
+            candidates = compare(self.layout, probes, looked, lookups)
             found, known = self._finder.found(document, lookups, candidates)
             filing = decide(found)
             if filing is None:
                 return None
-            places = self.layout.places(filing.document, candidates.crowded)
-            age = self.server.age
-            filed = self._store.filing(filing.document, places, buckets, self.leases.seconds)
-            number, *parts = self._store.run(filed)
-            if number:
+            epoch = self._store.epochs[-1]
+            places = self.layout.places(filing.document, epoch, candidates.crowded)
+            number = self._store.run(
+                self._store.filing(filing.document, epoch, places, looked, self.leases.seconds)
+            )
+            if number > 0:
                 return self._hold(number, filing, places, known)
+            if number < 0:
+                self._store.learn_epochs()
             self._retries += 1
-            buckets = self._finder.follow(buckets, parts[0], age)
         raise IndexUnavailable(
             f"The index {self.address.shown} changes faster than a document can be filed: use fewer crawlers."
         )
@@ -130,8 +132,7 @@ class RedisIndex:
         for start in range(0, len(documents.urls), BATCH):
             some = documents.take(slice(start, start + BATCH))
             ones = [some.take(slice(row, row + 1)) for row in range(len(some.urls))]
-            answers = self._store.run_all([self._store.filing(one, self.layout.places(one)) for one in ones])
-            numbers += [number for (number,) in answers]
+            numbers += self._store.file(ones)
         return np.array(numbers, np.int64)
 
     def discard(self, documents: Sequence[int]) -> None:
@@ -179,9 +180,11 @@ class RedisIndex:
 
     # For commands
 
-    def run(self, script: str, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> Any:
-        """Run a script of scripts.py on this index."""
-        return self._store.run(self._store.call(script, keys, arguments))
+    def buckets(self, names: Collection[bytes]) -> dict[bytes, bytes]:
+        """Return what is in some buckets, by name."""
+        unknown = [Bucket(0)] * len(names)
+        _, *parts = self._store.run(self._store.looking((), names, unknown, MAX_BYTES))
+        return {name: part[1] for name, part in zip(names, parts, strict=True)}
 
     def states(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*: those that are kept are confirmed."""

@@ -2,16 +2,24 @@
 
 A bucket is a string of entries in the order of their numbers, one for each document that is filed in it.
 Entries are appended or removed, never changed, and none is there twice: so a bucket whose n-th entry is still
-the same has the same entries before it. All names of keys begin with the prefix of the index:
+the same has the same entries before it. A key of a server takes some 100 bytes besides what it holds, so
+buckets are named by few bits of a key: in the default scheme one of 100,000 documents holds 20 to 60 entries.
+Those of a fingerprint are compared by the crawler, those that have to be equal are looked up by the server.
+
+Documents are numbered by one counter. An epoch is 2^24 of them and has buckets of its own, so entries have
+the lower 24 bits of a number, and no bucket grows without bound. A new index begins with an epoch that the
+clock names: an index that a server has lost and that begins anew gives no number twice.
+
+All names of keys begin with the prefix of the index:
 
 ``header``, ``id``
     what the index was made with, as JSON; its identity
 ``n``, ``count``
     the last number given to a document; how many documents there are
-``b`` + table + bits
+``b`` + table + epoch + bits
     a bucket
 ``d`` + upper bits of a number
-    a hash of documents by the lower bits of their numbers
+    a list of documents by the lower bits of their numbers; values.py says how they are packed
 ``p``
     pending documents, sorted by the time when their leases end, in milliseconds of the server's clock
 ``t``
@@ -20,32 +28,39 @@ the same has the same entries before it. All names of keys begin with the prefix
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.protocol import Documents
+from .values import Values, damaged
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection
 
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.tables import Family
+    from scrapy_neardup.index.protocol import Documents
 
 #: Version of this layout, beside the format of the header.
-VERSION = 1
-#: Bits of a permuted key that name its bucket. Where many blocks are looked up, longer keys keep buckets
-#: short.
-BUCKET_BITS, LONG_BUCKET_BITS = 16, 24
-#: Bytes of an entry: 6 of a fingerprint's key and 6 of the number, or 3 of a hash of the key and 5.
-NEAR_BYTES, EQUAL_BYTES = 12, 8
-#: Keys that have to be equal are spread by this odd number: those of anchors are the least of many, so all
-#: small.
+VERSION = 2
+#: Bits of a number that tell the documents of an epoch apart.
+EPOCH_BITS = 24
+#: Bits of a permuted key that name its bucket, and bits of a hash of a key that has to be equal.
+NEAR_BITS, EQUAL_BITS = 12, 14
+#: The same for indexes of 10 or 20 tables, which are meant to be large.
+LONG_BITS = 18
+#: Bytes of an entry: the last 7 of a fingerprint's permuted key, or 2 of a hash, and 3 of the number.
+NEAR_BYTES, EQUAL_BYTES = 10, 5
+#: Bits of a permuted key that an entry has.
+REST_BITS = 56
+#: Keys that have to be equal share the buckets of one table, beyond those of fingerprints.
+_EQUAL_TABLE = 0xFFFF
+#: They are spread by this odd number: those of anchors are the least of many, so all small.
 _SPREAD = 0x9E3779B97F4A7C15
 _ALL = 2**64 - 1
+_REST = 2**REST_BITS - 1
 
 
 class Place(NamedTuple):
@@ -54,7 +69,6 @@ class Place(NamedTuple):
     bucket: bytes
     #: The entry but for the number.
     entry: bytes
-    size: int
 
 
 class Layout:
@@ -63,23 +77,28 @@ class Layout:
     def __init__(self, header: Header, prefix: bytes) -> None:
         self.header = header
         self.prefix = prefix
-        self._record = header.dtype.itemsize
-        self._key_bytes = 8 * header.keys
-        self.bits = [bucket_bits(family) for family in header.families]
+        self.values = Values(header)
+        is_long = any(
+            min(family.tables.prefix_bits) >= LONG_BITS for family in header.families if not family.equal
+        )
+        #: Where a key of a family is filed in an epoch: once in each of its tables. A document is looked up
+        #: where it is then filed.
+        self.key_places = lru_cache(256)(self._key_places)
+        self.near_bits, self.equal_bits = (LONG_BITS, LONG_BITS) if is_long else (NEAR_BITS, EQUAL_BITS)
 
-    def places(self, document: Documents, without: Collection[tuple[int, int]] = ()) -> list[Place]:
-        """Return where *document*, one row, is filed, each place once.
+    def places(
+        self, document: Documents, epoch: int, without: Collection[tuple[int, int]] = ()
+    ) -> list[Place]:
+        """Return where *document*, one row that has a number of *epoch*, is filed, each place once.
 
         *without* are keys under which it is not, each with its family.
         """
-        places: dict[tuple[bytes, bytes], Place] = {}
+        places: dict[Place, None] = {}
         for family in range(len(self.header.families)):
             for key in self.keys(document, family):
-                if (family, key) in without:
-                    continue
-                for place in self.key_places(family, key):
-                    places[place.bucket, place.entry] = place
-        return list(places.values())
+                if (family, key) not in without:
+                    places.update(dict.fromkeys(self.key_places(family, key, epoch)))
+        return list(places)
 
     def keys(self, document: Documents, family: int) -> list[int]:
         """Return the keys that *document*, one row, has of a *family*."""
@@ -87,71 +106,56 @@ class Layout:
         kind = self.header.families[family]
         return [key for key in keys if key != _ALL] if kind.equal and kind.keys > 1 else keys
 
-    def key_places(self, family: int, key: int) -> Iterator[Place]:
-        """Yield where one key of a *family* is filed: once in each of its tables."""
-        table = self.header.first_table[family]
-        if self.header.families[family].equal:
-            spread = key * _SPREAD & _ALL
-            tag = spread >> 24 & 0xFFFFFF
-            yield Place(self.bucket(table, spread >> 48, BUCKET_BITS), tag.to_bytes(3, "little"), EQUAL_BYTES)
-            return
-        for number, permuted in enumerate(self.header.families[family].tables.permute(key)):
-            bits = self.bits[family]
-            yield Place(
-                self.bucket(table + number, permuted >> 64 - bits, bits),
-                (permuted & 2**48 - 1).to_bytes(6, "little"),
-                NEAR_BYTES,
-            )
-
-    def bucket(self, table: int, bits: int, width: int) -> bytes:
-        """Return the name of a bucket of a *table*, whose keys begin with so many *bits*."""
-        return self.prefix + b"b" + bytes([table]) + bits.to_bytes(width // 8, "big")
-
-    def value(self, documents: Documents, row: int = 0) -> bytes:
-        """Pack one document: its keys, its record, its URL."""
-        keys: bytes = documents.keys[:, row].astype("<u8").tobytes()
-        record: bytes = documents.records[row].tobytes()
-        return keys + record + documents.urls[row].encode("utf-8", "surrogatepass")
-
-    def documents(self, values: Sequence[bytes]) -> Documents:
-        """Unpack documents. Raises `IndexCorrupted` for a value that is none."""
-        record = self._key_bytes + self._record
-        if any(len(value) < record for value in values):
-            raise _damaged("a document that was cut")
-        keys = np.frombuffer(b"".join(value[: self._key_bytes] for value in values), "<u8")
-        records = np.frombuffer(
-            b"".join(value[self._key_bytes : record] for value in values), self.header.dtype
+    def _key_places(self, family: int, key: int, epoch: int) -> tuple[Place, ...]:
+        kind = self.header.families[family]
+        if kind.equal:
+            # The same key of another family lies elsewhere.
+            spread = (key ^ family << 56) * _SPREAD & _ALL
+            tag = spread >> 48 - self.equal_bits & 0xFFFF
+            bucket = self._bucket(_EQUAL_TABLE, epoch, spread >> 64 - self.equal_bits)
+            return (Place(bucket, tag.to_bytes(2, "little")),)
+        return tuple(
+            Place(self.near_bucket(table, permuted, epoch), (permuted & _REST).to_bytes(7, "little"))
+            for table, permuted in enumerate(kind.tables.permute(key), self.header.first_table[family])
         )
-        try:
-            urls = [value[record:].decode("utf-8", "surrogatepass") for value in values]
-        except UnicodeDecodeError:
-            raise _damaged("a document whose URL is no text") from None
-        return Documents(np.ascontiguousarray(keys.reshape(-1, self.header.keys).T, np.uint64), records, urls)
+
+    def near_bucket(self, table: int, permuted: int, epoch: int) -> bytes:
+        """Return the name of the bucket of a *permuted* key of a *table*."""
+        return self._bucket(table, epoch, permuted >> 64 - self.near_bits)
+
+    def _bucket(self, table: int, epoch: int, bits: int) -> bytes:
+        return b"%sb%b" % (self.prefix, (table << 56 | epoch << 24 | bits).to_bytes(9, "big"))
 
 
-def bucket_bits(family: Family) -> int:
-    """Return how many bits of the permuted keys of a *family* name a bucket."""
-    return LONG_BUCKET_BITS if min(family.tables.prefix_bits) >= LONG_BUCKET_BITS and not family.equal else 16
+def epoch_of(number: int) -> int:
+    """Return the epoch of the document with a *number*."""
+    return number >> EPOCH_BITS
 
 
-def unpack(data: bytes, size: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the keys and the numbers of entries of *size* bytes: uint64[n], int64[n].
+def unpack_near(data: bytes, epoch: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the keys and the numbers of the entries of a fingerprint's bucket: uint64[n], int64[n].
 
-    Keys of 12 bytes lack what names the bucket, those of 8 bytes are hashes of 24 bits. Raises
-    `IndexCorrupted` for what is no number of entries.
+    Of the keys, bits that name the bucket may be missing. Raises `IndexCorrupted` for what is no number of
+    entries.
     """
-    if len(data) % size:
-        raise _damaged("a bucket that was cut")
-    if size == EQUAL_BYTES:
-        entries = np.frombuffer(data, "<u8")
-        return entries & np.uint64(0xFFFFFF), (entries >> np.uint64(24)).astype(np.int64)
-    low, middle, high = np.frombuffer(data, "<u4").reshape(-1, 3).T.astype(np.uint64)
-    keys = low | (middle & np.uint64(0xFFFF)) << np.uint64(32)
-    return keys, (middle >> np.uint64(16) | high << np.uint64(16)).astype(np.int64)
+    if len(data) % NEAR_BYTES:
+        raise damaged("a bucket that was cut")
+    entries = np.frombuffer(data, np.uint8).reshape(-1, NEAR_BYTES)
+    wide = np.zeros((len(entries), 16), np.uint8)
+    wide[:, :7], wide[:, 8:11] = entries[:, :7], entries[:, 7:]
+    columns = wide.view("<u8")
+    return columns[:, 0].copy(), columns[:, 1].astype(np.int64) | epoch << EPOCH_BITS
 
 
-def _damaged(what: str) -> IndexCorrupted:
-    return IndexCorrupted(
-        f"The index on the server has {what}: something else writes to its keys, so keep others from them, "
-        "and start anew with NEARDUP_RESET or reset=True."
-    )
+def unpack_numbers(data: bytes, epoch: int) -> NDArray[np.int64]:
+    """Return numbers of 3 bytes each, int64[n]. Raises as `unpack_near` does."""
+    if not data:
+        return NO_NUMBERS
+    if len(data) % 3:
+        raise damaged("a bucket that was cut")
+    wide = np.zeros((len(data) // 3, 8), np.uint8)
+    wide[:, :3] = np.frombuffer(data, np.uint8).reshape(-1, 3)
+    return wide.view("<i8")[:, 0] | epoch << EPOCH_BITS
+
+
+NO_NUMBERS = np.empty(0, np.int64)

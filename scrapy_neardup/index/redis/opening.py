@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.errors import ConfigurationError, IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.header import Header
 
-from .layout import BUCKET_BITS, VERSION
+from .layout import EPOCH_BITS, NEAR_BITS, VERSION, epoch_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -42,9 +42,9 @@ def open_header(
     if wanted is not None:
         header.require(wanted, server.address.shown, ignore)
     for family in header.families:
-        if not family.equal and min(family.tables.prefix_bits) < BUCKET_BITS:
+        if not family.equal and min(family.tables.prefix_bits) < NEAR_BITS:
             raise ConfigurationError(
-                f"An index on a server needs tables whose prefixes have {BUCKET_BITS} bits, "
+                f"An index on a server needs tables whose prefixes have {NEAR_BITS} bits, "
                 f"not {min(family.tables.prefix_bits)}: use 4, 10 or 20 tables."
             )
     return header
@@ -56,7 +56,7 @@ def read_header(server: Server) -> Header | None:
     if data is None:
         return None
     try:
-        version, header = json.loads(data)
+        version, header, *_ = json.loads(data)
         text = json.dumps(header).encode()
     except (ValueError, TypeError, RecursionError) as error:
         raise IndexCorrupted(
@@ -66,16 +66,30 @@ def read_header(server: Server) -> Header | None:
     if version != VERSION:
         raise IndexMismatch(
             f"The index in {server.address.shown} has the layout {version} and this version of "
-            f"scrapy-neardup knows layout {VERSION}: use the version that made it, or another name."
+            f"scrapy-neardup knows layout {VERSION}: use the version that made it, another name, "
+            "or start anew with NEARDUP_RESET or reset=True."
         )
     return Header.from_json(text)
 
 
-def write_header(server: Server, header: Header) -> Header:
-    """Make an index with *header*, unless somebody was faster; return the header that it has now."""
+def documents_added(server: Server) -> int:
+    """Return how many documents were ever filed in the index, which is there."""
+    newest, header = (server.call("GET", server.address.prefix + name) for name in (b"n", b"header"))
+    return int(newest) + 1 - int(json.loads(header)[2])
+
+
+def write_header(server: Server, header: Header, last_epoch: int = 0) -> Header:
+    """Make an index with *header*, unless somebody was faster; return the header that it has now.
+
+    Its documents have numbers after those of *last_epoch*, and of any index that the server has lost.
+    """
     prefix = server.address.prefix
-    data = json.dumps([VERSION, json.loads(header.to_json())])
-    made = server.call("MSETNX", prefix + b"header", data, prefix + b"id", header.uuid)
+    # No server is given a million documents a second.
+    seconds, _ = server.call("TIME")
+    first = max(epoch_of(int(seconds) << 20), last_epoch) + 1 << EPOCH_BITS
+    data = json.dumps([VERSION, json.loads(header.to_json()), first])
+    values: list[bytes | str | int] = [prefix + b"header", data, prefix + b"id", header.uuid]
+    made = server.call("MSETNX", *values, prefix + b"n", first - 1)
     if made:
         return header
     stored = read_header(server)

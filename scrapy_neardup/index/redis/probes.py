@@ -9,18 +9,22 @@ import numpy as np
 from scrapy_neardup.index.matches import Matches
 from scrapy_neardup.index.search import NONE_MET, Met, closest, most_shared
 
-from .layout import NEAR_BYTES
+from .layout import REST_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from scrapy_neardup.index.protocol import Documents, Lookup
 
     from .buckets import Bucket
     from .layout import Layout
+    from .looked import Looked
 
 #: A key that so many documents have is not filed any more if a lookup passes it over long before.
 CAP = 1024
+_REST = 2**REST_BITS - 1
 
 
 class Probe(NamedTuple):
@@ -29,21 +33,33 @@ class Probe(NamedTuple):
     lookup: int
     key: int
     name: bytes
-    size: int
-    #: What the entries are compared with, and in how many bits they may differ.
-    target: int
-    distance: int
+    epoch: int
+    #: The tag of a key that has to be equal; empty for that of a fingerprint.
+    tag: bytes
+    #: What the entries of others are compared with, and in how many bits they may differ.
+    target: int = 0
+    distance: int = 0
 
-    def matches(self, bucket: Bucket, distance: int) -> Matches:
-        """Return what this meets in *bucket*; the whole keys differ in at most *distance* bits."""
-        if self.size == NEAR_BYTES:
-            bits = np.bitwise_count(bucket.keys ^ np.uint64(self.target))
-            (rows,) = (bits <= self.distance).nonzero()
-            distances = bits[rows] + np.uint8(distance - self.distance)
-        else:
-            (rows,) = (bucket.keys == np.uint64(self.target)).nonzero()
-            distances = np.zeros(len(rows), np.uint8)
-        return Matches(np.zeros(len(rows), np.int64), bucket.numbers[rows], distances)
+    def matches(self, looked: Looked, distance: int) -> Matches | None:
+        """Return what this meets, None for nothing; the whole keys differ in at most *distance* bits."""
+        if self.tag:
+            numbers = looked.numbers[self.name, self.tag]
+            return _matches(numbers, np.zeros(len(numbers), np.uint8)) if len(numbers) else None
+        return self.matches_in(looked.buckets[self.name], distance)
+
+    def matches_in(self, bucket: Bucket, distance: int) -> Matches | None:
+        """Return what this meets in a *bucket* of fingerprints."""
+        if not len(bucket.keys):
+            return None
+        bits = np.bitwise_count(bucket.keys ^ np.uint64(self.target))
+        (rows,) = (bits <= self.distance).nonzero()
+        if not len(rows):
+            return None
+        return _matches(bucket.numbers[rows], bits[rows] + np.uint8(distance - self.distance))
+
+
+def _matches(numbers: NDArray[np.int64], distances: NDArray[np.uint8]) -> Matches:
+    return Matches(np.zeros(len(numbers), np.int64), numbers, distances)
 
 
 class MetByProbes(NamedTuple):
@@ -55,52 +71,65 @@ class MetByProbes(NamedTuple):
     crowded: set[tuple[int, int]]
 
 
-def probes_of(layout: Layout, document: Documents, lookups: Sequence[Lookup]) -> list[Probe]:
-    """Return the probes of *document*, one row, each once."""
-    probes: dict[Probe, None] = {}
-    for number, (family, distance, *_) in enumerate(lookups):
-        for key in layout.keys(document, family):
-            probes |= dict.fromkeys(probes_of_key(layout, number, family, key, distance))
-    return list(probes)
+def probes_of(layout: Layout, document: Documents, lookups: Sequence[Lookup], epochs: range) -> list[Probe]:
+    """Return the probes of *document*, one row, in the buckets of *epochs*."""
+    return [
+        probe
+        for number, lookup in enumerate(lookups)
+        for key in layout.keys(document, lookup.family)
+        for probe in probes_of_key(layout, number, lookup.family, key, lookup.distance, epochs)
+    ]
 
 
-def probes_of_key(layout: Layout, lookup: int, family: int, key: int, distance: int) -> list[Probe]:
+def probes_of_key(
+    layout: Layout, lookup: int, family: int, key: int, distance: int, epochs: range
+) -> list[Probe]:
     """Return the probes of one *key* of a *family*, as those of the lookup with number *lookup*."""
     kind = layout.header.families[family]
     if kind.equal:
-        (place,) = layout.key_places(family, key)
-        target = int.from_bytes(place.entry, "little")
-        return [Probe(lookup, key, place.bucket, place.size, target, 0)]
-    probes: dict[Probe, None] = {}
-    bits, table = layout.bits[family], layout.header.first_table[family]
-    for number, (permuted, flips) in enumerate(
-        zip(kind.tables.permute(key), kind.tables.flips(distance), strict=True)
+        return [
+            Probe(lookup, key, place.bucket, epoch, place.entry)
+            for epoch in epochs
+            for place in layout.key_places(family, key, epoch)
+        ]
+    if not kind.tables.radius(distance):
+        return [
+            Probe(lookup, key, place.bucket, epoch, b"", int.from_bytes(place.entry, "little"), distance)
+            for epoch in epochs
+            for place in layout.key_places(family, key, epoch)
+        ]
+    # Several flips may lead to the same bucket. An entry has the last bits of the key, the name the first.
+    probes: dict[tuple[bytes, int], Probe] = {}
+    for table, (permuted, flips) in enumerate(
+        zip(kind.tables.permute(key), kind.tables.flips(distance), strict=True),
+        layout.header.first_table[family],
     ):
         for flip in flips:
-            name = layout.bucket(table + number, (permuted ^ flip) >> 64 - bits, bits)
-            # Entries lack the first 16 bits, which name the bucket.
-            rest = distance - (flip >> 48).bit_count()
-            probes[Probe(lookup, key, name, NEAR_BYTES, permuted & 2**48 - 1, rest)] = None
-    return list(probes)
+            rest = distance - (flip >> REST_BITS).bit_count()
+            for epoch in epochs:
+                name = layout.near_bucket(table, permuted ^ flip, epoch)
+                probes[name, rest] = Probe(lookup, key, name, epoch, b"", permuted & _REST, rest)
+    return list(probes.values())
 
 
 def compare(
-    layout: Layout, probes: Sequence[Probe], buckets: Mapping[bytes, Bucket], lookups: Sequence[Lookup]
+    layout: Layout, probes: Sequence[Probe], looked: Looked, lookups: Sequence[Lookup]
 ) -> MetByProbes:
-    """Return what *probes* meet in *buckets*."""
+    """Return what *probes* meet in what was *looked* at."""
     met: list[dict[int, list[Matches]]] = [{} for _ in lookups]
     narrowed = [False for _ in lookups]
     for probe in probes:
-        bucket = buckets[probe.name]
-        narrowed[probe.lookup] |= bucket.is_cut
-        if len(bucket.keys):
-            matches = probe.matches(bucket, lookups[probe.lookup].distance)
-            if len(matches.document):
-                met[probe.lookup].setdefault(probe.key, []).append(matches)
+        if not probe.tag and looked.buckets[probe.name].is_cut:
+            narrowed[probe.lookup] = True
+        matches = probe.matches(looked, lookups[probe.lookup].distance)
+        if matches is not None:
+            met[probe.lookup].setdefault(probe.key, []).append(matches)
     crowded: set[tuple[int, int]] = set()
     return MetByProbes(
         [
             _meet(lookup, layout.header.families[lookup.family].equal, parts, crowded)._replace(narrowed=cut)
+            if parts or cut
+            else NONE_MET
             for lookup, parts, cut in zip(lookups, met, narrowed, strict=True)
         ],
         crowded,

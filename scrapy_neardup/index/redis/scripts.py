@@ -1,29 +1,90 @@
 """The scripts that run on the server, each as one step that nothing comes in between.
 
-Numbers are sent as text. What several scripts need stands in `_COMMON`; see layout.py for the names of keys.
-The first key is ``id``, and the first two arguments are the identity of the index and the prefix of its keys.
+Numbers are sent as text. Each script consists of the parts that it needs; see layout.py for the names of
+keys. The first key is ``id``, and the first two arguments are the identity of the index and the prefix of
+its keys.
 """
 
 from __future__ import annotations
 
-_COMMON = """
+_BEGIN = """
 local prefix = ARGV[2]
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   return redis.error_reply('NEARDUPGONE the index is not there, or another one is')
 end
+"""
 
+_DOCUMENTS = """
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Documents are kept in groups of 1024: a hash has less room for a name than a server for a key.
+-- Documents are kept in lists of 1024: these have less room for a length than a server for a key.
 local function place(number)
-  return prefix .. 'd' .. string.format('%.0f', math.floor(number / 1024)), struct.pack('<I2', number % 1024)
+  return prefix .. 'd' .. string.format('%.0f', math.floor(number / 1024)), number % 1024
 end
 
--- The part of a bucket that somebody does not know who knows so many bytes of it, the last of which are an
--- entry. If he knows nothing, or what he knows has gone: the last 'most' bytes, marked by a third value.
+-- The value of a document; nothing if it was removed.
+local function value_of(number)
+  local value = redis.call('LINDEX', place(tonumber(number)))
+  if value and value ~= '' then return value end
+end
+
+-- How many milliseconds the lease of a document still holds: -1 of one that is confirmed, -2 of one that is
+-- gone.
+local function lease_of(number, value, time)
+  if not value then return -2 end
+  local score = redis.call('ZSCORE', prefix .. 'p', number)
+  if not score then return -1 end
+  return math.max(0, tonumber(score) - time)
+end
+"""
+
+_BUCKETS = """
+-- The first number of the epoch of a bucket, which its name says.
+local function start_of(bucket)
+  return struct.unpack('>I4', bucket, #prefix + 4) * 16777216
+end
+
+-- What is in the buckets from KEYS[first] to KEYS[last], in one call: false for those that are not there.
+local function contents(first, last)
+  if first == last + 1 then return {} end
+  if last - first < 1000 then return redis.call('MGET', unpack(KEYS, first, last)) end
+  local all = {}
+  for each = first, last do all[#all + 1] = redis.call('GET', KEYS[each]) end
+  return all
+end
+
+-- The numbers above 'least' in what a bucket has, of documents that have a key of this tag, 3 bytes each.
+local function numbers_of(data, tag, least)
+  local at, found = string.find(data, tag, 1, true), {}
+  while at do
+    if at % 5 == 1 and struct.unpack('<I3', data, at + 2) > least then
+      found[#found + 1] = string.sub(data, at + 2, at + 4)
+    end
+    at = string.find(data, tag, at + 1, true)
+  end
+  return table.concat(found)
+end
+
+-- Whether a bucket has a number above 'since'.
+local function has_grown(bucket, since)
+  local last = redis.call('GETRANGE', bucket, -3, -1)
+  return last ~= '' and struct.unpack('<I3', last) > since - start_of(bucket)
+end
+"""
+
+#: Read buckets. ARGV: how many are of keys that have to be equal, the tag of each; at most how many bytes to
+#: read of one of the others, and for each of these how many bytes are known, and the last known entry.
+#: Returns the last number that was given to a document; for each bucket of the first kind the numbers with
+#: the tag; for each of the second where what is not known begins, what it is, and 1 if it stands in place of
+#: what was known.
+LOOK = (
+    _BEGIN
+    + _BUCKETS
+    + """
+-- If nothing is known of a bucket, or what is known has gone, these are its last 'most' bytes.
 local function unknown(bucket, known, last, most)
   if known > 0 then
     local rest = redis.call('GETRANGE', bucket, known - #last, -1)
@@ -35,60 +96,52 @@ local function unknown(bucket, known, last, most)
   return {#all < most and 0 or redis.call('STRLEN', bucket) - #all, all, 1}
 end
 
--- Look at 'count' buckets from KEYS[2] on, of each of which three arguments from 'at' on say what is known.
-local function look(count, at)
-  local parts, changed = {}, false
-  for each = 1, count do
-    local known = tonumber(ARGV[at])
-    local part = unknown(KEYS[1 + each], known, ARGV[at + 1], tonumber(ARGV[at + 2]))
-    changed = changed or part[3] ~= nil or part[2] ~= ''
-    parts[each] = part
-    at = at + 3
-  end
-  return parts, changed, at
+local equal = tonumber(ARGV[3])
+local parts, at, most = {tonumber(redis.call('GET', prefix .. 'n'))}, 5 + equal, tonumber(ARGV[4 + equal])
+for each, data in ipairs(contents(2, 1 + equal)) do
+  parts[1 + each] = data and numbers_of(data, ARGV[3 + each], -1) or ''
 end
+for each = 2 + equal, #KEYS do
+  parts[each] = unknown(KEYS[each], tonumber(ARGV[at]), ARGV[at + 1], most)
+  at = at + 2
+end
+return parts
+"""
+)
 
--- Add an entry to a bucket. Short ones are written anew, because a string that grows has room for as much
--- again. Entries of documents from before 'floor' are at the front, and go.
-local function append(bucket, entry, number, window, floor)
-  local size = #entry == 6 and 6 or 5
-  entry = entry .. struct.pack('<I' .. size, number)
-  local width = #entry
-  local old = redis.call('GETRANGE', bucket, 0, 511)
-  local first = 0
-  if floor > 0 and old ~= '' then
-    local function number_at(offset)
-      local bytes = redis.call('GETRANGE', bucket, offset + width - size, offset + width - 1)
-      return (struct.unpack('<I' .. size, bytes))
-    end
-    if number_at(0) < floor then
-      local low, high = 0, redis.call('STRLEN', bucket) / width
-      while low < high do
-        local middle = math.floor((low + high) / 2)
-        if number_at(middle * width) < floor then low = middle + 1 else high = middle end
-      end
-      first = low * width
+#: File a document unless others are filed in buckets that were looked at. ARGV: its value, lease and window
+#: in milliseconds; its epoch; the last number that was given when the buckets were read; how many of them
+#: are of keys that have to be equal, how many of others; the tags of the first; then the entries. KEYS: those
+#: buckets, then those of the entries. Returns its number, 0 if there were others, -1 if another epoch has
+#: begun.
+FILE = (
+    _BEGIN
+    + _DOCUMENTS
+    + _BUCKETS
+    + """
+local window, since, equal, near = tonumber(ARGV[5]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local newest = tonumber(redis.call('GET', prefix .. 'n'))
+if math.floor((newest + 1) / 16777216) ~= tonumber(ARGV[6]) then return -1 end
+if newest ~= since then
+  for each = 2, 1 + equal + near do
+    if has_grown(KEYS[each], since) then
+      if each > 1 + equal then return 0 end
+      local least = since - start_of(KEYS[each])
+      if numbers_of(redis.call('GET', KEYS[each]), ARGV[8 + each], least) ~= '' then return 0 end
     end
   end
-  if first > 0 then
-    redis.call('SET', bucket, redis.call('GETRANGE', bucket, first, -1) .. entry)
-  elseif #old < 512 then
-    redis.call('SET', bucket, old .. entry)
-  else
-    redis.call('APPEND', bucket, entry)
-  end
-  if window > 0 then redis.call('PEXPIRE', bucket, window) end
 end
 
 -- Forget the groups of documents that were all filed longer ago than 'window'; return the first number that
 -- is left.
-local function expire(window)
+local function expire()
   if window == 0 then return 0 end
   local groups = redis.call('ZRANGE', prefix .. 't', 0, 1, 'WITHSCORES')
   -- A group ends when the next one begins.
   while groups[3] and tonumber(groups[4]) < now() - window do
-    local gone = redis.call('HLEN', prefix .. 'd' .. groups[1])
-    redis.call('UNLINK', prefix .. 'd' .. groups[1])
+    local group = prefix .. 'd' .. groups[1]
+    local gone = redis.call('LLEN', group) - redis.call('LREM', group, 0, '')
+    redis.call('UNLINK', group)
     redis.call('DECRBY', prefix .. 'count', gone)
     redis.call('ZREM', prefix .. 't', groups[1])
     groups = redis.call('ZRANGE', prefix .. 't', 0, 1, 'WITHSCORES')
@@ -96,85 +149,71 @@ local function expire(window)
   return groups[1] and tonumber(groups[1]) * 1024 or 0
 end
 
--- File a document under 'count' entries: their buckets from KEYS[key] on, the entries from ARGV[at] on.
-local function file(count, key, at, value, lease, window)
-  local floor = 0
-  local number = redis.call('INCR', prefix .. 'n')
-  local group, field = place(number)
-  if redis.call('EXISTS', group) == 0 then
-    redis.call('ZADD', prefix .. 't', 'NX', now(), string.format('%.0f', math.floor(number / 1024)))
+-- Take the entries below 'least' out of a bucket: they are at the front.
+local function cut(bucket, width, least)
+  local function number_at(offset)
+    return (struct.unpack('<I3', redis.call('GETRANGE', bucket, offset + width - 3, offset + width - 1)))
   end
-  floor = expire(window)
-  for each = 0, count - 1 do append(KEYS[key + each], ARGV[at + each], number, window, floor) end
-  redis.call('HSET', group, field, value)
-  redis.call('INCR', prefix .. 'count')
-  if lease > 0 then redis.call('ZADD', prefix .. 'p', now() + lease, string.format('%.0f', number)) end
-  return number
+  local low, high = 0, redis.call('STRLEN', bucket) / width
+  if high == 0 or number_at(0) >= least then return end
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if number_at(middle * width) < least then low = middle + 1 else high = middle end
+  end
+  redis.call('SET', bucket, redis.call('GETRANGE', bucket, low * width, -1))
 end
 
--- Take the entries of a document out of 'count' buckets: from KEYS[key] on, the entries from ARGV[at] on.
-local function remove(number, count, key, at)
-  redis.call('ZREM', prefix .. 'p', number)
-  local group, field = place(tonumber(number))
-  if redis.call('HDEL', group, field) == 0 then return end
-  redis.call('DECR', prefix .. 'count')
-  for each = 0, count - 1 do
-    local bucket, entry = KEYS[key + each], ARGV[at + each]
-    entry = entry .. struct.pack('<I' .. (#entry == 6 and 6 or 5), tonumber(number))
-    local old = redis.call('GET', bucket)
-    local start = old and string.find(old, entry, 1, true)
-    while start and (start - 1) % #entry ~= 0 do start = string.find(old, entry, start + 1, true) end
-    if start then
-      local left = redis.call('PTTL', bucket)
-      local new = string.sub(old, 1, start - 1) .. string.sub(old, start + #entry)
-      if new == '' then redis.call('DEL', bucket) else redis.call('SET', bucket, new) end
-      if new ~= '' and left > 0 then redis.call('PEXPIRE', bucket, left) end
-    end
+local number = redis.call('INCR', prefix .. 'n')
+local group, slot = place(number)
+local filed = redis.call('LLEN', group)
+if filed > slot then return redis.error_reply('the documents are not numbered as they are filed') end
+if filed == 0 then
+  redis.call('ZADD', prefix .. 't', 'NX', now(), string.format('%.0f', math.floor(number / 1024)))
+end
+for each = filed + 1, slot do redis.call('RPUSH', group, '') end
+redis.call('RPUSH', group, ARGV[3])
+redis.call('INCR', prefix .. 'count')
+if ARGV[4] ~= '0' then
+  redis.call('ZADD', prefix .. 'p', now() + ARGV[4], string.format('%.0f', number))
+end
+
+local first = expire()
+local low = struct.pack('<I3', number % 16777216)
+local key, at = 2 + equal + near, 10 + equal
+if first > 0 then
+  for each = key, #KEYS do cut(KEYS[each], #ARGV[at + each - key] + 3, first - start_of(KEYS[each])) end
+end
+-- Short buckets are written anew, because a string that grows has room for as much again. They become long at
+-- different lengths: else all of them would have most room at the same time.
+local set, new = {}, {}
+for each, old in ipairs(contents(key, #KEYS)) do
+  local bucket, entry = KEYS[key + each - 1], ARGV[at + each - 1] .. low
+  old = new[bucket] or old or ''
+  if new[bucket] or #old < 512 + 2 * string.byte(bucket, -1) then
+    new[bucket] = old .. entry
+    set[#set + 1] = bucket
+    set[#set + 1] = new[bucket]
+  else
+    redis.call('APPEND', bucket, entry)
   end
 end
-
--- How many milliseconds the lease of a document still holds: -1 of one that is confirmed, -2 of one that is
--- gone.
-local function lease_of(number, time)
-  local group, field = place(tonumber(number))
-  if redis.call('HEXISTS', group, field) == 0 then return -2 end
-  local score = redis.call('ZSCORE', prefix .. 'p', number)
-  if not score then return -1 end
-  return math.max(0, tonumber(score) - time)
+if #set > 0 then redis.call('MSET', unpack(set)) end
+if window > 0 then
+  for each = key, #KEYS do redis.call('PEXPIRE', KEYS[each], window) end
 end
-"""
-
-#: Read buckets. ARGV: for each known bytes, last known entry, most bytes. Returns for each where what
-#: is not known begins, what it is, and 1 if it stands in place of what was known.
-LOOK = (
-    _COMMON
-    + """
-local parts = look(#KEYS - 1, 3)
-return parts
-"""
-)
-
-#: File a document if buckets have not changed. ARGV: its value, lease and window in milliseconds, how many
-#: buckets to look at, three arguments for each as in LOOK, then the entries. KEYS: those buckets, then those
-#: of the entries. Returns {number}, or {0, what LOOK returns}.
-FILE = (
-    _COMMON
-    + """
-local count = tonumber(ARGV[6])
-local parts, changed, at = look(count, 7)
-if changed then return {0, parts} end
-return {file(#KEYS - 1 - count, 2 + count, at, ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]))}
+return number
 """
 )
 
 #: Return the value of each document of ARGV, and how its lease is: see `lease_of`.
 FETCH = (
-    _COMMON
+    _BEGIN
+    + _DOCUMENTS
     + """
 local answers, time = {}, now()
 for each = 3, #ARGV do
-  local group, field = place(tonumber(ARGV[each]))
-  answers[each - 2] = {redis.call('HGET', group, field), lease_of(ARGV[each], time)}
+  local value = value_of(ARGV[each])
+  answers[each - 2] = {value or false, lease_of(ARGV[each], value, time)}
 end
 return answers
 """
@@ -182,10 +221,11 @@ return answers
 
 #: Return how the lease of each document of ARGV is.
 LEASES = (
-    _COMMON
+    _BEGIN
+    + _DOCUMENTS
     + """
 local answers, time = {}, now()
-for each = 3, #ARGV do answers[each - 2] = lease_of(ARGV[each], time) end
+for each = 3, #ARGV do answers[each - 2] = lease_of(ARGV[each], value_of(ARGV[each]), time) end
 return answers
 """
 )
@@ -193,11 +233,12 @@ return answers
 #: Have the leases of documents last so many milliseconds (ARGV[3]) from now on, but for those that have run
 #: out.
 RENEW = (
-    _COMMON
+    _BEGIN
+    + _DOCUMENTS
     + """
 local time = now()
 for each = 4, #ARGV do
-  if lease_of(ARGV[each], time) > 0 then
+  if lease_of(ARGV[each], value_of(ARGV[each]), time) > 0 then
     redis.call('ZADD', prefix .. 'p', 'XX', time + ARGV[3], ARGV[each])
   end
 end
@@ -208,22 +249,42 @@ return 0
 #: Confirm a pending document (ARGV[3]), and give it another value unless ARGV[4] is empty. Returns whether it
 #: was there: if not, its lease had run out.
 CONFIRM = (
-    _COMMON
+    _BEGIN
+    + _DOCUMENTS
     + """
-local group, field = place(tonumber(ARGV[3]))
-if redis.call('HEXISTS', group, field) == 0 then return 0 end
-if ARGV[4] ~= '' then redis.call('HSET', group, field, ARGV[4]) end
-redis.call('ZREM', prefix .. 'p', ARGV[3])
+if not value_of(ARGV[3]) then return 0 end
+redis.call('ZREM', prefix .. 'p', ARGV[3])  -- first, because a full server lets nothing else begin
+if ARGV[4] ~= '' then
+  local group, slot = place(tonumber(ARGV[3]))
+  redis.call('LSET', group, slot, ARGV[4])
+end
 return 1
 """
 )
 
 #: Remove a document (ARGV[3]) and its entries; only if its lease has run out, if ARGV[4] is 1.
 REMOVE = (
-    _COMMON
+    _BEGIN
+    + _DOCUMENTS
     + """
-if ARGV[4] == '1' and lease_of(ARGV[3], now()) ~= 0 then return 0 end
-remove(ARGV[3], #KEYS - 1, 2, 5)
+local value = value_of(ARGV[3])
+if not value or ARGV[4] == '1' and lease_of(ARGV[3], value, now()) ~= 0 then return 0 end
+local group, slot = place(tonumber(ARGV[3]))
+redis.call('ZREM', prefix .. 'p', ARGV[3])  -- first, because a full server lets nothing else begin
+redis.call('LSET', group, slot, '')
+redis.call('DECR', prefix .. 'count')
+for each = 2, #KEYS do
+  local bucket, entry = KEYS[each], ARGV[3 + each] .. struct.pack('<I3', tonumber(ARGV[3]) % 16777216)
+  local old = redis.call('GET', bucket)
+  local start = old and string.find(old, entry, 1, true)
+  while start and (start - 1) % #entry ~= 0 do start = string.find(old, entry, start + 1, true) end
+  if start then
+    local left = redis.call('PTTL', bucket)
+    local new = string.sub(old, 1, start - 1) .. string.sub(old, start + #entry)
+    if new == '' then redis.call('DEL', bucket) else redis.call('SET', bucket, new) end
+    if new ~= '' and left > 0 then redis.call('PEXPIRE', bucket, left) end
+  end
+end
 return 1
 """
 )

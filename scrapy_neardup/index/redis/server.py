@@ -138,8 +138,9 @@ class Server:
         connection = self._connection()
         try:
             connection.connect()  # nothing, if it is
-            packed = [hiredis.pack_command(tuple(each)) for each in commands]  # type: ignore[arg-type]
-            connection.send_packed_command(packed)
+            # One piece, since each is sent on its own, and wakes the server.
+            packed = b"".join(hiredis.pack_command(tuple(each)) for each in commands)  # type: ignore[arg-type]
+            connection.send_packed_command([packed])
             answers = [_read(connection) for _ in commands]
         except BaseException:
             connection.disconnect()

@@ -46,6 +46,7 @@ class Settling:
         self._waiting = waiting
         self._queue: deque[Write] = deque()
         self._wake = threading.Condition()
+        self._closing = threading.Event()
         #: Held while some are written, so that they keep their order.
         self._writing = threading.Lock()
         self._closed = False
@@ -67,7 +68,7 @@ class Settling:
                 self._thread = threading.Thread(target=self._run, name="neardup-settling", daemon=True)
                 self._thread.start()
             if len(self._queue) == len(writes):
-                self._wake.notify_all()
+                self._wake.notify_all()  # the thread rests: if it waits for others, it sleeps on
 
     def drain(self, last: Call | None = None) -> Any:
         """Return once all that waits is written, with the answer to the call *last*.
@@ -105,6 +106,7 @@ class Settling:
         with self._wake:
             self._closed = True
             self._wake.notify_all()
+        self._closing.set()
         if self._thread is not None:
             self._thread.join()
         self.drain()
@@ -114,13 +116,10 @@ class Settling:
             with self._wake:
                 while not self._queue and not self._closed:
                     self._wake.wait()
-                if not self._closed:
-                    self._wake.wait(GROUP_SECONDS)  # most writes go along with what is read meanwhile
-                if self._closed:
-                    return
+            # Most writes go along with what is read meanwhile.
+            if self._closing.wait(GROUP_SECONDS):
+                return
             try:
                 self.drain()
             except IndexUnavailable:  # it was logged where it was raised
-                with self._wake:
-                    if not self._closed:
-                        self._wake.wait(RETRY_SECONDS)
+                self._closing.wait(RETRY_SECONDS)

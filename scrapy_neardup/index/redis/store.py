@@ -9,14 +9,15 @@ import numpy as np
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.leases import Lease
 
-from .layout import Layout
+from .layout import Layout, epoch_of
+from .looked import NOTHING_LOOKED
 from .opening import write_header
-from .scripts import CONFIRM, FETCH, FILE, LEASES, REMOVE, RENEW
+from .scripts import CONFIRM, FETCH, FILE, LEASES, LOOK, REMOVE, RENEW
 from .server import Call, IndexGone
 from .settling import Settling, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from scrapy_neardup.index.header import Header
     from scrapy_neardup.index.protocol import Documents
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
     from .address import Address
     from .buckets import Bucket
     from .layout import Place
+    from .looked import Looked
     from .server import Server
 
 #: Documents sent or asked for in one round trip.
 BATCH = 512
+#: Documents of a group, see scripts.py.
+GROUP = 1024
 
 
 class Known(NamedTuple):
@@ -51,7 +55,21 @@ class Store:
         self.header = header
         self.layout = Layout(header, address.prefix)
         self.settling = Settling(self.run_all)
+        self.nothing = Known([], self.layout.values.unpack([]), [])
         self._window = round(window * 1000)
+        #: The epochs whose documents may be there; the next one that is filed is of the last.
+        self.epochs = range(1)
+        self.learn_epochs()
+
+    def learn_epochs(self) -> None:
+        """Ask the server which epochs there are."""
+        prefix = self.address.prefix
+        groups = self.server.call("ZRANGE", prefix + b"t", 0, 0)
+        newest = self.server.call("GET", prefix + b"n")
+        if newest is None:
+            return  # the index has gone: the next call of a script says so
+        last = epoch_of(int(newest) + 1)
+        self.epochs = range(epoch_of(int(groups[0]) * GROUP) if groups else last, last + 1)
 
     def call(self, script: str, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> Call:
         """Return the call of a script of scripts.py on this index."""
@@ -79,29 +97,64 @@ class Store:
 
         Raises `IndexUnavailable` if there is another one now.
         """
-        if write_header(self.server, self.header).uuid != self.header.uuid:
+        if write_header(self.server, self.header, self.epochs[-1]).uuid != self.header.uuid:
             raise IndexUnavailable(
                 f"Another index is in {self.address.shown} now: start this crawl anew to use that one."
             )
 
+    def looking(
+        self,
+        equal: Sequence[tuple[bytes, bytes]],
+        near: Iterable[bytes],
+        known: Sequence[Bucket],
+        most_bytes: int,
+    ) -> Call:
+        """Return the call that reads buckets: of each key in *equal* its bucket and tag are given.
+
+        Of those *near*, so much is *known*; of each at most so many bytes are read.
+        """
+        arguments: list[bytes | str | int] = [len(equal), *(tag for _, tag in equal), most_bytes]
+        for bucket in known:
+            arguments += (bucket.length, bucket.last)
+        return self.call(LOOK, [*(name for name, _ in equal), *near], arguments)
+
     def filing(
         self,
         document: Documents,
+        epoch: int,
         places: Sequence[Place],
-        buckets: Mapping[bytes, Bucket] | None = None,
+        looked: Looked = NOTHING_LOOKED,
         lease_seconds: float = 0,
     ) -> Call:
-        """Return the call that files *document*, one row, if none of *buckets* has changed."""
-        buckets = buckets or {}
-        looked = [each for bucket in buckets.values() for each in bucket.arguments()]
-        keys = [*buckets, *(place.bucket for place in places)]
+        """Return the call that files *document*, one row, in *places* of an *epoch*.
+
+        It does so unless others are filed where it was *looked* for them.
+        """
+        entries = [place.entry for place in places]
         arguments: list[bytes | str | int] = [
-            self.layout.value(document),
+            self.layout.values.pack(document),
             round(lease_seconds * 1000),
             self._window,
-            len(buckets),
+            epoch,
+            looked.newest,
+            len(looked.numbers),
+            len(looked.buckets),
         ]
-        return self.call(FILE, keys, [*arguments, *looked, *(place.entry for place in places)])
+        keys = [*(name for name, _ in looked.numbers), *looked.buckets, *(place.bucket for place in places)]
+        return self.call(FILE, keys, [*arguments, *(tag for _, tag in looked.numbers), *entries])
+
+    def file(self, documents: Sequence[Documents]) -> list[int]:
+        """File some documents, one row each, in one round trip; return their numbers."""
+        epoch = self.epochs[-1]
+        numbers = self.run_all(
+            [self.filing(each, epoch, self.layout.places(each, epoch)) for each in documents]
+        )
+        filed = [number for number in numbers if number > 0]
+        if len(filed) == len(documents):
+            return filed
+        # The epoch has ended meanwhile: those left over are the last ones.
+        self.learn_epochs()
+        return filed + self.file(documents[len(filed) :])
 
     def removal(self, number: int, places: Sequence[Place], *, if_lapsed: bool = False) -> Call:
         """Return the call that removes a document from *places*."""
@@ -119,21 +172,21 @@ class Store:
                 if value is None:
                     continue
                 if lease == 0:
-                    removal = self.removal(number, self._places_of_value(value), if_lapsed=True)
+                    removal = self.removal(number, self._places_of_value(number, value), if_lapsed=True)
                     self.settling.put([Write(removal)])
                     continue
                 there.append(number)
                 values.append(value)
                 leases.append(_lease(lease))
-        return Known(there, self.layout.documents(values), leases)
+        return Known(there, self.layout.values.unpack(values), leases)
 
     def places_of(self, known: Known, number: int) -> list[Place]:
         """Return where the document *number*, one of *known*, is filed."""
         row = known.numbers.index(number)
-        return self.layout.places(known.documents.take(slice(row, row + 1)))
+        return self.layout.places(known.documents.take(slice(row, row + 1)), epoch_of(number))
 
-    def _places_of_value(self, value: bytes) -> list[Place]:
-        return self.layout.places(self.layout.documents([value]))
+    def _places_of_value(self, number: int, value: bytes) -> list[Place]:
+        return self.layout.places(self.layout.values.unpack([value]), epoch_of(number))
 
     def settlement(
         self, number: int, filed: Documents, kept: Documents | None, places: Sequence[Place]
@@ -144,14 +197,14 @@ class Store:
             if there:
                 return False
             assert kept is not None  # its lease had run out
-            self.run(self.filing(kept, self.layout.places(kept)))
+            self.file([kept])
             return True
 
         if kept is None:
             return [Write(self.removal(number, places))]
         if kept is not filed and not np.array_equal(kept.keys, filed.keys):
             return [Write(self.removal(number, places), lambda _: file_again(0))]
-        value = b"" if kept is filed else self.layout.value(kept)
+        value = b"" if kept is filed else self.layout.values.pack(kept)
         return [Write(self.call(CONFIRM, (), (number, value)), file_again)]
 
     def removal_unseen(self, numbers: Sequence[int]) -> Write:
@@ -160,7 +213,7 @@ class Store:
         def remove(answers: Sequence[tuple[bytes | None, int]]) -> bool:
             for number, (value, _) in zip(numbers, answers, strict=True):
                 if value is not None:
-                    self.run(self.removal(number, self._places_of_value(value)))
+                    self.run(self.removal(number, self._places_of_value(number, value)))
             return True
 
         return Write(self.call(FETCH, (), numbers), remove)
