@@ -135,7 +135,8 @@ def write_dropped(
     )
     doubtful = space.keep(doubtful, "work/series")
     if not doubtful.isEmpty():
-        texts_of = ids.join(read, "id").select("row", "text")
+        needed = doubtful.select("row").unionByName(doubtful.selectExpr("leader row")).distinct()
+        texts_of = ids.join(needed, "row").join(read, "id").select("row", "text")
         both = doubtful.join(texts_of, "row").join(texts_of.selectExpr("row leader", "text kept"), "leader")
         series = mapped(both.select("row", "text", "kept"), with_other_numbers, "row long")
         pages = pages.join(series.withColumn("series", F.lit(True)), "row", "left")
