@@ -68,7 +68,7 @@ local function contents(first, last, of)
   return all
 end
 
-local function newest(bucket) return bucket end
+local function newer(bucket) return bucket end
 
 -- The numbers above 'least' in two parts of a bucket, of documents that have a key of this tag, 3 bytes each.
 local function numbers_of(parts, tag, least)
@@ -123,7 +123,7 @@ end
 local equal = tonumber(ARGV[3])
 local parts, at, most = {tonumber(redis.call('GET', prefix .. 'n'))}, 5 + equal, tonumber(ARGV[4 + equal])
 local old = contents(2, 1 + equal, older)
-for each, new in ipairs(contents(2, #KEYS, newest)) do
+for each, new in ipairs(contents(2, #KEYS, newer)) do
   if each > equal then
     parts[1 + each] = unknown(KEYS[1 + each], new or '', tonumber(ARGV[at]), ARGV[at + 1], most)
     at = at + 2
@@ -217,7 +217,7 @@ end
 -- entries stay as they are until there are some hundred bytes of newer ones; not all buckets have their turn
 -- at the same time.
 local set, new = {}, {}
-for each, before in ipairs(contents(key, #KEYS, newest)) do
+for each, before in ipairs(contents(key, #KEYS, newer)) do
   local bucket, entry = KEYS[key + each - 1], ARGV[at + each - 1] .. low
   before = new[bucket] or before or ''
   if #before > 512 + 2 * string.byte(bucket, -1) then
