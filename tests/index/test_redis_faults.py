@@ -120,9 +120,10 @@ def test_a_header_is_compared_and_kept(redis_url: str) -> None:
 def test_a_layout_of_another_version_is_refused(redis_server: RedisServer, redis_url: str) -> None:
     open_index(redis_url, HEADER).close()
     name = redis_url.partition("name=")[2]
-    redis_server.send(f"SET neardup:{{{name}}}:header [99,{{}}]")
-    with pytest.raises(IndexMismatch, match="has the layout 99"):
-        open_index(redis_url, HEADER)
+    for layout in (1, 99):
+        redis_server.send(f"SET neardup:{{{name}}}:header [{layout},{{}}]")
+        with pytest.raises(IndexMismatch, match=f"has the layout {layout} .* start anew with NEARDUP_RESET"):
+            open_index(redis_url, HEADER)
     redis_server.send(f"SET neardup:{{{name}}}:header nothing")
     with pytest.raises(IndexUnavailable, match="cannot be read"):
         open_index(redis_url, HEADER)
