@@ -20,7 +20,7 @@ from tests.index.redis_server import DelayingProxy, RedisServer, running
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
-from scrapy_neardup.index.redis import Address, RedisIndex
+from scrapy_neardup.index.redis import Address, RedisIndex, scripts
 from scrapy_neardup.index.redis.server import FAILURES, Server
 from scrapy_neardup.index.redis.settling import Settling, Write
 
@@ -181,6 +181,13 @@ def test_the_rights_that_the_docs_list_are_enough_and_no_others_are_needed(redis
         assert index.gauges()["documents"] == 1
     with pytest.raises(IndexUnavailable, match="rights"):
         open_index(f"{url}?name=other", HEADER)
+    # What the client library sends, and how scripts are called, stands in no module of the back-end.
+    theirs = {"client|setname", "eval", "evalsha", "hello", "ping", "select"}
+    code = "".join(
+        module.read_text(encoding="utf-8") for module in Path(scripts.__file__).parent.glob("*.py")
+    )
+    ours = {command.lower() for command in re.findall(r"""call\(["']([A-Z]+)["']""", code)}
+    assert set(re.findall(r"\+(\S+)", rights)) == ours | theirs
 
 
 def test_a_full_server_files_nothing_and_settles(redis_server: RedisServer, redis_url: str) -> None:
