@@ -20,7 +20,7 @@ from tests.index.redis_server import DelayingProxy, RedisServer, running
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
-from scrapy_neardup.index.redis import Address, RedisIndex
+from scrapy_neardup.index.redis import Address, RedisIndex, scripts
 from scrapy_neardup.index.redis.server import FAILURES, Server
 from scrapy_neardup.index.redis.settling import Settling, Write
 
@@ -120,9 +120,10 @@ def test_a_header_is_compared_and_kept(redis_url: str) -> None:
 def test_a_layout_of_another_version_is_refused(redis_server: RedisServer, redis_url: str) -> None:
     open_index(redis_url, HEADER).close()
     name = redis_url.partition("name=")[2]
-    redis_server.send(f"SET neardup:{{{name}}}:header [99,{{}}]")
-    with pytest.raises(IndexMismatch, match="has the layout 99"):
-        open_index(redis_url, HEADER)
+    for layout in (1, 99):
+        redis_server.send(f"SET neardup:{{{name}}}:header [{layout},{{}}]")
+        with pytest.raises(IndexMismatch, match=f"has the layout {layout} .* start anew with NEARDUP_RESET"):
+            open_index(redis_url, HEADER)
     redis_server.send(f"SET neardup:{{{name}}}:header nothing")
     with pytest.raises(IndexUnavailable, match="cannot be read"):
         open_index(redis_url, HEADER)
@@ -180,6 +181,13 @@ def test_the_rights_that_the_docs_list_are_enough_and_no_others_are_needed(redis
         assert index.gauges()["documents"] == 1
     with pytest.raises(IndexUnavailable, match="rights"):
         open_index(f"{url}?name=other", HEADER)
+    # What the client library sends, and how scripts are called, stands in no module of the back-end.
+    theirs = {"client|setname", "eval", "evalsha", "hello", "ping", "select"}
+    code = "".join(
+        module.read_text(encoding="utf-8") for module in Path(scripts.__file__).parent.glob("*.py")
+    )
+    ours = {command.lower() for command in re.findall(r"""call\(["']([A-Z]+)["']""", code)}
+    assert set(re.findall(r"\+(\S+)", rights)) == ours | theirs
 
 
 def test_a_full_server_files_nothing_and_settles(redis_server: RedisServer, redis_url: str) -> None:

@@ -142,19 +142,20 @@ def test_a_document_takes_its_value_and_five_or_ten_bytes_a_key(address: Address
         assert in_buckets / len(numbers) <= 4 * 10 + 10 * 5
 
 
-def test_buckets_have_no_room_to_spare_while_they_are_short(address: Address) -> None:
+def test_buckets_have_no_room_to_spare(address: Address) -> None:
     with closing(RedisIndex(address, HEADER)) as index:
         call = index.server.call
-        (bucket, *_), *_ = index.layout.key_places(
-            FINGERPRINT, 1, index.add(documents([1])).item() >> EPOCH_BITS
-        )
-        name = bucket
-        for count in range(1, 45):
-            index.add(documents([1], count))
-            length = call("STRLEN", name)
-            assert length == 10 * (count + 1)
-            # Its name, its object, and a fifth because the server's memory comes in pieces of some sizes.
-            assert call("MEMORY", "USAGE", name) <= 130 + 1.2 * length
+        epoch = epoch_of(index.add(documents([1])).item())
+        bucket = index.layout.key_places(FINGERPRINT, 1, epoch)[0].bucket
+        older = bucket.replace(b"}:b", b"}:a", 1)
+        for count in range(1, 400, 19):
+            index.add(documents([1] * 19, count))
+            parts = [name for name in (bucket, older) if call("EXISTS", name)]
+            length = sum(call("STRLEN", name) for name in parts)
+            assert length == 10 * (count + 19)
+            # Their names, their objects, and a fifth because memory comes in pieces of some sizes.
+            assert sum(call("MEMORY", "USAGE", name) for name in parts) <= 130 * len(parts) + 1.2 * length
+        assert len(parts) == 2
 
 
 def test_what_was_settled_goes_along_with_what_is_read() -> None:

@@ -58,7 +58,18 @@ def document() -> Documents:
 
 
 @pytest.mark.parametrize(
-    "data", [b"3", b"null", b"[1]", b"[1, 2, 3]", b"{}", b"\xff", b"[" * 5000, b"[%d, 5]" % VERSION]
+    "data",
+    [
+        b"3",
+        b"null",
+        b"[1]",
+        b"[1, 2, 3]",
+        b"{}",
+        b"\xff",
+        b"[" * 5000,
+        b"[%d, 5]" % VERSION,
+        b'[%d, 5, "1"]' % VERSION,
+    ],
 )
 def test_what_is_no_header(data: bytes) -> None:
     with pytest.raises((IndexCorrupted, IndexMismatch), match=r"header|layout"):

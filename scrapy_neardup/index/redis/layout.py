@@ -1,6 +1,6 @@
 """What is stored of an index on a server: buckets of packed entries, and documents.
 
-A bucket is a string of entries in the order of their numbers, one for each document that is filed in it.
+A bucket is two strings of entries in the order of their numbers, one for each document that is filed in it.
 Entries are appended or removed, never changed, and none is there twice: so a bucket whose n-th entry is still
 the same has the same entries before it. A key of a server takes some 100 bytes besides what it holds, so
 buckets are named by few bits of a key: in the default scheme one of 100,000 documents holds 20 to 60 entries.
@@ -17,7 +17,9 @@ All names of keys begin with the prefix of the index:
 ``n``, ``count``
     the last number given to a document; how many documents there are
 ``b`` + table + epoch + bits
-    a bucket
+    the newest entries of a bucket
+``a`` + the same
+    its older entries, if there are more than some hundred bytes: newer ones are put to them many at a time
 ``d`` + upper bits of a number
     a list of documents by the lower bits of their numbers; values.py says how they are packed
 ``p``

@@ -56,7 +56,7 @@ def read_header(server: Server) -> Header | None:
     if data is None:
         return None
     try:
-        version, header, *_ = json.loads(data)
+        version, header, *first = json.loads(data)
         text = json.dumps(header).encode()
     except (ValueError, TypeError, RecursionError) as error:
         raise IndexCorrupted(
@@ -68,6 +68,11 @@ def read_header(server: Server) -> Header | None:
             f"The index in {server.address.shown} has the layout {version} and this version of "
             f"scrapy-neardup knows layout {VERSION}: use the version that made it, another name, "
             "or start anew with NEARDUP_RESET or reset=True."
+        )
+    if len(first) != 1 or type(first[0]) is not int:
+        raise IndexCorrupted(
+            f"The header of the index in {server.address.shown} does not say where its numbers begin: "
+            "use another name, or start anew with NEARDUP_RESET or reset=True."
         )
     return Header.from_json(text)
 

@@ -41,29 +41,47 @@ local function lease_of(number, value, time)
 end
 """
 
-_BUCKETS = """
+_OLDER = """
+-- The key of the older entries of a bucket.
+local function older(bucket)
+  return prefix .. 'a' .. string.sub(bucket, #prefix + 2)
+end
+"""
+
+_BUCKETS = (
+    _OLDER
+    + """
 -- The first number of the epoch of a bucket, which its name says.
 local function start_of(bucket)
   return struct.unpack('>I4', bucket, #prefix + 4) * 16777216
 end
 
--- What is in the buckets from KEYS[first] to KEYS[last], in one call: false for those that are not there.
-local function contents(first, last)
-  if first == last + 1 then return {} end
-  if last - first < 1000 then return redis.call('MGET', unpack(KEYS, first, last)) end
-  local all = {}
-  for each = first, last do all[#all + 1] = redis.call('GET', KEYS[each]) end
+-- What is in the keys that 'of' names for the buckets from KEYS[first] to KEYS[last]: false where nothing is.
+local function contents(first, last, of)
+  local names, all = {}, {}
+  for each = first, last do names[#names + 1] = of(KEYS[each]) end
+  for start = 1, #names, 1000 do
+    for _, value in ipairs(redis.call('MGET', unpack(names, start, math.min(start + 999, #names)))) do
+      all[#all + 1] = value
+    end
+  end
   return all
 end
 
--- The numbers above 'least' in what a bucket has, of documents that have a key of this tag, 3 bytes each.
-local function numbers_of(data, tag, least)
-  local at, found = string.find(data, tag, 1, true), {}
-  while at do
-    if at % 5 == 1 and struct.unpack('<I3', data, at + 2) > least then
-      found[#found + 1] = string.sub(data, at + 2, at + 4)
+local function newer(bucket) return bucket end
+
+-- The numbers above 'least' in two parts of a bucket, of documents that have a key of this tag, 3 bytes each.
+local function numbers_of(parts, tag, least)
+  local found = {}
+  for each = 1, 2 do
+    local data = parts[each]
+    local at = data and string.find(data, tag, 1, true)
+    while at do
+      if at % 5 == 1 and struct.unpack('<I3', data, at + 2) > least then
+        found[#found + 1] = string.sub(data, at + 2, at + 4)
+      end
+      at = string.find(data, tag, at + 1, true)
     end
-    at = string.find(data, tag, at + 1, true)
   end
   return table.concat(found)
 end
@@ -71,9 +89,11 @@ end
 -- Whether a bucket has a number above 'since'.
 local function has_grown(bucket, since)
   local last = redis.call('GETRANGE', bucket, -3, -1)
+  if last == '' then last = redis.call('GETRANGE', older(bucket), -3, -1) end
   return last ~= '' and struct.unpack('<I3', last) > since - start_of(bucket)
 end
 """
+)
 
 #: Read buckets. ARGV: how many are of keys that have to be equal, the tag of each; at most how many bytes to
 #: read of one of the others, and for each of these how many bytes are known, and the last known entry.
@@ -84,26 +104,32 @@ LOOK = (
     _BEGIN
     + _BUCKETS
     + """
--- If nothing is known of a bucket, or what is known has gone, these are its last 'most' bytes.
-local function unknown(bucket, known, last, most)
+-- If nothing is known of a bucket, or what is known has gone, these are its last bytes, 'most' of the older.
+local function unknown(bucket, new, known, last, most)
+  local rest
   if known > 0 then
-    local rest = redis.call('GETRANGE', bucket, known - #last, -1)
-    if rest == last then return {known, ''} end
+    local at = known - #last
+    rest = redis.call('GETRANGE', older(bucket), at, -1) .. new
+    if #rest == #new then rest = string.sub(new, at - redis.call('STRLEN', older(bucket)) + 1) end
     if string.sub(rest, 1, #last) == last then return {known, string.sub(rest, #last + 1)} end
   end
-  local all = redis.call('GETRANGE', bucket, -most, -1)
-  if known == 0 and all == '' then return {0, ''} end
-  return {#all < most and 0 or redis.call('STRLEN', bucket) - #all, all, 1}
+  rest = redis.call('GETRANGE', older(bucket), -most, -1)
+  local passed = #rest < most and 0 or redis.call('STRLEN', older(bucket)) - #rest
+  rest = rest .. new
+  if known == 0 and rest == '' then return {0, ''} end
+  return {passed, rest, 1}
 end
 
 local equal = tonumber(ARGV[3])
 local parts, at, most = {tonumber(redis.call('GET', prefix .. 'n'))}, 5 + equal, tonumber(ARGV[4 + equal])
-for each, data in ipairs(contents(2, 1 + equal)) do
-  parts[1 + each] = data and numbers_of(data, ARGV[3 + each], -1) or ''
-end
-for each = 2 + equal, #KEYS do
-  parts[each] = unknown(KEYS[each], tonumber(ARGV[at]), ARGV[at + 1], most)
-  at = at + 2
+local old = contents(2, 1 + equal, older)
+for each, new in ipairs(contents(2, #KEYS, newer)) do
+  if each > equal then
+    parts[1 + each] = unknown(KEYS[1 + each], new or '', tonumber(ARGV[at]), ARGV[at + 1], most)
+    at = at + 2
+  else
+    parts[1 + each] = numbers_of({old[each], new}, ARGV[3 + each], -1)
+  end
 end
 return parts
 """
@@ -126,8 +152,8 @@ if newest ~= since then
   for each = 2, 1 + equal + near do
     if has_grown(KEYS[each], since) then
       if each > 1 + equal then return 0 end
-      local least = since - start_of(KEYS[each])
-      if numbers_of(redis.call('GET', KEYS[each]), ARGV[8 + each], least) ~= '' then return 0 end
+      local parts = {redis.call('GET', older(KEYS[each])), redis.call('GET', KEYS[each])}
+      if numbers_of(parts, ARGV[8 + each], since - start_of(KEYS[each])) ~= '' then return 0 end
     end
   end
 end
@@ -149,18 +175,18 @@ local function expire()
   return groups[1] and tonumber(groups[1]) * 1024 or 0
 end
 
--- Take the entries below 'least' out of a bucket: they are at the front.
-local function cut(bucket, width, least)
+-- Take the entries below 'least' out of a part of a bucket: they are at the front.
+local function cut(part, width, least)
   local function number_at(offset)
-    return (struct.unpack('<I3', redis.call('GETRANGE', bucket, offset + width - 3, offset + width - 1)))
+    return (struct.unpack('<I3', redis.call('GETRANGE', part, offset + width - 3, offset + width - 1)))
   end
-  local low, high = 0, redis.call('STRLEN', bucket) / width
+  local low, high = 0, redis.call('STRLEN', part) / width
   if high == 0 or number_at(0) >= least then return end
   while low < high do
     local middle = math.floor((low + high) / 2)
     if number_at(middle * width) < least then low = middle + 1 else high = middle end
   end
-  redis.call('SET', bucket, redis.call('GETRANGE', bucket, low * width, -1))
+  redis.call('SET', part, redis.call('GETRANGE', part, low * width, -1))
 end
 
 local number = redis.call('INCR', prefix .. 'n')
@@ -181,25 +207,33 @@ local first = expire()
 local low = struct.pack('<I3', number % 16777216)
 local key, at = 2 + equal + near, 10 + equal
 if first > 0 then
-  for each = key, #KEYS do cut(KEYS[each], #ARGV[at + each - key] + 3, first - start_of(KEYS[each])) end
-end
--- Short buckets are written anew, because a string that grows has room for as much again. They become long at
--- different lengths: else all of them would have most room at the same time.
-local set, new = {}, {}
-for each, old in ipairs(contents(key, #KEYS)) do
-  local bucket, entry = KEYS[key + each - 1], ARGV[at + each - 1] .. low
-  old = new[bucket] or old or ''
-  if new[bucket] or #old < 512 + 2 * string.byte(bucket, -1) then
-    new[bucket] = old .. entry
-    set[#set + 1] = bucket
-    set[#set + 1] = new[bucket]
-  else
-    redis.call('APPEND', bucket, entry)
+  for each = key, #KEYS do
+    local width, least = #ARGV[at + each - key] + 3, first - start_of(KEYS[each])
+    cut(older(KEYS[each]), width, least)
+    cut(KEYS[each], width, least)
   end
+end
+-- Parts of a bucket are written anew, because a string that grows has room for as much again. So the older
+-- entries stay as they are until there are some hundred bytes of newer ones; not all buckets have their turn
+-- at the same time.
+local set, new = {}, {}
+for each, before in ipairs(contents(key, #KEYS, newer)) do
+  local bucket, entry = KEYS[key + each - 1], ARGV[at + each - 1] .. low
+  before = new[bucket] or before or ''
+  if #before > 512 + 2 * string.byte(bucket, -1) then
+    redis.call('SET', older(bucket), (redis.call('GET', older(bucket)) or '') .. before)
+    before = ''
+  end
+  new[bucket] = before .. entry
+  set[#set + 1] = bucket
+  set[#set + 1] = new[bucket]
 end
 if #set > 0 then redis.call('MSET', unpack(set)) end
 if window > 0 then
-  for each = key, #KEYS do redis.call('PEXPIRE', KEYS[each], window) end
+  for each = key, #KEYS do
+    redis.call('PEXPIRE', KEYS[each], window)
+    redis.call('PEXPIRE', older(KEYS[each]), window)
+  end
 end
 return number
 """
@@ -266,6 +300,7 @@ return 1
 REMOVE = (
     _BEGIN
     + _DOCUMENTS
+    + _OLDER
     + """
 local value = value_of(ARGV[3])
 if not value or ARGV[4] == '1' and lease_of(ARGV[3], value, now()) ~= 0 then return 0 end
@@ -273,17 +308,22 @@ local group, slot = place(tonumber(ARGV[3]))
 redis.call('ZREM', prefix .. 'p', ARGV[3])  -- first, because a full server lets nothing else begin
 redis.call('LSET', group, slot, '')
 redis.call('DECR', prefix .. 'count')
-for each = 2, #KEYS do
-  local bucket, entry = KEYS[each], ARGV[3 + each] .. struct.pack('<I3', tonumber(ARGV[3]) % 16777216)
-  local old = redis.call('GET', bucket)
+
+local function take_out(part, entry)
+  local old = redis.call('GET', part)
   local start = old and string.find(old, entry, 1, true)
   while start and (start - 1) % #entry ~= 0 do start = string.find(old, entry, start + 1, true) end
-  if start then
-    local left = redis.call('PTTL', bucket)
-    local new = string.sub(old, 1, start - 1) .. string.sub(old, start + #entry)
-    if new == '' then redis.call('DEL', bucket) else redis.call('SET', bucket, new) end
-    if new ~= '' and left > 0 then redis.call('PEXPIRE', bucket, left) end
-  end
+  if not start then return end
+  local left = redis.call('PTTL', part)
+  local new = string.sub(old, 1, start - 1) .. string.sub(old, start + #entry)
+  if new == '' then redis.call('DEL', part) else redis.call('SET', part, new) end
+  if new ~= '' and left > 0 then redis.call('PEXPIRE', part, left) end
+end
+
+local low = struct.pack('<I3', tonumber(ARGV[3]) % 16777216)
+for each = 2, #KEYS do
+  take_out(KEYS[each], ARGV[3 + each] .. low)
+  take_out(older(KEYS[each]), ARGV[3 + each] .. low)
 end
 return 1
 """
