@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import signal
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .exercise import busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,13 +30,13 @@ class Done(NamedTuple):
         return [self.died] if self.died else self.result
 
 
-def isolated(work: Callable[[], Any], seconds: int = 30) -> Done:
-    """Do *work* in a fork of this process, which is killed after so many *seconds*."""
+def isolated(work: Callable[[], Any], seconds: float = 30) -> Done:
+    """Do *work* in a fork of this process, which is killed after so many *seconds*; see `busy`, too."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         os.close(reading)
-        _be_child(work, writing, seconds)
+        _be_child(work, writing, math.ceil(seconds * busy()))
     os.close(writing)
     with os.fdopen(reading, "rb") as answer:
         said = answer.read()

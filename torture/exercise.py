@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import time
 from collections import Counter
@@ -35,8 +36,9 @@ class Exercise:
     """One promise and how it is attacked.
 
     *run* does the round of a seed in an empty folder, and returns within *seconds*: a round that takes three
-    times as long, or whose process dies, is a violation. The same seed does the same again. The state that is
-    expected is kept outside the process under test: in the round itself or in files, never in the index.
+    times as long (more where others are at work, see `busy`), or whose process dies, is a violation. The same
+    seed does the same again. The state that is expected is kept outside the process under test: in the round
+    itself or in files, never in the index.
     """
 
     name: str
@@ -50,6 +52,14 @@ class Exercise:
     seconds: float
     #: How much of the time of the short form this exercise gets, compared with others.
     share: float = 1.0
+
+
+def busy() -> float:
+    """Return how many times longer things may take here now: the processes at work for each processor.
+
+    It is 1 at least.
+    """
+    return max(1.0, max(os.getloadavg()[:2]) / (os.cpu_count() or 1))
 
 
 def in_time(items: Iterable[Item], seconds: float) -> Iterator[Item]:

@@ -15,6 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .exercise import busy
 from .ledger import Entry, commit
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ GRACE = 30.0
 
 def run_round(exercise: Exercise, seed: int, *, grace: float = GRACE) -> Entry:
     """Do the round of *seed* in a process group of its own; its outcome, whatever becomes of that process."""
-    started, limit = time.monotonic(), 3 * exercise.seconds + grace
+    started, limit = time.monotonic(), (3 * exercise.seconds + grace) * busy()
     # A process that a round has left behind may write into the folder until it is ended.
     with tempfile.TemporaryDirectory(
         prefix="neardup-torture-", dir=_memory(), ignore_cleanup_errors=True

@@ -25,6 +25,7 @@ ROW = st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 6))
 @given(st.lists(ROW, max_size=60), st.integers(1, 5))
 @example([(0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 0, 1), (1, 1, 2), (2, 1, 2)], 2)
 @example([(0, 0, 0), (1, 0, 1), (2, 0, 2)], 2)
+@example([(0, 0, 0), (1, 0, 1), (1, 0, 2)], 2)
 def test_as_a_plain_count(rows: list[tuple[int, int, int]], least: int) -> None:
     titles = defaultdict(set)
     for site, key, title in rows:

@@ -1,0 +1,86 @@
+"""What is read from an index that may be damaged: documents with their keys, and what is known to be lost."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_neardup.index import Documents, LmdbIndex
+from scrapy_neardup.index.lmdb.offline import environment_of
+from scrapy_neardup.index.lmdb.salvage import Losses, Salvage
+
+from .small import HEADER, SMALL, documents
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNT, REMOVED = 100, (3, 95)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A run, a log, and a removed document in each."""
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
+        for start, stop in ((0, 60), (60, 90), (90, COUNT)):
+            index.add(some(start, stop))
+        index.discard(REMOVED)
+        index.flush()
+    return tmp_path
+
+
+def some(start: int, stop: int) -> Documents:
+    numbers = range(start, stop)
+    return documents([number * 7919 for number in numbers], [f"u{number}" for number in numbers])
+
+
+def read(path: Path, skip: set[str]) -> tuple[dict[str, tuple[int, ...]], Losses, list[str]]:
+    """Return the keys of each document that is left by its URL, what is lost, and what was read."""
+    seen: list[str] = []
+    with environment_of(path) as (environment, header):
+        left = Salvage(environment, header, lambda _: {}, seen.append, skip)
+        found = Documents.concatenate([*left.documents()])
+        keys = {url: tuple(column) for url, column in zip(found.urls, found.keys.T.tolist(), strict=True)}
+        return keys, left.losses, seen
+
+
+def test_all_of_a_sound_index(path: Path) -> None:
+    keys, losses, seen = read(path, set())
+    assert keys == {f"u{n}": (n * 7919, n) for n in range(COUNT) if n not in REMOVED}
+    assert losses == Losses()
+    assert len({*seen}) == len(seen)
+
+
+def test_what_cannot_be_read_is_passed_over_and_counted(path: Path) -> None:
+    oldest = [n for n in range(90) if n not in REMOVED]  # the two runs are merged
+    _, _, seen = read(path, set())
+    run = next(each for each in seen if each.startswith("run ")).partition(",")[0]
+    of_table = {
+        table: {each for each in seen if each.startswith(f"{run}, table {table},")} for table in range(5)
+    }
+    assert all(of_table.values())
+
+    keys, losses, _ = read(path, {"log from 90"})
+    assert losses.gone == [n for n in range(90, COUNT) if n not in REMOVED]
+    assert len(keys) == 89
+
+    _, losses, _ = read(path, of_table[0] | of_table[1] | of_table[2])  # the fourth table says the same
+    assert losses == Losses()
+
+    keys, losses, _ = read(path, set().union(*(of_table[table] for table in range(4))))
+    assert sorted(losses.gone) == oldest  # without fingerprints they could not be found
+    assert len(keys) == COUNT - len(REMOVED) - len(oldest)
+
+    keys, losses, _ = read(path, of_table[4])
+    assert (losses.gone, losses.weaker) == ([], len(oldest))
+    assert {url for url, (_, key) in keys.items() if key != int(url[1:])} == {f"u{n}" for n in oldest}
+
+    keys, losses, _ = read(path, {"dead"})
+    assert losses.revived
+    assert len(keys) > COUNT - len(REMOVED)
+
+
+def test_ranges_of_numbers() -> None:
+    assert Losses(gone=[7, 1, 2, 2, 9, 3]).ranges() == [(1, 3), (7, 7), (9, 9)]
+    assert Losses().ranges() == []
