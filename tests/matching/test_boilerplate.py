@@ -70,3 +70,9 @@ def test_the_rest_of_a_text_stays_as_it_is() -> None:
 def test_ascii_texts_have_the_keys_that_they_have_among_others(parts: list[str]) -> None:
     text = "".join(parts)
     assert paragraph_keys(text) == paragraph_keys(f"{text}\n\u00e9")
+
+
+def test_no_character_is_other_white_space_without_its_case() -> None:
+    """So a line has as many words before its case is taken away as after."""
+    for character in map(chr, range(0x110000)):
+        assert [*map(str.isspace, character.casefold())].count(True) == character.isspace()
