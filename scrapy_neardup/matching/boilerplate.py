@@ -14,7 +14,7 @@ import numpy as np
 from scrapy_neardup.fingerprint.paragraphs import length
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
@@ -40,7 +40,7 @@ def paragraph_keys(text: str) -> list[int]:
     return keys
 
 
-def without_paragraphs(text: str, keys: Set[int]) -> str:
+def without_paragraphs(text: str, keys: AbstractSet[int]) -> str:
     """Return *text* without the long paragraphs that have *keys*."""
     lines = (line for line in text.split("\n") if keys.isdisjoint(paragraph_keys(line)))
     return "\n".join(lines)
