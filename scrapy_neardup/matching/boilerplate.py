@@ -14,7 +14,7 @@ import numpy as np
 from scrapy_neardup.fingerprint.paragraphs import length
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Collection
 
     from numpy.typing import NDArray
 
@@ -40,9 +40,9 @@ def paragraph_keys(text: str) -> list[int]:
     return keys
 
 
-def without_paragraphs(text: str, keys: AbstractSet[int]) -> str:
+def without_paragraphs(text: str, keys: Collection[int]) -> str:
     """Return *text* without the long paragraphs that have *keys*."""
-    lines = (line for line in text.split("\n") if keys.isdisjoint(paragraph_keys(line)))
+    lines = (line for line in text.split("\n") if not any(key in keys for key in paragraph_keys(line)))
     return "\n".join(lines)
 
 

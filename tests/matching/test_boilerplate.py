@@ -61,6 +61,7 @@ def test_long_paragraphs_alone_have_keys() -> None:
 def test_the_rest_of_a_text_stays_as_it_is() -> None:
     text = f"A title\n{LONG}\n{OTHER}\n\nAn end"
     assert without_paragraphs(text, {*paragraph_keys(LONG)}) == f"A title\n{OTHER}\n\nAn end"
+    assert without_paragraphs(text, paragraph_keys(LONG)) == f"A title\n{OTHER}\n\nAn end"
     assert without_paragraphs(text, set()) == text
 
 
