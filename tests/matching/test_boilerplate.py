@@ -75,5 +75,6 @@ def test_ascii_texts_have_the_keys_that_they_have_among_others(parts: list[str])
 
 def test_no_character_is_other_white_space_without_its_case() -> None:
     """So a line has as many words before its case is taken away as after."""
-    for character in map(chr, range(0x110000)):
-        assert [*map(str.isspace, character.casefold())].count(True) == character.isspace()
+    changed = [character for character in map(chr, range(0x110000)) if character.casefold() != character]
+    assert len(changed) > 1000
+    assert not any(map(str.isspace, "".join(changed) + "".join(map(str.casefold, changed))))
