@@ -95,8 +95,8 @@ def is_wall(text: str, tokens: int) -> bool:
 
 def _asks_for_consent(text: str, tokens: int) -> bool:
     """Tell whether normalised *text* of so many *tokens*, however many, asks for leave to set cookies."""
-    vocabulary = _vocabulary()
-    named = sum(map(text.count, vocabulary.ascii_cookies if text.isascii() else vocabulary.cookies))
+    # To look for one character takes a sixth of the time, and few texts have those of other languages.
+    named = sum(text.count(word) for letter, word in _vocabulary().cookies if letter in text)
     if named < max(COOKIES, tokens / TOKENS_A_COOKIE):
         return False
     found = subjects(text)
@@ -143,9 +143,8 @@ class _Vocabulary(NamedTuple):
     #: Parts that may stand anywhere, with their subjects, by first word, or first character if words run
     #: together.
     anywhere: dict[str, list[tuple[str, str]]]
-    #: The words for cookies, and those of them that are ASCII.
-    cookies: tuple[str, ...]
-    ascii_cookies: tuple[str, ...]
+    #: The words for cookies, each behind the letter of it that fewest texts have.
+    cookies: tuple[tuple[str, str], ...]
 
 
 @cache
@@ -168,5 +167,4 @@ def _vocabulary() -> _Vocabulary:
     parts = [normalise(part).strip("$") for part in SUBJECTS["cookies"].replace("\n", "|").split("|")]
     # A word that another one begins with counts that one, too.
     cookies = [part for part in parts if not any(part != other and part.startswith(other) for other in parts)]
-    plain = tuple(part for part in cookies if part.isascii())
-    return _Vocabulary(alone, starts, anywhere, tuple(cookies), plain)
+    return _Vocabulary(alone, starts, anywhere, tuple((max(part), part) for part in cookies))

@@ -30,16 +30,19 @@ def paragraph_keys(text: str) -> list[int]:
 
     Case and white space make no difference.
     """
-    if not text.isascii():
-        return [_key(line) for line in text.split("\n") if _is_long(line)]
-    lines = (line for line in text.lower().split("\n") if len(line) >= LETTERS // 3)
-    tidy = (line if _is_tidy(line) else " ".join(line.split()) for line in lines)
-    return [_hash(line) for line in tidy if line.count(" ") >= WORDS - 1]
+    keys: list[int] = []
+    for line in text.split("\n"):
+        if len(line) < LETTERS // 3:  # no character counts for more than three letters
+            continue
+        words = _words(line)
+        if words.count(" ") >= WORDS - 1 or (not line.isascii() and length(line) >= LETTERS):
+            keys.append(_hash(words))
+    return keys
 
 
 def without_paragraphs(text: str, keys: Collection[int]) -> str:
     """Return *text* without the long paragraphs that have *keys*."""
-    lines = (line for line in text.split("\n") if not (_is_long(line) and _key(line) in keys))
+    lines = (line for line in text.split("\n") if not any(key in keys for key in paragraph_keys(line)))
     return "\n".join(lines)
 
 
@@ -75,19 +78,12 @@ def _widespread(
     return found
 
 
-def _is_long(line: str) -> bool:
-    if len(line) < LETTERS // 3:  # no character counts for more than three letters
-        return False
-    return len(line.split()) >= WORDS or (not line.isascii() and length(line) >= LETTERS)
-
-
-def _key(line: str) -> int:
-    return _hash(" ".join(line.casefold().split()))
-
-
-def _is_tidy(line: str) -> bool:
-    """Tell whether the words of an ASCII *line* have one space between them, and nothing else."""
-    return line.isprintable() and "  " not in line and line == line.strip()
+def _words(line: str) -> str:
+    """Return the words of *line*, without case and with one space between them."""
+    # Most lines are like that but for case, and to see it takes less time than to split them.
+    if line.isascii() and line.isprintable() and "  " not in line and line == line.strip():
+        return line.lower()
+    return " ".join(line.casefold().split())
 
 
 def _hash(words: str) -> int:

@@ -124,7 +124,8 @@ class PageAdmission:
         elif verdict.kind == "preferred":
             response.meta[BETTER_KEY] = match_of(verdict, action)
         page.signal_handlers = self.extension.reporter.page_judged(page.url, response, verdict, action)
-        if self.extension.no_new_pages.judged(page.url, origin_of(response), verdict):
+        ends = self.extension.no_new_pages
+        if ends.pages and ends.judged(page.url, origin_of(response), verdict):
             self.extension.reporter.site_ended(page.url)
 
     async def take_place_of_weak(self, response: Response, page: PageState, document: Document) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.index.conformance import reserve
+from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
 from tests.examples import examples
 
@@ -73,6 +75,7 @@ def documents(new: list[tuple[int, ...]]) -> Documents:
     removed=st.sets(st.integers(0, 30), max_size=4),
     distance=st.integers(0, 7),
     most=st.integers(0, 6),
+    asked_for=rows,
     on_disk=st.booleans(),
 )
 @examples(60)
@@ -82,6 +85,7 @@ def test_any_key_matches(
     removed: set[int],
     distance: int,
     most: int,
+    asked_for: tuple[int, ...],
     on_disk: bool,
 ) -> None:
     known: dict[int, tuple[int, ...]] = {}
@@ -93,6 +97,12 @@ def test_any_key_matches(
                     assert search(index, family, asked, reach, most) == brute_force(
                         known, family, asked, reach, most
                     )
+            # A document is looked up by its distinct keys; most of these nobody has, which is told sooner.
+            for family in (0, 2):
+                keys = documents([asked_for]).keys[HEADER.rows[family], 0].tolist()
+                met = Counter(number for _, number, _ in brute_force(known, family, keys, 0, most))
+                found = index.find(documents([asked_for]), [Lookup(family, most=most)])
+                assert dict(zip(found.documents.tolist(), found.shared[0].tolist(), strict=True)) == met
 
         for new in stored:
             numbers = index.add(documents(new)).tolist()
