@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,8 @@ ROOT = Path(__file__).parent.parent
 TAIL = 12
 #: A round gets so many seconds beyond three times what it should take, to start its process.
 GRACE = 30.0
+#: The folders of a file in a traceback say where this machine keeps it.
+_FOLDERS = re.compile(r'File "[^"]*/')
 
 
 def run_round(exercise: Exercise, seed: int, *, grace: float = GRACE) -> Entry:
@@ -42,7 +45,8 @@ def run_round(exercise: Exercise, seed: int, *, grace: float = GRACE) -> Entry:
         if not died and not outcome.exists():
             died = "the round left no outcome"
         if died:
-            tail = " | ".join(printed.read_text("utf-8", "replace").splitlines()[-TAIL:])
+            lines = printed.read_text("utf-8", "replace").splitlines()[-TAIL:]
+            tail = _FOLDERS.sub(r'File "', " | ".join(lines))
             found: dict[str, Any] = {
                 "counts": {},
                 "violations": [f"{died}: {tail}" if tail else died],

@@ -7,93 +7,7 @@ its keys.
 
 from __future__ import annotations
 
-_BEGIN = """
-local prefix = ARGV[2]
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then
-  return redis.error_reply('NEARDUPGONE the index is not there, or another one is')
-end
-"""
-
-_DOCUMENTS = """
-local function now()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
--- Documents are kept in lists of 1024: these have less room for a length than a server for a key.
-local function place(number)
-  return prefix .. 'd' .. string.format('%.0f', math.floor(number / 1024)), number % 1024
-end
-
--- The value of a document; nothing if it was removed.
-local function value_of(number)
-  local value = redis.call('LINDEX', place(tonumber(number)))
-  if value and value ~= '' then return value end
-end
-
--- How many milliseconds the lease of a document still holds: -1 of one that is confirmed, -2 of one that is
--- gone.
-local function lease_of(number, value, time)
-  if not value then return -2 end
-  local score = redis.call('ZSCORE', prefix .. 'p', number)
-  if not score then return -1 end
-  return math.max(0, tonumber(score) - time)
-end
-"""
-
-_OLDER = """
--- The key of the older entries of a bucket.
-local function older(bucket)
-  return prefix .. 'a' .. string.sub(bucket, #prefix + 2)
-end
-"""
-
-_BUCKETS = (
-    _OLDER
-    + """
--- The first number of the epoch of a bucket, which its name says.
-local function start_of(bucket)
-  return struct.unpack('>I4', bucket, #prefix + 4) * 16777216
-end
-
--- What is in the keys that 'of' names for the buckets from KEYS[first] to KEYS[last]: false where nothing is.
-local function contents(first, last, of)
-  local names, all = {}, {}
-  for each = first, last do names[#names + 1] = of(KEYS[each]) end
-  for start = 1, #names, 1000 do
-    for _, value in ipairs(redis.call('MGET', unpack(names, start, math.min(start + 999, #names)))) do
-      all[#all + 1] = value
-    end
-  end
-  return all
-end
-
-local function newer(bucket) return bucket end
-
--- The numbers above 'least' in two parts of a bucket, of documents that have a key of this tag, 3 bytes each.
-local function numbers_of(parts, tag, least)
-  local found = {}
-  for each = 1, 2 do
-    local data = parts[each]
-    local at = data and string.find(data, tag, 1, true)
-    while at do
-      if at % 5 == 1 and struct.unpack('<I3', data, at + 2) > least then
-        found[#found + 1] = string.sub(data, at + 2, at + 4)
-      end
-      at = string.find(data, tag, at + 1, true)
-    end
-  end
-  return table.concat(found)
-end
-
--- Whether a bucket has a number above 'since'.
-local function has_grown(bucket, since)
-  local last = redis.call('GETRANGE', bucket, -3, -1)
-  if last == '' then last = redis.call('GETRANGE', older(bucket), -3, -1) end
-  return last ~= '' and struct.unpack('<I3', last) > since - start_of(bucket)
-end
-"""
-)
+from .script_parts import BEGIN, BUCKETS, DOCUMENTS, OLDER
 
 #: Read buckets. ARGV: how many are of keys that have to be equal, the tag of each; at most how many bytes to
 #: read of one of the others, and for each of these how many bytes are known, and the last known entry.
@@ -101,8 +15,8 @@ end
 #: the tag; for each of the second where what is not known begins, what it is, and 1 if it stands in place of
 #: what was known.
 LOOK = (
-    _BEGIN
-    + _BUCKETS
+    BEGIN
+    + BUCKETS
     + """
 -- If nothing is known of a bucket, or what is known has gone, these are its last bytes, 'most' of the older.
 local function unknown(bucket, new, known, last, most)
@@ -141,9 +55,9 @@ return parts
 #: buckets, then those of the entries. Returns its number, 0 if there were others, -1 if another epoch has
 #: begun.
 FILE = (
-    _BEGIN
-    + _DOCUMENTS
-    + _BUCKETS
+    BEGIN
+    + DOCUMENTS
+    + BUCKETS
     + """
 local window, since, equal, near = tonumber(ARGV[5]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local newest = tonumber(redis.call('GET', prefix .. 'n'))
@@ -241,8 +155,8 @@ return number
 
 #: Return the value of each document of ARGV, and how its lease is: see `lease_of`.
 FETCH = (
-    _BEGIN
-    + _DOCUMENTS
+    BEGIN
+    + DOCUMENTS
     + """
 local answers, time = {}, now()
 for each = 3, #ARGV do
@@ -255,8 +169,8 @@ return answers
 
 #: Return how the lease of each document of ARGV is.
 LEASES = (
-    _BEGIN
-    + _DOCUMENTS
+    BEGIN
+    + DOCUMENTS
     + """
 local answers, time = {}, now()
 for each = 3, #ARGV do answers[each - 2] = lease_of(ARGV[each], value_of(ARGV[each]), time) end
@@ -267,8 +181,8 @@ return answers
 #: Have the leases of documents last so many milliseconds (ARGV[3]) from now on, but for those that have run
 #: out.
 RENEW = (
-    _BEGIN
-    + _DOCUMENTS
+    BEGIN
+    + DOCUMENTS
     + """
 local time = now()
 for each = 4, #ARGV do
@@ -283,8 +197,8 @@ return 0
 #: Confirm a pending document (ARGV[3]), and give it another value unless ARGV[4] is empty. Returns whether it
 #: was there: if not, its lease had run out.
 CONFIRM = (
-    _BEGIN
-    + _DOCUMENTS
+    BEGIN
+    + DOCUMENTS
     + """
 if not value_of(ARGV[3]) then return 0 end
 redis.call('ZREM', prefix .. 'p', ARGV[3])  -- first, because a full server lets nothing else begin
@@ -298,9 +212,9 @@ return 1
 
 #: Remove a document (ARGV[3]) and its entries; only if its lease has run out, if ARGV[4] is 1.
 REMOVE = (
-    _BEGIN
-    + _DOCUMENTS
-    + _OLDER
+    BEGIN
+    + DOCUMENTS
+    + OLDER
     + """
 local value = value_of(ARGV[3])
 if not value or ARGV[4] == '1' and lease_of(ARGV[3], value, now()) ~= 0 then return 0 end
