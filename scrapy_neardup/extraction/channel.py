@@ -48,9 +48,11 @@ class Channel:
 
     def _exactly(self, size: int) -> bytes:
         """Return so many bytes, none if *size* is not above 0."""
-        if size <= 0:
-            return b""
-        data = self._socket.recv(size, socket.MSG_WAITALL)
-        if len(data) < size:
-            raise EOFError
-        return data
+        parts = []
+        while size > 0:
+            part = self._socket.recv(size, socket.MSG_WAITALL)  # fewer if a signal came in between
+            if not part:
+                raise EOFError
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
