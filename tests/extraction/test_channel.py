@@ -60,11 +60,11 @@ def test_signals_while_a_message_arrives_change_nothing() -> None:
     try:
         sender.start()
         assert Channel(theirs).receive() == ("message", bytes(300_000))
-        sender.join(5)
     finally:
+        theirs.close()
+        sender.join(5)
         signal.signal(signal.SIGUSR1, before)
-    ours.close()
-    theirs.close()
+        ours.close()
 
 
 def test_signatures_and_extractions_are_the_same_after_pickling() -> None:
