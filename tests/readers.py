@@ -45,8 +45,9 @@ from scrapy_neardup.index.lmdb.partition import decode_partition, is_whole
 from scrapy_neardup.index.lmdb.recognition import is_index
 from scrapy_neardup.index.redis.address import Address
 from scrapy_neardup.index.redis.buckets import Bucket
-from scrapy_neardup.index.redis.layout import EQUAL_BYTES, NEAR_BYTES, Layout
+from scrapy_neardup.index.redis.layout import Layout, unpack_numbers
 from scrapy_neardup.index.redis.opening import read_header, require_fit
+from scrapy_neardup.index.redis.values import Values
 from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of, url_key
 from scrapy_neardup.matching.sites import host_of, is_domain, site_key
 from scrapy_neardup.plugin.canonical import declared_canonical
@@ -384,24 +385,27 @@ def redis_info(data: bytes, folder: Path) -> Any:
 
 @_reader("redis_bucket", 2800)
 def redis_bucket(data: bytes, folder: Path) -> Any:
-    found = []
-    for size in (EQUAL_BYTES, NEAR_BYTES):
-        bucket = Bucket.unknown(size).followed(0, data)
-        found.append((bucket.keys.tolist(), bucket.numbers.tolist(), bucket.is_cut))
-    return found
+    bucket = Bucket(7).followed(0, data)
+    return bucket.keys.tolist(), bucket.numbers.tolist(), bucket.is_cut
+
+
+@_reader("redis_bucket", 2800)
+def redis_numbers(data: bytes, folder: Path) -> Any:
+    return unpack_numbers(data, 7).tolist()
 
 
 @_reader("redis_document", 2200)
 def redis_document(data: bytes, folder: Path) -> Any:
-    layout = Layout(small_header(), b"p:")
-    found = layout.documents([data, data])
-    return layout.places(found.take(slice(0, 1))), layout.value(found), found.urls
+    values = Values(small_header())
+    found = values.unpack([data, data])
+    first = found.take(slice(0, 1))
+    return Layout(small_header(), b"p:").places(first, 7), values.pack(first), found.urls
 
 
 @_reader("redis_document", 30)
 def stored_record(data: bytes, folder: Path) -> Any:
     """Compare texts with a document whose record may be damaged: lookups verify no checksum."""
-    stored = Layout(small_header(), b"p:").documents([data])
+    stored = Values(small_header()).unpack([data])
     found = []
     for words in ("a b c " * 30, " ".join(f"word{number} {number}" for number in range(80))):
         index = MemoryIndex(small_header())

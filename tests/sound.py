@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from scrapy_neardup.index.lmdb.blocks import encode_block, encode_logged
 from scrapy_neardup.index.lmdb.layout import Run, State, encode_held
 from scrapy_neardup.index.lmdb.partition import encode_partition
-from scrapy_neardup.index.redis.layout import VERSION, Layout
+from scrapy_neardup.index.redis.layout import VERSION
+from scrapy_neardup.index.redis.values import Values
 from scrapy_neardup.index.sorted_arrays import Entries
 from scrapy_neardup.matching.records import entries
 
@@ -95,12 +96,11 @@ def _of_indexes() -> Iterator[tuple[str, bytes]]:
     texts = (f"some words of text {number} " * 20 for number in range(40))
     documents = entries([small_fingerprinter().signature(text) for text in texts], urls, header)
     one = documents.take(slice(0, 1))
-    layout = Layout(header, b"p:")
     yield "header", header.to_json()
-    yield "redis_header", json.dumps([VERSION, json.loads(header.to_json())]).encode()
+    yield "redis_header", json.dumps([VERSION, json.loads(header.to_json()), 7]).encode()
     yield "redis_info", b"redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nmaxmemory:0\r\n"
-    yield "redis_document", layout.value(one)
-    yield "redis_bucket", bytes(range(96))
+    yield "redis_document", Values(header).pack(one)
+    yield "redis_bucket", bytes(range(90))
     runs = (Run(0, 0, 20, 20, 2), Run(1, 20, 40, 19, 0))
     yield "state", State(40, 20, runs, 2, 1).to_json()
     yield "block", encode_block(documents)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_a_round_that_dies(planted: Exercise) -> None:
 
 def test_a_round_that_hangs_ends_with_all_that_it_has_started(planted: Exercise, tmp_path: Path) -> None:
     (violation,) = runner.run_round(planted, 4, grace=0.7).violations
-    assert violation == "the round took more than 1 s: about to hang"
+    assert re.fullmatch("the round took more than [0-9]+ s: about to hang", violation)
     child = int((tmp_path / "child").read_text())
     deadline = time.monotonic() + 10
     while Path(f"/proc/{child}").exists() and not _is_zombie(child):
@@ -155,6 +156,8 @@ def test_a_ledger_whose_last_line_was_cut_off(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_the_round_and_keeps_those_before(planted: Exercise, tmp_path: Path) -> None:
     script = (
+        # What is started in the background by a shell ignores Ctrl-C.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "import sys, importlib; from pathlib import Path; from torture.__main__ import _run;"
         "from torture.ledger import Ledger; from rich.console import Console;"
         "planted = importlib.import_module('planted_exercise').EXERCISE;"
