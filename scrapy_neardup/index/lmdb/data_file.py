@@ -84,16 +84,21 @@ def _head_problem(head: bytes) -> str | None:
     magic, version = struct.unpack_from("=II", head, 16)
     if magic != 0xBEEFC0DE or version != 1:
         return "it is not an LMDB 0.9 file"
-    page = struct.unpack_from("=I", head, 40)[0]
+    page = _page_size(head)
     if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
         return "its page size cannot be"
     return None
 
 
+def _page_size(head: bytes) -> int:
+    size: int = struct.unpack_from("=I", head, 40)[0]
+    return size
+
+
 def _commits(head: bytes) -> tuple[int, int]:
     """Return the numbers of the commits that the two meta pages in *head* are those of."""
-    (page,) = struct.unpack_from("=I", head, 40)
-    first, second = (struct.unpack_from("=Q", head, start + _COMMIT)[0] for start in (0, page))
+    places = (0, _page_size(head))
+    first, second = (struct.unpack_from("=Q", head, start + _COMMIT)[0] for start in places)
     return first, second
 
 
@@ -118,7 +123,7 @@ def newest_pages(data: Path) -> list[int]:
 def make_newest(data: Path, number: int) -> None:
     """Give the commits of the file *data* other numbers, so that meta page *number* is the newer one."""
     with data.open("r+b") as file:
-        (page,) = struct.unpack_from("=I", file.read(META_BYTES), 40)
+        page = _page_size(file.read(META_BYTES))
         for place, commit in enumerate((2, 2 * number + 1)):
             file.seek(place * page + _COMMIT)
             file.write(struct.pack("=Q", commit))
@@ -126,9 +131,9 @@ def make_newest(data: Path, number: int) -> None:
 
 def _newest(head: bytes) -> tuple[int, int, int]:
     """Return the page size, the root of the tree of free pages, and the last page; by the newer meta page."""
-    page: int = struct.unpack_from("=I", head, 40)[0]
-    metas = [struct.unpack_from("=Q48xQQ", head, start + 80) for start in (0, page)]
-    root, last_page, _ = max(metas, key=lambda meta: meta[-1])  # the last one is the number of the commit
+    page = _page_size(head)
+    first, second = _commits(head)
+    root, last_page = struct.unpack_from("=Q48xQ", head, (page if second > first else 0) + 80)
     return page, root, last_page
 
 

@@ -55,14 +55,14 @@ NEAR_BITS, EQUAL_BITS = 12, 14
 LONG_BITS = 18
 #: Bytes of an entry: the last 7 of a fingerprint's permuted key, or 2 of a hash, and 3 of the number.
 NEAR_BYTES, EQUAL_BYTES = 10, 5
-#: Bits of a permuted key that an entry has.
+#: Bits of a permuted key that an entry has, and the mask of them.
 REST_BITS = 56
+REST = 2**REST_BITS - 1
 #: Keys that have to be equal share the buckets of one table, beyond those of fingerprints.
 _EQUAL_TABLE = 0xFFFF
 #: They are spread by this odd number: those of anchors are the least of many, so all small.
 _SPREAD = 0x9E3779B97F4A7C15
 _ALL = 2**64 - 1
-_REST = 2**REST_BITS - 1
 
 
 class Place(NamedTuple):
@@ -117,7 +117,7 @@ class Layout:
             bucket = self._bucket(_EQUAL_TABLE, epoch, spread >> 64 - self.equal_bits)
             return (Place(bucket, tag.to_bytes(2, "little")),)
         return tuple(
-            Place(self.near_bucket(table, permuted, epoch), (permuted & _REST).to_bytes(7, "little"))
+            Place(self.near_bucket(table, permuted, epoch), (permuted & REST).to_bytes(7, "little"))
             for table, permuted in enumerate(kind.tables.permute(key), self.header.first_table[family])
         )
 

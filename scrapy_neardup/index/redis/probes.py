@@ -9,7 +9,7 @@ import numpy as np
 from scrapy_neardup.index.matches import Matches
 from scrapy_neardup.index.search import NONE_MET, Met, closest, most_shared
 
-from .layout import REST_BITS
+from .layout import REST, REST_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 #: A key that so many documents have is not filed any more if a lookup passes it over long before.
 CAP = 1024
-_REST = 2**REST_BITS - 1
 
 
 class Probe(NamedTuple):
@@ -108,7 +107,7 @@ def probes_of_key(
             rest = distance - (flip >> REST_BITS).bit_count()
             for epoch in epochs:
                 name = layout.near_bucket(table, permuted ^ flip, epoch)
-                probes[name, rest] = Probe(lookup, key, name, epoch, b"", permuted & _REST, rest)
+                probes[name, rest] = Probe(lookup, key, name, epoch, b"", permuted & REST, rest)
     return list(probes.values())
 
 
