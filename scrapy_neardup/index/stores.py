@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 #: The module of this package that opens the URLs of each scheme other than ``file``. Its function
 #: ``open_url`` takes the URL, the header wanted and, by name, *ignore*, *window* and *reset*, all as
 #: `open_index` does.
-BACKENDS = {"memory": ".memory", "redis": ".redis", "rediss": ".redis", "unix": ".redis"}
+BACKENDS = {
+    "memory": ".memory",
+    **dict.fromkeys(("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel"), ".redis"),
+}
 #: What is taken for a URL: a scheme that is known, or any with two slashes. Other text is the name of a
 #: directory.
-_URL = re.compile(rf"(?:file|{'|'.join(BACKENDS)}):|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_URL = re.compile(rf"(?:file|{'|'.join(map(re.escape, BACKENDS))}):|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 @overload

@@ -40,9 +40,34 @@ def test_a_url_says_where_the_index_is(url: str, server: str, prefix: bytes, sho
     assert (address.server, address.prefix, address.shown) == (server, prefix, shown)
 
 
+def test_a_url_of_sentinels_says_who_knows_the_server_and_who_asks_whom() -> None:
+    url = (
+        "rediss+sentinel://me:p%40ss@one:1,two,[::1]:3/pages/2?name=news&ssl_cert_reqs=none"
+        "&sentinel_username=you&sentinel_password=s%26cret"
+    )
+    address = Address.parse(url)
+    assert address.server == "rediss://me:p%40ss@/2?ssl_cert_reqs=none"
+    hosts = (("one", 1), ("two", 26379), ("::1", 3))
+    assert address.sentinels == (hosts, "pages", {"username": "you", "password": "s&cret"})
+    assert address.name == "news"
+    assert address.shown == "rediss+sentinel://one:1,two,[::1]:3/pages/2?name=news&ssl_cert_reqs=none"
+
+
+def test_sentinels_need_no_login_and_have_a_first_database() -> None:
+    address = Address.parse("redis+sentinel://one/pages")
+    assert (address.server, address.sentinels) == ("redis://@/0", ((("one", 26379),), "pages", {}))
+
+
 @pytest.mark.parametrize(
     "url",
     [
+        "redis+sentinel://u:secret@host:1/",
+        "redis+sentinel://u:secret@host:1,other:port/pages",
+        "redis+sentinel://u:secret@host:1/pages/news",
+        "redis+sentinel://u:secret@host:1/pages/0/0",
+        "redis+sentinel://u@host:1/pages?sentinel_password=secret&ssl_cert_reqs=none",
+        "redis://u:secret@host:1,other:2/0",
+        "redis://u@host:1/0?sentinel_password=secret",
         "redis://u:secret@host:port/0",
         "redis://u:secret@host/news",
         "redis://u:secret@host/0?name=a{b}",

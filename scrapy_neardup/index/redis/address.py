@@ -4,32 +4,57 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from scrapy_neardup.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from urllib.parse import SplitResult
+    from collections.abc import Mapping
 
 #: The name of an index whose URL gives none.
 NAME = "default"
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 #: What a URL may say of TLS, for the client library.
 _TLS = {"ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile"}
+#: Who asks Sentinels, if they want to know.
+_LOGIN = {"sentinel_username", "sentinel_password"}
+#: The options of each scheme.
+_OPTIONS = {
+    "redis": set[str](),
+    "rediss": _TLS,
+    "unix": {"db"},
+    "redis+sentinel": _LOGIN,
+    "rediss+sentinel": _TLS | _LOGIN,
+}
+#: The schemes of the URLs.
+SCHEMES = tuple(_OPTIONS)
+_SENTINEL = "+sentinel"
+_SENTINEL_PORT = 26379
 _REMEDY = (
-    "use redis://user:password@host:6379/0?name=news, rediss://… or unix:///path/to/socket?db=0&name=news."
+    "use redis://user:password@host:6379/0?name=news, rediss://…, unix:///path/to/socket?db=0&name=news "
+    "or redis+sentinel://user:password@host:26379,host:26379/service/0?name=news."
 )
+
+
+class Sentinels(NamedTuple):
+    """The servers that know which server of a service is the one that is written to."""
+
+    hosts: tuple[tuple[str, int], ...]
+    service: str
+    #: ``username`` and ``password`` for the Sentinels themselves, as far as they have any.
+    login: Mapping[str, str]
 
 
 class Address(NamedTuple):
     """What a URL says."""
 
-    #: The URL for the client library.
+    #: The URL for the client library; it has no host if Sentinels say where the server is.
     server: str
     #: The name of the index: one server may hold several.
     name: str
-    #: The URL without user and password, for messages.
+    #: The URL without users and passwords, for messages.
     shown: str
+    sentinels: Sentinels | None = None
 
     @property
     def prefix(self) -> bytes:
@@ -41,37 +66,57 @@ class Address(NamedTuple):
         """Read *url*. Raises `ConfigurationError` for what it cannot say; the message has no password."""
         try:
             parts = urlsplit(url)
-            port = parts.port
+            login, _, hosts = parts.netloc.rpartition("@")
+            places = [_place(host) for host in hosts.split(",")]
         except ValueError:
             raise ConfigurationError(f"The URL of the index cannot be read: {_REMEDY}") from None
-        shown = _without_user(parts, port)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        open_options = {name: value for name, value in options.items() if name not in _LOGIN}
+        shown = _joined(parts, hosts, parts.path, open_options)
         name = options.pop("name", NAME)
         if not _NAME.fullmatch(name):
             raise ConfigurationError(
                 f"{shown} names the index {name!r}: use at most 64 letters, digits and the signs _ . : -"
             )
-        allowed = {"unix": {"db"}, "rediss": _TLS}.get(parts.scheme, set())
-        unknown = sorted(set(options) - allowed)
+        unknown = sorted(set(options) - _OPTIONS[parts.scheme])
         if unknown:
             raise ConfigurationError(
                 f"{shown} has the option {unknown[0]!r}, which is unknown here: {_REMEDY}"
             )
-        database = options.get("db", "0") if parts.scheme == "unix" else parts.path.strip("/") or "0"
-        if (
-            not database.isdecimal()
-            or parts.fragment
-            or (parts.scheme == "unix" and not parts.path.strip("/"))
-        ):
+        if parts.fragment or (len(places) > 1 and not parts.scheme.endswith(_SENTINEL)):
+            raise ConfigurationError(f"{shown} does not name one server: {_REMEDY}")
+        service, database = _service_and_database(parts, options)
+        if not database.isdecimal():
             raise ConfigurationError(f"{shown} does not name a database of a server: {_REMEDY}")
-        return cls(_joined(parts, parts.netloc, urlencode(options)), name, shown)
+        if not service:
+            return cls(_joined(parts, parts.netloc, parts.path, options), name, shown)
+        sentinels = Sentinels(
+            tuple((host or "localhost", port or _SENTINEL_PORT) for host, port in places),
+            service,
+            {each.removeprefix("sentinel_"): options.pop(each) for each in sorted(_LOGIN & set(options))},
+        )
+        parts = parts._replace(scheme=parts.scheme.removesuffix(_SENTINEL))
+        return cls(_joined(parts, f"{login}@", f"/{database}", options), name, shown, sentinels)
 
 
-def _without_user(parts: SplitResult, port: int | None) -> str:
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
-    return _joined(parts, host + (f":{port}" if port else ""), parts.query)
+def _service_and_database(parts: SplitResult, options: Mapping[str, str]) -> tuple[str, str]:
+    """Return which service is meant, of Sentinels alone, and which database; that is empty for none."""
+    path = parts.path.strip("/")
+    if parts.scheme == "unix":
+        return "", options.get("db", "0") if path else ""
+    if parts.scheme.endswith(_SENTINEL):
+        service, _, database = path.partition("/")
+        return service, (database or "0") if service else ""
+    return "", path or "0"
 
 
-def _joined(parts: SplitResult, host: str, query: str) -> str:
+def _place(host: str) -> tuple[str, int | None]:
+    """Return the name and the port of a *host*. Raises ValueError for what is neither."""
+    parts = urlsplit(f"//{host}")
+    return parts.hostname or "", parts.port
+
+
+def _joined(parts: SplitResult, host: str, path: str, options: Mapping[str, str]) -> str:
     # urlunsplit would leave out the two slashes before an empty host.
-    return f"{parts.scheme}://{host}{parts.path}" + (f"?{query}" if query else "")
+    query = urlencode(options)
+    return f"{parts.scheme}://{host}{path}" + (f"?{query}" if query else "")

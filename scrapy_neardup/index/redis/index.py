@@ -138,9 +138,7 @@ class RedisIndex:
     def discard(self, documents: Sequence[int]) -> None:
         self._before_reading()
         known = self._store.fetch(sorted(set(documents)))
-        calls = [
-            self._store.removal(number, self._store.places_of(known, number)) for number in known.numbers
-        ]
+        calls = [self._store.removal(self._store.filed_of(known, number)) for number in known.numbers]
         for start in range(0, len(calls), BATCH):
             self._store.run_all(calls[start : start + BATCH])
 
@@ -196,16 +194,17 @@ class RedisIndex:
         """Return the reservation of a document that was just filed."""
         # What is replaced was met, as a rule, so it need not be asked for again.
         replaced = {
-            each: self._store.places_of(known, each) for each in filing.replaces if each in known.numbers
+            each: self._store.filed_of(known, each) for each in filing.replaces if each in known.numbers
         }
+        filed = self._store.filed(number, filing.document, places)
 
         def settle(reservation: Reservation) -> None:
             kept = None
             if reservation.confirmed:
                 kept = filing.weak if reservation.weak else filing.document
-            writes = self._store.settlement(number, filing.document, kept, places)
+            writes = self._store.settlement(filed, filing.document, kept)
             if reservation.confirmed:
-                writes += [Write(self._store.removal(*each)) for each in replaced.items()]
+                writes += [Write(self._store.removal(each)) for each in replaced.values()]
                 others = [each for each in filing.replaces if each not in replaced]
                 if others:
                     writes.append(self._store.removal_unseen(others))

@@ -28,6 +28,10 @@ local function value_of(number)
   if value and value ~= '' then return value end
 end
 
+local function begins_with(value, start)
+  return value and string.sub(value, 1, #start) == start
+end
+
 -- How many milliseconds the lease of a document still holds: -1 of one that is confirmed, -2 of one that is
 -- gone.
 local function lease_of(number, value, time)

@@ -62,7 +62,8 @@ FILE = (
 local window, since, equal, near = tonumber(ARGV[5]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local newest = tonumber(redis.call('GET', prefix .. 'n'))
 if math.floor((newest + 1) / 16777216) ~= tonumber(ARGV[6]) then return -1 end
-if newest ~= since then
+if newest < since then return 0 end  -- a replica has taken over, and may have others instead
+if newest > since then
   for each = 2, 1 + equal + near do
     if has_grown(KEYS[each], since) then
       if each > 1 + equal then return 0 end
@@ -194,30 +195,33 @@ return 0
 """
 )
 
-#: Confirm a pending document (ARGV[3]), and give it another value unless ARGV[4] is empty. Returns whether it
-#: was there: if not, its lease had run out.
+#: Confirm a pending document (ARGV[3]) whose value begins with ARGV[4], and give it another value unless
+#: ARGV[5] is empty. Returns whether it was there: if not, its lease had run out, or a replica without it has
+#: taken over and has given its number to another one.
 CONFIRM = (
     BEGIN
     + DOCUMENTS
     + """
-if not value_of(ARGV[3]) then return 0 end
+if not begins_with(value_of(ARGV[3]), ARGV[4]) then return 0 end
 redis.call('ZREM', prefix .. 'p', ARGV[3])  -- first, because a full server lets nothing else begin
-if ARGV[4] ~= '' then
+if ARGV[5] ~= '' then
   local group, slot = place(tonumber(ARGV[3]))
-  redis.call('LSET', group, slot, ARGV[4])
+  redis.call('LSET', group, slot, ARGV[5])
 end
 return 1
 """
 )
 
-#: Remove a document (ARGV[3]) and its entries; only if its lease has run out, if ARGV[4] is 1.
+#: Remove a document (ARGV[3]) whose value begins with ARGV[4], and its entries; if ARGV[5] is 1, only if its
+#: lease has run out.
 REMOVE = (
     BEGIN
     + DOCUMENTS
     + OLDER
     + """
 local value = value_of(ARGV[3])
-if not value or ARGV[4] == '1' and lease_of(ARGV[3], value, now()) ~= 0 then return 0 end
+if not begins_with(value, ARGV[4]) then return 0 end
+if ARGV[5] == '1' and lease_of(ARGV[3], value, now()) ~= 0 then return 0 end
 local group, slot = place(tonumber(ARGV[3]))
 redis.call('ZREM', prefix .. 'p', ARGV[3])  -- first, because a full server lets nothing else begin
 redis.call('LSET', group, slot, '')
@@ -236,8 +240,8 @@ end
 
 local low = struct.pack('<I3', tonumber(ARGV[3]) % 16777216)
 for each = 2, #KEYS do
-  take_out(KEYS[each], ARGV[3 + each] .. low)
-  take_out(older(KEYS[each]), ARGV[3 + each] .. low)
+  take_out(KEYS[each], ARGV[4 + each] .. low)
+  take_out(older(KEYS[each]), ARGV[4 + each] .. low)
 end
 return 1
 """

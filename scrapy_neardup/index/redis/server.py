@@ -1,4 +1,4 @@
-"""The connection to a server: scripts, errors in plain words, and a circuit breaker.
+"""The calls of a server: scripts, errors in plain words, and a circuit breaker.
 
 Every call may take as long as the network does, up to the time-outs. After some failures in a row nobody asks
 the server for a while, and each call fails at once; then one call tries whether it is back.
@@ -9,18 +9,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
-from contextlib import suppress
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.errors import DependencyUnavailable, IndexUnavailable
 
 try:
-    import hiredis
     import redis
-    from redis.backoff import NoBackoff
-    from redis.retry import Retry
+    from redis.sentinel import MasterNotFoundError
+
+    from .connections import ANSWER_SECONDS, Connections
 except ImportError as error:
     raise DependencyUnavailable(
         f"An index on a server needs redis-py and hiredis ({error}): pip install 'scrapy-neardup[redis]'."
@@ -33,12 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Seconds until a connection is made, and until an answer comes.
-CONNECT_SECONDS, ANSWER_SECONDS = 3.0, 5.0
 #: Calls of one index at a time: more wait for each other.
-CONNECTIONS = 32
-#: A connection that was not used for so long is not used again.
-IDLE_SECONDS = 20.0
+AT_ONCE = 32
 #: So many failures in a row open the circuit, for seconds that double up to the last.
 FAILURES, FIRST_PAUSE, LAST_PAUSE = 3, 1.0, 15.0
 #: What a server says that has lost the index.
@@ -65,18 +59,9 @@ class Server:
     ) -> None:
         self.address = address
         self._first_pause = first_pause
-        #: Makes connections and keeps none: those at rest are here, each with when it was used.
-        self._pool = redis.ConnectionPool.from_url(
-            address.server,
-            socket_timeout=answer_seconds,
-            socket_connect_timeout=CONNECT_SECONDS,
-            retry=Retry(NoBackoff(), 0),
-            client_name="scrapy-neardup",
-            protocol=2,
-        )
-        self._resting: deque[tuple[float, Any]] = deque()
+        self._connections = Connections(address, answer_seconds)
         #: Calls that may be under way at a time.
-        self._turns = threading.BoundedSemaphore(CONNECTIONS)
+        self._turns = threading.BoundedSemaphore(AT_ONCE)
         self._lock = threading.Lock()
         self._failures = 0
         self._pause = first_pause
@@ -108,9 +93,7 @@ class Server:
 
     def close(self) -> None:
         """Close the connections."""
-        while self._resting:
-            with suppress(IndexError):  # another thread has taken the last one
-                self._resting.pop()[1].disconnect()
+        self._connections.close()
 
     def _guarded(
         self, commands: Sequence[Sequence[bytes | str | int]], scripts: Sequence[str | None]
@@ -119,11 +102,11 @@ class Server:
         self._require_asked()
         try:
             with self._turns:
-                answers = self._send(commands)
+                answers = self._connections.send(commands)
                 for row, script in enumerate(scripts):
                     # The server is new, or has forgotten its scripts.
                     if script is not None and isinstance(answers[row], redis.exceptions.NoScriptError):
-                        (answers[row],) = self._send([("EVAL", script, *commands[row][2:])])
+                        (answers[row],) = self._connections.send([("EVAL", script, *commands[row][2:])])
             for answer in answers:
                 if isinstance(answer, Exception):
                     raise answer
@@ -132,31 +115,6 @@ class Server:
         if self._failures or self._said:
             self._note_answer()
         return answers
-
-    def _send(self, commands: Sequence[Sequence[bytes | str | int]]) -> list[Any]:
-        """Send *commands* over one connection; return their answers, some of which may be errors."""
-        connection = self._connection()
-        try:
-            connection.connect()  # nothing, if it is
-            # One piece, since each is sent on its own, and wakes the server.
-            packed = b"".join(hiredis.pack_command(tuple(each)) for each in commands)  # type: ignore[arg-type]
-            connection.send_packed_command([packed])
-            answers = [_read(connection) for _ in commands]
-        except BaseException:
-            connection.disconnect()
-            self.close()  # the others were cut, too, as a rule
-            raise
-        self._resting.append((time.monotonic(), connection))
-        return answers
-
-    def _connection(self) -> Any:
-        """Return a connection that was used lately, or else a new one: servers cut those that are idle."""
-        with suppress(IndexError):
-            used, connection = self._resting.pop()
-            if time.monotonic() - used < IDLE_SECONDS:
-                return connection
-            connection.disconnect()
-        return self._pool.make_connection()
 
     def _require_asked(self) -> None:
         """Raise `IndexUnavailable` while the circuit is open; let one call pass after each pause."""
@@ -172,7 +130,9 @@ class Server:
 
     def _note(self, error: Exception) -> IndexUnavailable:
         """Count a failure, open the circuit if there were several; return what to raise."""
-        text = str(error)
+        # The client library lists all that it knows of all Sentinels.
+        unknown = isinstance(error, MasterNotFoundError)
+        text = "no Sentinel names a server that is written to" if unknown else str(error)
         with self._lock:
             self.failed += 1
             self.age += 1
@@ -195,16 +155,13 @@ class Server:
             logger.warning("The index %s is in use again.", self.address.shown)
 
 
-def _read(connection: Any) -> Any:
-    """Return the next answer, or the error that the server has answered with."""
-    try:
-        return connection.read_response()
-    except redis.exceptions.ResponseError as error:
-        return error
-
-
 def _remedy(error: Exception) -> str:
     text = str(error)
+    if isinstance(error, MasterNotFoundError):
+        return (
+            "see that the Sentinels run and know the service, and give sentinel_username and "
+            "sentinel_password if they ask for them."
+        )
     if "maxmemory" in text:
         return "the server is full, so give it more maxmemory or prune the index."
     if isinstance(error, (redis.exceptions.AuthenticationError, redis.exceptions.NoPermissionError)):

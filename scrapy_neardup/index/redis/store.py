@@ -42,6 +42,15 @@ class Known(NamedTuple):
     leases: list[Lease]
 
 
+class Filed(NamedTuple):
+    """A document that was filed."""
+
+    number: int
+    #: How its value begins. A replica that takes over may have given its number to another one.
+    start: bytes
+    places: Sequence[Place]
+
+
 class Store:
     """The documents of the index at *address*, which *server* has.
 
@@ -156,10 +165,10 @@ class Store:
         self.learn_epochs()
         return filed + self.file(documents[len(filed) :])
 
-    def removal(self, number: int, places: Sequence[Place], *, if_lapsed: bool = False) -> Call:
-        """Return the call that removes a document from *places*."""
-        keys, entries = [place.bucket for place in places], [place.entry for place in places]
-        return self.call(REMOVE, keys, [number, int(if_lapsed), *entries])
+    def removal(self, filed: Filed, *, if_lapsed: bool = False) -> Call:
+        """Return the call that removes a document."""
+        keys, entries = [place.bucket for place in filed.places], [place.entry for place in filed.places]
+        return self.call(REMOVE, keys, [filed.number, filed.start, int(if_lapsed), *entries])
 
     def fetch(self, numbers: Sequence[int]) -> Known:
         """Return those of the documents *numbers*, ascending, that are there, with all that is stored."""
@@ -172,7 +181,7 @@ class Store:
                 if value is None:
                     continue
                 if lease == 0:
-                    removal = self.removal(number, self._places_of_value(number, value), if_lapsed=True)
+                    removal = self.removal(self._filed_as(number, value), if_lapsed=True)
                     self.settling.put([Write(removal)])
                     continue
                 there.append(number)
@@ -180,32 +189,36 @@ class Store:
                 leases.append(_lease(lease))
         return Known(there, self.layout.values.unpack(values), leases)
 
-    def places_of(self, known: Known, number: int) -> list[Place]:
-        """Return where the document *number*, one of *known*, is filed."""
+    def filed(self, number: int, document: Documents, places: Sequence[Place] | None = None) -> Filed:
+        """Return how *document*, one row, is filed: in *places*, or in all that its keys name."""
+        if places is None:
+            places = self.layout.places(document, epoch_of(number))
+        return Filed(number, self.layout.values.start(document), places)
+
+    def filed_of(self, known: Known, number: int) -> Filed:
+        """Return how the document *number*, one of *known*, is filed."""
         row = known.numbers.index(number)
-        return self.layout.places(known.documents.take(slice(row, row + 1)), epoch_of(number))
+        return self.filed(number, known.documents.take(slice(row, row + 1)))
 
-    def _places_of_value(self, number: int, value: bytes) -> list[Place]:
-        return self.layout.places(self.layout.values.unpack([value]), epoch_of(number))
+    def _filed_as(self, number: int, value: bytes) -> Filed:
+        return self.filed(number, self.layout.values.unpack([value]))
 
-    def settlement(
-        self, number: int, filed: Documents, kept: Documents | None, places: Sequence[Place]
-    ) -> list[Write]:
-        """Return what makes of a pending document that was *filed* the one that is *kept*, None for none."""
+    def settlement(self, filed: Filed, document: Documents, kept: Documents | None) -> list[Write]:
+        """Return what makes of a pending *document*, *filed* so, the one that is *kept*, None for none."""
 
         def file_again(there: int) -> bool:
             if there:
                 return False
-            assert kept is not None  # its lease had run out
+            assert kept is not None  # else nobody asks
             self.file([kept])
             return True
 
         if kept is None:
-            return [Write(self.removal(number, places))]
-        if kept is not filed and not np.array_equal(kept.keys, filed.keys):
-            return [Write(self.removal(number, places), lambda _: file_again(0))]
-        value = b"" if kept is filed else self.layout.values.pack(kept)
-        return [Write(self.call(CONFIRM, (), (number, value)), file_again)]
+            return [Write(self.removal(filed))]
+        if kept is not document and not np.array_equal(kept.keys, document.keys):
+            return [Write(self.removal(filed), lambda _: file_again(0))]
+        value = b"" if kept is document else self.layout.values.pack(kept)
+        return [Write(self.call(CONFIRM, (), (filed.number, filed.start, value)), file_again)]
 
     def removal_unseen(self, numbers: Sequence[int]) -> Write:
         """Return what removes documents of which only the *numbers* are known: they are fetched first."""
@@ -213,7 +226,7 @@ class Store:
         def remove(answers: Sequence[tuple[bytes | None, int]]) -> bool:
             for number, (value, _) in zip(numbers, answers, strict=True):
                 if value is not None:
-                    self.run(self.removal(number, self._places_of_value(number, value)))
+                    self.run(self.removal(self._filed_as(number, value)))
             return True
 
         return Write(self.call(FETCH, (), numbers), remove)

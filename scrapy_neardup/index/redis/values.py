@@ -29,6 +29,8 @@ URL_PARTS = (
 #: What a window of 2 KB may refer to is all that stands before.
 _WINDOW = -11
 _MEMORY_LEVEL = 1
+#: Keys that tell a document from others as far as is needed.
+_FIRST_KEYS = 2
 #: A URL is not longer, and what says so was not written by this library.
 _MOST_BYTES = 1 << 24
 
@@ -49,6 +51,11 @@ class Values:
         )
         url = document.urls[0].encode("utf-8", "surrogatepass")
         return b"".join((keys, packer.compress(url + document.records[0].tobytes()), packer.flush()))
+
+    def start(self, document: Documents) -> bytes:
+        """Return how the value of one document, one row, begins: with the first of its keys."""
+        keys: bytes = document.keys[:_FIRST_KEYS, 0].astype("<u8").tobytes()
+        return keys
 
     def unpack(self, values: Sequence[bytes]) -> Documents:
         """Unpack documents. Raises `IndexCorrupted` for a value that is none."""

@@ -1,0 +1,145 @@
+"""A replica takes over: Sentinels say where the index is; what it was not yet told of harms no other page."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index import open_index
+from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve
+from scrapy_neardup.index.conformance.leases import urls_near
+from tests.index.redis_server import RedisServer, running, server_program
+
+redis = pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
+
+from scrapy_neardup.index.redis import RedisIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+#: Seconds until a replica has taken over, at most.
+TAKEOVER_SECONDS = 60.0
+USER = "ACL SETUSER crawler on >p@ss ~* +@all"
+
+
+@contextmanager
+def sentinel(folder: Path, master: RedisServer) -> Iterator[RedisServer]:
+    """Yield a Sentinel that watches *master* as the service ``pages``, and wants the password ``ask``."""
+    server = RedisServer(folder)
+    folder.mkdir()
+    (folder / "sentinel.conf").write_text(
+        f"port {server.port}\nbind 127.0.0.1\ndir {folder}\nrequirepass ask\n"
+        f"sentinel monitor pages 127.0.0.1 {master.port} 1\n"
+        "sentinel down-after-milliseconds pages 300\nsentinel failover-timeout pages 3000\n"
+    )
+    program = server_program()
+    assert program is not None
+    command = [program, str(folder / "sentinel.conf"), "--sentinel"]
+    server.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def until(done: object) -> None:
+    """Wait until the function *done* returns something true; a server that fails is not yet there."""
+    deadline = time.monotonic() + TAKEOVER_SECONDS
+    while True:
+        with suppress(IndexUnavailable, redis.exceptions.RedisError):
+            if done():  # type: ignore[operator]
+                return
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_crawl_goes_on_with_the_replica_that_has_taken_over(tmp_path: Path) -> None:
+    with (
+        running(tmp_path / "master") as master,
+        running(tmp_path / "replica", "--replicaof", f"127.0.0.1 {master.port}") as replica,
+        sentinel(tmp_path / "sentinel", master) as asked,
+    ):
+        for server in (master, replica):
+            assert server.send(USER) == b"+OK\r\n"
+        states = redis.Redis(port=asked.port, password="ask")
+        until(lambda: states.sentinel_master("pages")["num-slaves"] == 1)
+        until(lambda: redis.Redis(port=replica.port).info("replication")["master_link_status"] == "up")
+        url = f"redis+sentinel://crawler:p%40ss@127.0.0.1:1,127.0.0.1:{asked.port}/pages/0?name=news"
+        with pytest.raises(IndexUnavailable, match="give sentinel_username and sentinel_password"):
+            open_index(url, HEADER)
+        with closing(open_index(f"{url}&sentinel_password=ask", HEADER)) as index:
+            assert isinstance(index, RedisIndex)
+            index.add(documents([1]))
+            pending = reserve(index, documents([0xFFFF << 40], 5))
+            assert redis.Redis(port=master.port).wait(1, 10_000) == 1
+            master.kill()
+            with pytest.raises(IndexUnavailable):
+                index.find(documents([1], 9), LOOKUPS)
+            pending.confirm()
+            until(lambda: urls_near(index, 1) == ["u0"])
+            assert urls_near(index, 0xFFFF << 40) == ["u5"]
+            assert reserve(index, documents([0xFFF << 50], 6)).confirm() is None
+            assert index.gauges()["documents"] == 3
+            assert index.gauges()["lost"] == 0
+    with pytest.raises(IndexUnavailable, match="see that the Sentinels run"):
+        open_index(f"{url}&sentinel_password=ask", HEADER)
+
+
+def forget_the_only_one(index: RedisIndex, number: int) -> None:
+    """Have the server be as a replica is that was not yet told of the only document, *number*."""
+    prefix, server = index.address.prefix, index.server
+    for key in redis.Redis.from_url(index.address.server).scan_iter(prefix + b"[bd]*"):
+        server.call("DEL", key)
+    server.call("ZREM", prefix + b"p", number)
+    server.call("DECR", prefix + b"n")
+    server.call("DECR", prefix + b"count")
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_a_number_given_twice_settles_no_other_page(redis_url: str, confirmed: bool) -> None:
+    with closing(open_index(redis_url, HEADER)) as one, closing(open_index(redis_url, HEADER)) as two:
+        assert isinstance(one, RedisIndex)
+        mine = reserve(one, documents([1]))
+        (number,) = one._own  # what no caller sees
+        forget_the_only_one(one, number)
+        theirs = reserve(two, documents([0xFFFF << 40], 5))
+        assert [*two._own] == [number]  # type: ignore[attr-defined]
+        mine.confirm() if confirmed else mine.release()
+        one.flush()
+        assert not one.states([number])[0].confirmed
+        assert urls_near(one, 0xFFFF << 40) == ["u5"]
+        assert urls_near(one, 1) == (["u0"] if confirmed else [])
+        theirs.confirm()
+        two.flush()
+        assert one.states([number])[0].confirmed
+        assert one.gauges()["documents"] == 1 + confirmed
+
+
+def test_a_page_is_judged_anew_if_a_replica_has_taken_over_meanwhile(redis_url: str) -> None:
+    with closing(open_index(redis_url, HEADER)) as one, closing(open_index(redis_url, HEADER)) as two:
+        assert isinstance(one, RedisIndex)
+        first = reserve(one, documents([1]))
+        (number,) = one._own
+        looks = []
+
+        def decide(found: object) -> object:
+            from scrapy_neardup.index.protocol import Filing
+
+            looks.append(found)
+            if len(looks) == 1:
+                forget_the_only_one(one, number)
+            return Filing(documents([0xFFFF << 40], 5))
+
+        again = two.reserve_if(documents([0xFFFF << 40], 5), LOOKUPS, decide)  # type: ignore[arg-type]
+        assert again is not None
+        assert len(looks) == 2
+        first.release()
+        again.confirm()
