@@ -26,8 +26,6 @@ _OPTIONS = {
     "redis+sentinel": _LOGIN,
     "rediss+sentinel": _TLS | _LOGIN,
 }
-#: The schemes of the URLs.
-SCHEMES = tuple(_OPTIONS)
 _SENTINEL = "+sentinel"
 _SENTINEL_PORT = 26379
 _REMEDY = (
@@ -78,7 +76,7 @@ class Address(NamedTuple):
             raise ConfigurationError(
                 f"{shown} names the index {name!r}: use at most 64 letters, digits and the signs _ . : -"
             )
-        unknown = sorted(set(options) - _OPTIONS[parts.scheme])
+        unknown = sorted(set(options) - _OPTIONS.get(parts.scheme, set()))
         if unknown:
             raise ConfigurationError(
                 f"{shown} has the option {unknown[0]!r}, which is unknown here: {_REMEDY}"
