@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torture.exercises.power import Disk, cuts
+from torture.disk import Disk, cuts
 from torture.shim import NAME, OPEN, SYNC, TRUNCATE, WRITE, Call
 
 WORLD = Path("/world")
@@ -59,7 +59,7 @@ def test_a_name_is_there_or_not(tmp_path: Path) -> None:
 
 
 def test_what_was_acknowledged_is_known_at_each_cut() -> None:
-    seen = {place: disk.marks for place, disk in cuts(calls(), random.Random(1))}
+    seen = {place: disk.marks for place, disk in cuts(calls(), random.Random(1), 600)}
     assert {bool(marks) for place, marks in seen.items() if place < 5} == {False}
     assert {bool(marks) for place, marks in seen.items() if place >= 5} == {True}
 

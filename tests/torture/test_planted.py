@@ -12,9 +12,10 @@ import pytest
 from scrapy_neardup.index import MemoryIndex
 from scrapy_neardup.index.conformance import HEADER
 from torture.children import isolated
-from torture.exercises.faults import Trial
-from torture.exercises.kills import promised
-from torture.exercises.model import Model, Side, Wrong
+from torture.kills.index import promised
+from torture.model import Model
+from torture.sides import Side, Wrong
+from torture.workloads import Trial
 
 if TYPE_CHECKING:
     from pathlib import Path
