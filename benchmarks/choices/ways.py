@@ -1,0 +1,108 @@
+"""The ways to judge pairs that docs/quality.md compares, each a column of its tables."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.audit.evaluate.curves import judge_with
+from scrapy_neardup.audit.evaluate.labelled import judge_orders, rows_of
+from scrapy_neardup.cli.settings import read_options
+from scrapy_neardup.fingerprint.schemes import ANCHORS
+from scrapy_neardup.index.tables import NO_KEY
+from scrapy_neardup.matching import rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_neardup.audit.evaluate.labelled import Judge
+
+    from .sets import Loaded
+
+
+class Column(NamedTuple):
+    """A way to judge."""
+
+    title: str
+    settings: tuple[str, ...] = ()
+    #: Seeds of the hashes: as many as asked for, or one.
+    several: bool = False
+    sites: bool = True
+    #: Whether the pairs are shown with the shorter document stored, too.
+    both_orders: bool = False
+    #: Fields of the records that are taken for unknown, and constants of the rules that have another value.
+    unknown: tuple[str, ...] = ()
+    rules: tuple[tuple[str, Any], ...] = ()
+    #: As if a text had half as many anchors.
+    half_the_anchors: bool = False
+
+
+SIMHASH = ("SCHEME=simhash",)
+TEXT_BOOK = ('FEATURES={"shingle": 3, "weight": "set", "min_paragraph": 0}', "VERIFY=False")
+COLUMNS = (
+    Column("default", several=True, both_orders=True),
+    Column("sites unknown", sites=False, several=True),
+    Column("titles unknown", unknown=("title",)),
+    Column("short lines unknown", unknown=("figures", "words")),
+    Column("no rule for notes", rules=(("BRIEF", (2.0, 2.0)),)),
+    Column("4 anchors", half_the_anchors=True),
+    Column("trafilatura", ("EXTRACTOR=trafilatura",)),
+    Column("resiliparse", ("EXTRACTOR=resiliparse",)),
+    Column("SimHash ≤ 3", SIMHASH),
+    Column("SimHash ≤ 7", (*SIMHASH, "DISTANCE=7")),
+    Column("SimHash ≤ 3, not verified", (*SIMHASH, "VERIFY=False")),
+    Column("SimHash ≤ 7, not verified", (*SIMHASH, "DISTANCE=7", "VERIFY=False")),
+    Column("text-book SimHash ≤ 3", (*SIMHASH, *TEXT_BOOK)),
+    Column("MinHash", ("SCHEME=minhash",)),
+    Column("bottom-k", ("SCHEME=bottomk",)),
+    Column("super-shingles", ("SCHEME=supershingles",)),
+    Column("MinHash ≥ .8, not verified", ("SCHEME=minhash", "THRESHOLD=0.8", "VERIFY=False")),
+)
+#: Columns of the default settings, and of them without one of their parts; the others are another table.
+OWN = ("default", "shorter first", *(column.title for column in COLUMNS[1:6]))
+
+
+def changed(judge: Judge, column: Column) -> Judge:
+    """Return *judge* with the documents as *column* sees them."""
+    keys, records = judge.documents.keys.copy(), judge.documents.records.copy()
+    for field in column.unknown:
+        records[field] = 0
+    if column.half_the_anchors:
+        first, second = keys[-ANCHORS : -ANCHORS // 2], keys[-ANCHORS // 2 :]
+        first[:] = np.minimum(first, second)
+        second[:] = NO_KEY
+    return replace(judge, documents=judge.documents._replace(keys=keys, records=records))
+
+
+@contextmanager
+def constants(values: dict[str, Any]) -> Iterator[None]:
+    """Judge with other constants of the rule."""
+    before = {name: getattr(rules, name) for name in values}
+    for name, value in values.items():
+        setattr(rules, name, value)
+    yield
+    for name, value in before.items():
+        setattr(rules, name, value)
+
+
+def shares(loaded: Loaded, column: Column, seeds: int) -> dict[str, list[np.ndarray]]:
+    """What is judged duplicate, bool[pairs], for each seed; by the titles of columns."""
+    options = read_options(column.settings)
+    texts = loaded.texts.get(options.extractor, [])
+    if not texts:
+        return {}
+    if not column.sites:
+        texts = [text._replace(url="") for text in texts]
+    a, b = rows_of(loaded.pairs, texts)
+    longer_first, shorter_first = [], []
+    for seed in range(seeds if column.several else 1):
+        judge = changed(judge_with(texts, options, seed), column)
+        with constants(dict(column.rules)):
+            orders = judge_orders(judge.judge, judge.documents, a, b)
+        longer_first.append(orders.longer_first)
+        shorter_first.append(orders.shorter_first)
+    found = {column.title: longer_first}
+    return found | {"shorter first": shorter_first} if column.both_orders else found
