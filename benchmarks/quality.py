@@ -118,8 +118,8 @@ def every_pair(loaded: Loaded) -> Iterator[str]:
     pairs = set(zip(found.a.tolist(), found.b.tolist(), strict=True))
     yield (
         f"Of all {len(texts) * (len(texts) - 1) // 2:,} pairs of its {len(texts):,} documents, default "
-        "settings: "
-        f"{len(planted & pairs)} of {len(planted)} planted ones found, {len(pairs - planted)} others.\n"
+        f"settings: {len(planted & pairs)} of {len(planted)} planted ones found, {len(pairs - planted)} "
+        "others.\n"
     )
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Since when something may be done that was never done: before all that `time.monotonic` may say, which may
-#: be negative.
-EVER = -math.inf
+#: A time before all that `time.monotonic` may say, which may be negative: what is due from it on is due now.
+LONG_AGO = -math.inf
 _LAST = (1 << 32) - 1
 
 

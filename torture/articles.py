@@ -65,6 +65,8 @@ LANGUAGES = tuple(_LANGUAGES)
 _UNSPACED = ("zh", "ja")
 #: Words that a language has besides the frequent ones.
 _WORDS = 4000
+#: Real articles that are read.
+_REAL = 150
 
 
 class Article(NamedTuple):
@@ -118,8 +120,8 @@ def page_of(title: str, paragraphs: list[str], site: str = "Site", around: str =
 
 
 @cache
-def real_pages(most: int = 150) -> list[str]:
-    """Return the HTML of so many real articles of different pages; none without the labelled sets."""
+def real_pages() -> list[str]:
+    """Return the HTML of up to `_REAL` real articles of different pages; none without the labelled sets."""
     found: list[str] = []
     for name in _SETS:
         path = DATA / name / "pages.jsonl.gz"
@@ -128,7 +130,7 @@ def real_pages(most: int = 150) -> list[str]:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             pages = (json.loads(line) for line in lines)
             originals = [each["html"] for each in pages if each["id"].endswith(_ORIGINAL)]
-        found += originals[: most // len(_SETS)]
+        found += originals[: _REAL // len(_SETS)]
     return found
 
 

@@ -1,8 +1,8 @@
 """The command `python -m torture.mutants`: do the tests notice small faults in the code?
 
-A sample of mutants of a package is made, see `torture.mutation`. Each is written into a copy of the tree, and
-the tests run that reach its line, the quickest first, until one fails. What no test notices is printed:
-either the fault changes nothing that anybody could see, or a test is missing.
+A sample of mutants of a package is made, see `torture.source_mutants`. Each is written into a copy of the
+tree, and the tests run that reach its line, the quickest first, until one fails. What no test notices is
+printed: either the fault changes nothing that anybody could see, or a test is missing.
 
 Two kinds survive by the way this works: sizes that the tests take from the module by name, and what runs once
 in a process because its outcome is cached, for which only the first test counts as reaching it.
@@ -30,12 +30,12 @@ import click
 import coverage
 import pytest
 
-from .mutation import mutants
+from .source_mutants import mutants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .mutation import Mutant
+    from .source_mutants import Mutant
 
 #: Which tests are those of a package, beside its own folder of tests.
 FURTHER = {

@@ -90,6 +90,7 @@ def _site(pages: Pages, _: Sequence[str]) -> SortKeys:
     places[first] = np.arange(len(first))
     stories, groups = np.unique(np.asarray(pages.stories, np.int64) << 32 | sites, return_inverse=True)
     columns: list[NDArray[Any]] = [sites == UNKNOWN]
+    # Negative, so that the least of a site tells whether any of its pages names one of another site.
     others = -((named != UNKNOWN) & (named != sites)).astype(np.int64)
     for column in (others, *earliest(pages, ()), -_own_share(stories)[groups], places):
         least = np.full(len(stories), np.inf)

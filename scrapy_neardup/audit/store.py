@@ -82,11 +82,9 @@ class Store:
         self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
 
     def begin(self, identity: dict[str, Any]) -> str:
-        """Begin a run.
+        """Begin a run. Pages that were made with another *identity* are removed, see `AuditOptions.identity`.
 
-        Return "new" for an empty store, "resumed" if its pages are used, "anew" if they were removed.
-
-        They are removed if they were made with another *identity* (see `AuditOptions.identity`).
+        Returns "new" for an empty store, "resumed" if its pages are used, "anew" if they were removed.
         """
         identity = json.loads(json.dumps(identity))
         before = self.meta("identity")
@@ -200,9 +198,9 @@ class Store:
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Yield file, place and reason of all that could not be read or extracted, in the order of these."""
         yield from self._read(
-            "SELECT source, place, reason FROM problems UNION ALL SELECT source, place, 'no main text: ' || "
-            "reason"
-            " FROM pages WHERE reason IS NOT NULL AND reason <> 'no_text' ORDER BY 1, 2, 3"
+            "SELECT source, place, reason FROM problems UNION ALL "
+            "SELECT source, place, 'no main text: ' || reason FROM pages "
+            "WHERE reason IS NOT NULL AND reason <> 'no_text' ORDER BY 1, 2, 3"
         )
 
     def skipped(self) -> dict[str, int]:

@@ -9,13 +9,14 @@ import click
 
 from scrapy_neardup import __version__
 
-from .audit import audit, rethreshold
+from .audit import audit
 from .changes import changes
 from .compare import compare
 from .errors import Commands
 from .evaluate import evaluate
 from .index import index
 from .query import query
+from .rethreshold import rethreshold
 
 
 @click.group(

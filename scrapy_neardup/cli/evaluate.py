@@ -126,13 +126,6 @@ def _texts(docs: Path, wanted: set[str] | None, options: DetectionOptions, cache
     from scrapy_neardup.audit.evaluate.corpus import read_texts
 
     with progress("Extracting the texts") as bar:
-        done = 0
-
-        def advance() -> None:
-            nonlocal done
-            done += 1
-            bar(done, len(wanted or ()) or done)
-
         texts = read_texts(
             docs,
             wanted,
@@ -141,7 +134,7 @@ def _texts(docs: Path, wanted: set[str] | None, options: DetectionOptions, cache
             memory=options.extract_memory,
             area=options.area,
             cache=cache / "texts.sqlite",
-            advance=advance,
+            advance=lambda done: bar(done, len(wanted or ()) or done),
         )
     return [texts[key] for key in sorted(texts)]
 
@@ -189,8 +182,6 @@ def _compare(
     as_json: bool,
 ) -> None:
     from scrapy_neardup.audit.evaluate.curves import VARIANTS, compare, draw
-
-    from .output import print_json
 
     outcomes: list[Outcome] = []
     with progress("Comparing schemes") as bar:

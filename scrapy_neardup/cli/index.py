@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from scrapy_neardup import clock
 
+from .description import print_description
 from .files import RegularFile
-from .output import print_json, print_line, print_pairs, print_table, progress, size
+from .output import print_json, print_line, print_table, progress, size
 from .where import is_on_server, path_and_urls, path_argument
 
 SECONDS_PER_DAY = 86_400
-
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -48,7 +47,7 @@ def info(path: Path | str, as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        _print_description(facts)
+        print_description(facts)
 
 
 @index.command()
@@ -103,8 +102,9 @@ def prune(path: Path | str, days: float, dry_run: bool) -> None:
 
         prune_on_server(path, days, dry_run=dry_run)
         return
-    from scrapy_neardup.index.lmdb.compaction import maintain, reading
+    from scrapy_neardup.index.lmdb.compaction import maintain
     from scrapy_neardup.index.lmdb.offline import opened, require_sound
+    from scrapy_neardup.index.lmdb.reading import reading
     from scrapy_neardup.matching.removal import forget_all, older_than, require_pages
 
     oldest = clock.now() - days * SECONDS_PER_DAY
@@ -142,8 +142,8 @@ def forget(
 
     Nothing is judged by them any more. They leave the disk with the next compact.
     """
-    from scrapy_neardup.index.lmdb.compaction import reading
     from scrapy_neardup.index.lmdb.offline import opened
+    from scrapy_neardup.index.lmdb.reading import reading
     from scrapy_neardup.matching.removal import bare_host, forget_all, forget_urls, of_hosts, require_pages
 
     path, urls = path_and_urls
@@ -237,37 +237,3 @@ def import_(url: str, directory: Path) -> None:
     from .server import import_ as import_to_server
 
     print_line(f"Copied {import_to_server(url, directory):,} documents.")
-
-
-def _print_description(facts: dict[str, Any]) -> None:
-    """Print what `describe` found."""
-    features = facts["features"] or {}
-    each = facts["bytes_per_document"]
-    print_pairs(
-        f"Index {facts['path']}",
-        [
-            ("identity", f"{facts['uuid']}, format {facts['format']}"),
-            ("created", facts["created"]),
-            ("scheme", facts["scheme"] or "bare fingerprints"),
-            ("features", ", ".join(f"{name} {value}" for name, value in features.items()) or "none"),
-            ("extractor", facts["extractor"] or "not recorded"),
-            ("tables", " + ".join(map(str, facts["tables"]))),
-            ("documents", f"{facts['documents']:,}"),
-            ("oldest", facts["oldest"] or "unknown"),
-            ("newest", facts["newest"] or "unknown"),
-            ("added in all", f"{facts['added']:,}"),
-            ("removed, still in tables", f"{facts['removed']:,}"),
-            ("in the log, not yet in tables", f"{facts['backlog']:,}"),
-            ("runs", len(facts["runs"])),
-            ("space used", size(facts["bytes_used"]) + (f", {size(each)} a document" if each else "")),
-            ("... by the log", size(facts["bytes_log"])),
-            ("... by records and URLs", size(facts["bytes_documents"])),
-            ("... by the tables", size(facts["bytes_tables"])),
-            ("... free for reuse", size(facts["bytes_reusable"])),
-            ("size of the file", size(facts["bytes_file"])),
-            ("free on its disk", size(facts["bytes_disk_free"])),
-        ],
-    )
-    if facts["runs"]:
-        columns = ("run", "from document", "to before", "documents")
-        print_table("Runs", columns, [[f"{value:,}" for value in run.values()] for run in facts["runs"]])

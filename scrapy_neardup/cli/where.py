@@ -37,7 +37,9 @@ class Where(click.Path):
 
 def is_on_server(where: object) -> TypeIs[str]:
     """Tell whether an index is named by the URL of a server."""
-    return isinstance(where, str) and where.partition("://")[0] in ("redis", "rediss", "unix")
+    from scrapy_neardup.index.stores import SERVERS
+
+    return isinstance(where, str) and where.partition("://")[0].lower() in SERVERS
 
 
 def _path(context: click.Context, parameter: click.Parameter, value: Path | str | None) -> Path | str:

@@ -50,10 +50,7 @@ class Bands:
         return keys
 
     def candidates(self, keys: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Tell whether one text (uint64[bands]) and n others (uint64[bands, n]) share enough keys.
-
-        Bool[n].
-        """
+        """Tell which of n texts (uint64[bands, n]) share enough keys with one (uint64[bands]); bool[n]."""
         enough: NDArray[np.bool_] = np.count_nonzero(others == keys[:, np.newaxis], axis=0) >= self.agree
         return enough
 

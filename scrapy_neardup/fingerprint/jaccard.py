@@ -23,16 +23,13 @@ if TYPE_CHECKING:
 _SEED = np.uint64(32)  # bits above those of a code point
 
 
-def word_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
+def word_shingles(text: str, size: int) -> NDArray[np.uint64]:
     """Hash each run of *size* tokens of any text; uint64[n], in order, with repetitions."""
-    return shingle(hash_tokens(tokenise(normalise(text)), seed), size)
+    return shingle(hash_tokens(tokenise(normalise(text))), size)
 
 
 def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
-    """Hash each run of *size* characters of any text, spaces and punctuation included.
-
-    Uint64[n], in order.
-    """
+    """Hash each run of *size* characters of any text, also spaces and signs; uint64[n], in order."""
     flat = normalise(text).replace("\n", " ").encode("utf-32-le", "surrogatepass")
     points = np.frombuffer(flat, "<u4").astype(np.uint64)
     return shingle(mix(points + (np.uint64(seed) << _SEED)), size)

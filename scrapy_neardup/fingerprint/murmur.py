@@ -49,7 +49,7 @@ _THREE_WORDS = np.array([[0], [1], [2]])
 
 
 def hash_slices(
-    data: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp], seed: int = 0, few: int = FEW
+    data: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp], seed: int, few: int = FEW
 ) -> NDArray[np.uint64]:
     """Return the first 64 bits of the hash of each slice of *data*; uint64[n].
 

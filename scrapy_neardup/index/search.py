@@ -30,9 +30,7 @@ PIECE = 1 << 10
 SAMPLED = 16
 
 
-def search_all(
-    searches: Sequence[Search], keys: NDArray[np.uint64], most: int = 0, rows: int = ROWS
-) -> Matches:
+def search_all(searches: Sequence[Search], keys: NDArray[np.uint64], most: int, rows: int = ROWS) -> Matches:
     """Return what all *searches* find of *keys* (uint64[n]), each pair of key and document once.
 
     A key that more than *most* documents match is passed over, unless *most* is 0. The searches are of parts

@@ -169,7 +169,7 @@ class Family:
         return self.tables.blocks == 1
 
     def has(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Tell which of *keys* are keys: `NO_KEY` is none where a document has several that must be equal."""
+        """Tell which of *keys* are filed: in a family of several equal keys all but `NO_KEY`."""
         return keys != NO_KEY if self.equal and self.keys > 1 else np.ones(keys.shape, bool)
 
 

@@ -18,7 +18,7 @@ def page_url(
     request: Request,
     fingerprinter: RequestFingerprinterProtocol,
     *,
-    keep_fragments: bool = False,
+    keep_fragments: bool,
 ) -> str:
     """Return the URL of a page, without its fragment.
 

@@ -25,6 +25,7 @@ from scrapy_neardup import Detector, FingerprintIndex, __version__
 from scrapy_neardup.cli import main
 from scrapy_neardup.index import Documents, open_index
 from scrapy_neardup.index.lmdb.offline import opened
+from scrapy_neardup.index.stores import SERVERS
 from tests.forked import scrapy
 
 if TYPE_CHECKING:
@@ -420,6 +421,14 @@ def test_forget_after_folds_and_merges_counts_each_document_once(tmp_path: Path)
 
 
 # compact
+
+
+@pytest.mark.parametrize("scheme", SERVERS)
+def test_an_index_on_a_server_is_no_directory(scheme: str) -> None:
+    """Commands that need files say so: they do not look for a directory of that name."""
+    result = run("index", "compact", f"{scheme}://nowhere.example/0")
+    assert result.exit_code == 2
+    assert "An index on a server needs no compacting" in result.output
 
 
 def test_compact_shrinks_and_loses_nothing(index: Path) -> None:

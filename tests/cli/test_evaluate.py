@@ -195,7 +195,7 @@ def test_the_cache_is_filled_as_it_goes_and_stays_open_to_others(tmp_path: Path)
     docs.write_text("".join(json.dumps({"id": n, "html": html(text(n))}) + "\n" for n in range(40)))
     counts: list[int] = []
 
-    def look() -> None:
+    def look(_: int) -> None:
         with closing(sqlite3.connect(cache, timeout=0.1)) as other, other:
             other.execute("INSERT OR REPLACE INTO main_texts VALUES ('other', '', '', '')")
             counts.append(other.execute("SELECT count(*) FROM main_texts").fetchone()[0])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torture.exercise import Exercise, Round
-from torture.mutating import Mutator
+from torture.input_mutants import Mutator
 from torture.trying import SECONDS, Trial
 
 if TYPE_CHECKING:

@@ -85,18 +85,17 @@ def read_texts(
     timeout: float,
     memory: int,
     area: ContentArea = WHOLE_PAGE,
-    cache: Path | None = None,
-    advance: Callable[[], None] = lambda: None,
+    cache: Path | None,
+    advance: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Text]:
-    """Read JSON lines with ``id``, ``text`` or ``html``, and if they have it ``url`` or ``host``.
+    """Read JSON lines with ``id``, ``text`` or ``html``, or any source of an audit, where URLs are the ids.
 
-    Or read any source of an audit; there the URL of a page is its id.
-
-    A text may have a ``title`` and a ``lang``, in place of which pages name their language. Only the
-    documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all cores, which looks in
-    the *area* of the page, a page in *timeout* seconds and *memory* bytes; a page without main text has the
-    text "". Where a page has no URL its canonical link serves. Texts extracted before are taken from the file
-    *cache*. Raises `ConfigurationError` for a line that is no document.
+    A line may have a ``url`` or a ``host``, and a text a ``title`` and a ``lang``; pages name their language
+    themselves. Only the documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all
+    cores, which looks in the *area* of the page, a page in *timeout* seconds and *memory* bytes; a page
+    without main text has the text "". Where a page has no URL its canonical link serves. Texts extracted
+    before are taken from the file *cache*, if there is one. *advance* is told how many documents are done.
+    Raises `ConfigurationError` for a line that is no document.
     """
     texts: dict[str, Text] = {}
     workers = Workers(
@@ -121,7 +120,7 @@ def read_texts(
             if extraction.reason in (None, "no_text", "not_text", "failed"):
                 known.put(key, extraction.text or MainText(""))
             texts[source.id] = _text(source, extraction.text or MainText(""))
-            advance()
+            advance(len(texts))
 
         for source in _read(path):
             if source.id in texts or (wanted is not None and source.id not in wanted):
@@ -129,14 +128,14 @@ def read_texts(
             if source.text is not None:
                 own = source.extracted or main_text(source.text)._replace(title=source.title)
                 texts[source.id] = _text(source, own)
-                advance()
+                advance(len(texts))
                 continue
             html = source.html or ""
             source = source._replace(html=None, url=source.url or canonical_url(html) or "")
             key, text = known.get(html)
             if text is not None:
                 texts[source.id] = _text(source, text)
-                advance()
+                advance(len(texts))
                 continue
             page = Page(html.encode("utf-8", "replace"), source.url, "text/html; charset=utf-8")
             waiting.append((source, key, workers.submit(page)))

@@ -91,20 +91,7 @@ def judge_with(
     advance: Callable[[int], None] = lambda done: None,
 ) -> Judge:
     """Make ready to judge pairs of *texts* by the settings; *advance* is told how many texts are done."""
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        advance(done)
-
-    return judge_texts(
-        texts,
-        matcher_of(options),
-        features=options.features,
-        seed=seed,
-        advance=step,
-    )
+    return judge_texts(texts, matcher_of(options), features=options.features, seed=seed, advance=advance)
 
 
 def compare(

@@ -121,16 +121,16 @@ def judge_texts(
     *,
     features: Features,
     seed: int = 0,
-    advance: Callable[[], None] = lambda: None,
+    advance: Callable[[int], None] = lambda done: None,
 ) -> Judge:
-    """Make ready to judge pairs of *texts*."""
+    """Make ready to judge pairs of *texts*; *advance* is told how many texts are done."""
     scheme = matcher.scheme
     header = Header(families(scheme), record(scheme), {**scheme.parameters}, seed)
     signatures = []
     with closing(sign((each.main for each in texts), Fingerprinter(features, seed, scheme))) as signed:
-        for signature in signed:
+        for done, signature in enumerate(signed, 1):
             signatures.append(signature)
-            advance()
+            advance(done)
     fit = np.array([matcher.unfit(each.tokens, each.wall) is None for each in signatures], bool)
     return Judge(entries(signatures, [each.url for each in texts], header), fit, matcher)
 

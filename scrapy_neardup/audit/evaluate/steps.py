@@ -61,7 +61,6 @@ def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: J
         else:
             found.append(
                 f"not alike enough: similarity {judgement.similarity[row]:.2f}, where {least[row]:.2f} is "
-                "asked as a "
-                f"rule; containment {judgement.containment[row]:.2f}"
+                f"asked as a rule; containment {judgement.containment[row]:.2f}"
             )
     return found

@@ -56,9 +56,8 @@ class TextCache:
         """Return the rows that *command* finds, none if that cannot be done now."""
         try:
             return self._database.execute(command, values).fetchall()
-        except (
-            sqlite3.OperationalError
-        ):  # locked, on a full disk, or read-only: pages are extracted once more
+        except sqlite3.OperationalError:
+            # It is locked, on a full disk, or read-only: pages are extracted once more.
             self._database.execute("PRAGMA busy_timeout = 0")  # waiting again would not help
             return []
         except sqlite3.DatabaseError as error:

@@ -15,8 +15,7 @@ COLUMNS = {
     "pages": {
         "url": "string", "verdict": "string", "cluster": "int32", "canonical": "string", "distance": "int32",
         "similarity": "float32", "tokens": "int64", "fetched": "float64", "title": "string",
-        "noindex": "bool_",
-        "declared": "string", "hreflang": "string", "handled": "string",
+        "noindex": "bool_", "declared": "string", "hreflang": "string", "handled": "string",
         "copies": "int64", "closest": "string", "closest_similarity": "float32",
     },
     "clusters": {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .opening import Source, find_sources, open_sources, read_source
+from .opening import Source, find_sources, open_sources, read_source, require_trusted
 from .records import (
     BrokenRecord,
     CrawledPage,
@@ -31,4 +31,5 @@ __all__ = [
     "find_sources",
     "open_sources",
     "read_source",
+    "require_trusted",
 ]

@@ -48,12 +48,17 @@ def first_file(path: Path) -> Path:
     return path
 
 
+def require_trust(label: str, trusted: bool) -> None:
+    """Raise `SourceUnavailable` for a cache of pickles that the user has not said to be *trusted*."""
+    if not trusted:
+        raise SourceUnavailable(
+            f"{label} holds pickles, which can run any code: pass --trust-pickle if they are your own."
+        )
+
+
 def read_dbm(path: Path, label: str, options: Options) -> Iterator[Record]:
     """Yield the pages of a spider's cache, or of all in a folder, in the order of their fingerprints."""
-    if not options.trust_pickle:
-        raise SourceUnavailable(
-            f"{label} holds pickles, which can run any code: pass --trust-pickle if it is your own."
-        )
+    require_trust(label, options.trust_pickle)
     if not path.is_dir():
         yield from _read(path, label)
         return

@@ -19,23 +19,19 @@ if TYPE_CHECKING:
 #: In the order of preference; case, hyphens and underscores do not matter.
 _TEXT = (
     "text", "body", "content", "articlebody", "maintext", "fulltext", "articletext", "extractedtext",
-    "plaintext",
-    "bodytext", "textcontent", "contenttext", "cleantext", "story", "article",
+    "plaintext", "bodytext", "textcontent", "contenttext", "cleantext", "story", "article",
 )  # fmt: skip
 _HTML = (
     "html", "rawhtml", "bodyhtml", "htmlbody", "contenthtml", "htmlcontent", "pagehtml", "htmlpage",
-    "browserhtml",
-    "fullhtml", "htmlsource", "pagesource", "sourcecode",
+    "browserhtml", "fullhtml", "htmlsource", "pagesource", "sourcecode",
 )  # fmt: skip
 _URL = (
     "url", "pageurl", "responseurl", "finalurl", "articleurl", "link", "href", "uri", "permalink",
-    "sourceurl",
-    "requesturl", "canonicalurl", "id",
+    "sourceurl", "requesturl", "canonicalurl", "id",
 )  # fmt: skip
 _FETCHED = (
     "fetched", "fetchedat", "fetchtime", "crawledat", "crawltime", "crawled", "scrapedat", "scraped",
-    "downloadedat",
-    "datedownload", "datedownloaded", "retrievedat", "timestamp",
+    "downloadedat", "datedownload", "datedownloaded", "retrievedat", "timestamp",
 )  # fmt: skip
 
 _TITLE = ("title", "headline", "name")

@@ -27,8 +27,8 @@ def reading_index(path: Path) -> Iterator[tuple[Header, Snapshot]]:
 
     Raises `IndexUnavailable`, `IndexCorrupted`, and `IndexMismatch` for an index of bare fingerprints.
     """
-    from scrapy_neardup.index.lmdb.compaction import reading
     from scrapy_neardup.index.lmdb.offline import opened
+    from scrapy_neardup.index.lmdb.reading import reading
     from scrapy_neardup.matching.removal import require_pages
 
     with opened(path) as (environment, header):

@@ -57,25 +57,12 @@ _SUFFIXES: dict[str, Kind] = {
     ".wet": "warc", ".arc": "arc", ".html": "html", ".htm": "html", ".xhtml": "html",
 }  # fmt: skip
 #: What pages are made of besides HTML: some begin as JSON does.
-_ASSETS = frozenset(
-    {
-        ".css",
-        ".js",
-        ".mjs",
-        ".map",
-        ".svg",
-        ".png",
-        ".jpg",
-        ".jpeg",
-        ".gif",
-        ".webp",
-        ".ico",
-        ".woff",
-        ".woff2",
-    }
-)
+_ASSETS = frozenset({
+    ".css", ".js", ".mjs", ".map", ".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".woff",
+    ".woff2",
+})  # fmt: skip
 _PACKED = (".gz", ".xz", ".bz2")
-#: How arrays of objects begin, and objects: not so style sheets, templates and texts.
+#: How arrays of objects begin, and objects. Style sheets, templates and texts begin otherwise.
 _OBJECTS = re.compile(rb"\s*(?:\[\s*)*(?:\{\s*[\"}]|\[\s*\])")
 
 

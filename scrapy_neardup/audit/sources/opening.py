@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.index.lmdb.recognition import is_index
 
-from .dbm_cache import first_file
+from .dbm_cache import first_file, require_trust
 from .fields import clean
 from .kinds import EXTRAS, KNOWN, READERS, is_in_folder, is_named_html, kind_of_directory, kind_of_file
 from .limits import MAX_PROBLEMS
@@ -46,12 +46,7 @@ def open_sources(
     """
     options = Options(text_field, url_field, trust_pickle)
     sources = find_sources(paths)
-    for source in sources:
-        if source.kind == "dbm" and not trust_pickle:
-            raise SourceUnavailable(
-                f"{source.path} holds pickles, which can run any code: pass --trust-pickle if they are your "
-                "own."
-            )
+    require_trusted(sources, trust_pickle)
     return (record for source in sources for record in read_source(source, options))
 
 
@@ -65,6 +60,13 @@ def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
         for path in _expanded(os.fspath(given)):
             sources.setdefault(_resolved(path), Source(path, _kind(path)))
     return list(sources.values())
+
+
+def require_trusted(sources: Sequence[Source], trust_pickle: bool) -> None:
+    """Raise `SourceUnavailable` if one of *sources* is unpickled, and the user does not trust it."""
+    for source in sources:
+        if source.kind == "dbm":
+            require_trust(str(source.path), trust_pickle)
 
 
 def read_source(source: Source, options: Options) -> Iterator[Record]:

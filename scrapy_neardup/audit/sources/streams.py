@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+#: Bytes that tell of what kind a file is.
+HEAD = 4096
 _CHUNK = 1 << 18  # bytes
 _SOLID = re.compile(rb"\S")
 
@@ -46,7 +48,7 @@ class Stream:
         return split_lines(self, blank)
 
 
-def split_lines(chunks: Iterable[bytes], blank: int = 0) -> Iterator[tuple[int, bytes | None]]:
+def split_lines(chunks: Iterable[bytes], blank: int) -> Iterator[tuple[int, bytes | None]]:
     """Yield lines with their ends, numbered from 1; None for one of more than `MAX_RECORD` bytes.
 
     Of blank lines in a row the first *blank* are yielded at most: one by one, millions of them would take
@@ -98,26 +100,26 @@ def open_regular(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def head(path: Path, count: int = 4096) -> bytes:
-    """Return the first bytes of the decompressed content; what there is of a broken file."""
+def head(path: Path) -> bytes:
+    """Return the first `HEAD` bytes of the decompressed content; what there is of a broken file."""
     content = b""
     try:
         for chunk in Stream(path):
             content += chunk
-            if len(content) >= count:
+            if len(content) >= HEAD:
                 break
     except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, Unreadable):
         pass  # whoever reads the file will say so
-    return content[:count]
+    return content[:HEAD]
 
 
-def read_whole(path: Path, limit: int = MAX_RECORD) -> bytes:
-    """Return the decompressed content of a file; raises `Unreadable` if it is over *limit* bytes."""
+def read_whole(path: Path) -> bytes:
+    """Return the decompressed content of a file; raises `Unreadable` if it is over `MAX_RECORD` bytes."""
     parts, size = [], 0
     for chunk in Stream(path):
         size += len(chunk)
-        if size > limit:
-            raise Unreadable(f"more than {limit} bytes")
+        if size > MAX_RECORD:
+            raise Unreadable(f"more than {MAX_RECORD} bytes")
         parts.append(chunk)
     return b"".join(parts)
 

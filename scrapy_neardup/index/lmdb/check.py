@@ -117,8 +117,8 @@ class _Check:
         except IndexCorrupted:  # the check of its run reports that
             return
         if counted.count != noted.count:
-            what = f"{noted.count} documents were removed, and {counted.count} are: the others are back."
-            yield Problem("dead", what if counted.count < noted.count else f"{what.partition(':')[0]}.")
+            others = ": the others are back" if counted.count < noted.count else ""
+            yield Problem("dead", f"{noted.count} documents were removed, and {counted.count} are{others}.")
         elif counted != noted:
             yield Problem("dead", "Other documents are removed than were.")
 

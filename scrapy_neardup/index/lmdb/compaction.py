@@ -12,31 +12,30 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import lmdb
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index.protocol import Documents
 
 from .directory import MERGE, file_lock
-from .faults import unavailable
+from .expiry import expire
 from .layout import read_state, write_state
-from .ledger import count_removed, write_ledger
+from .reading import reading
 from .runs import blocks, merge_partitions, new_run, partitions, put, replace_runs, write
-from .snapshot import Snapshot
 from .sweeping import sweep
-from .tombstones import drop_removed, read_removed
 from .wal import require_room
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
+    import lmdb
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
 
     from .environment import Environment
     from .layout import Run, State
+    from .snapshot import Snapshot
 
 
 #: A run is written again once this share of its documents has a tombstone. So each removal makes four
@@ -58,7 +57,7 @@ def maintain(environment: Environment, header: Header, expires: int = 0) -> Iter
             if _log_is_long(reader):
                 yield from _flush(environment, reader)
             if expires:
-                yield from _expire(environment, reader, expires)
+                yield from expire(environment, reader, expires)
             while len(due := due_for_merge(reader.state.runs)) > 1:
                 yield from _merge(environment, reader, due)
             while (run := _hollow(reader)) is not None:
@@ -101,25 +100,6 @@ def load(environment: Environment, header: Header, documents: Documents) -> Stat
             return replace_runs(environment, transaction, final, held, (), flushed=stop)
 
         return environment.write(work)
-
-
-@contextlib.contextmanager
-def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
-    """Yield a snapshot of the newest commit, and keep other threads from moving the memory map meanwhile.
-
-    Raises `IndexUnavailable` or `IndexCorrupted`.
-    """
-    environment.require_same_process()  # a forked child would wait for its lock for ever
-    with environment.scan_lock:
-        reader = Snapshot(environment, header)
-        try:
-            environment.reader_check()
-            reader.refresh()
-            yield reader
-        except (lmdb.Error, MemoryError) as error:
-            raise unavailable(environment.path, error, "read") from error
-        finally:
-            reader.close()
 
 
 def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
@@ -217,41 +197,3 @@ def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> I
     environment.write(lambda transaction: replace_runs(environment, transaction, merged, held, runs))
     reader.refresh()
     yield from sweep(environment, reader)
-
-
-def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator[None]:
-    """Drop the oldest runs as long as all their documents are older than *expires*, and their blocks."""
-    if "time" not in (reader.header.dtype.names or ()):
-        return
-    for run in reader.state.runs:
-        if not (yield from _is_older(reader, run, expires)):
-            break
-
-        def work(transaction: lmdb.Transaction, run: Run = run) -> None:
-            state = read_state(environment, transaction)
-            left = tuple(other for other in state.runs if other.id != run.id)
-            state = replace(state, runs=left, removals=state.removals + 1)
-            write_state(environment, transaction, state)
-            dead = read_removed(transaction, environment.databases["dead"])
-            gone = dead[(dead >= run.start) & (dead < run.stop)]
-            drop_removed(transaction, environment.databases["dead"], gone)
-            write_ledger(environment, transaction, state, count_removed(environment, transaction, state))
-
-        environment.write(work)
-        yield
-    reader.refresh()
-    yield from sweep(environment, reader)
-
-
-def _is_older(reader: Snapshot, run: Run, expires: int) -> Generator[None, None, bool]:
-    """Read whether all documents of *run* are older than *expires*, yielding after every few of them."""
-    # Documents mostly come in the order of time, so the last one mostly answers for all.
-    if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
-        return False
-    step = reader.tuning.block_documents
-    for start in range(run.start, run.stop, step):
-        some = reader.blocks(start, min(start + step, run.stop))
-        if any(stored.records["time"].max() >= expires for _, stored in some):
-            return False
-        yield
-    return True

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 DATA, SIDECAR = "data.mdb", "index.json"
 #: Two meta pages of LMDB, of the largest size that a page can have.
 META_BYTES = 1 << 17
-#: Where the number of its commit is in a meta page.
-_COMMIT = 144
+#: What each meta page begins with behind its page header: magic and version of LMDB 0.9.
+_MAGIC = (0xBEEFC0DE, 1)
+#: Where the number of its commit is in a meta page, and where what LMDB writes into the page ends.
+_COMMIT, _META_END = 144, 152
 #: No file is so large, in bytes.
 LARGEST = 1 << 44
 
@@ -79,10 +81,9 @@ def _problem(file: BinaryIO, head: bytes) -> str | None:
 
 def _head_problem(head: bytes) -> str | None:
     """Say why this is not the *head* of a file of LMDB; None if it is one."""
-    if len(head) < 152:
+    if len(head) < _META_END:
         return "it is too short to be an index"
-    magic, version = struct.unpack_from("=II", head, 16)
-    if magic != 0xBEEFC0DE or version != 1:
+    if struct.unpack_from("=II", head, 16) != _MAGIC:
         return "it is not an LMDB 0.9 file"
     page = _page_size(head)
     if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
@@ -163,12 +164,18 @@ def is_unfinished(path: Path) -> bool:
         return False
     if not any(head):
         return True
-    if len(head) < 152:
-        return struct.pack("=II", 0xBEEFC0DE, 1) == head[16:24]
-    magic, version, _, _, page = struct.unpack_from("=IIQQI", head, 16)
-    metas = [struct.unpack_from("=QQ", head, start + 136) for start in (0, page) if len(head) >= start + 152]
-    fresh = all(last_page <= 1 and number <= 1 for last_page, number in metas)
-    return (magic, version) == (0xBEEFC0DE, 1) and len(head) <= 2 * page and fresh
+    if head[16:24] != struct.pack("=II", *_MAGIC):
+        return False
+    if len(head) < _META_END:
+        return True
+    page = _page_size(head)
+    # The last page and the number of the commit, of each meta page that is there.
+    metas = [
+        struct.unpack_from("=QQ", head, start + _COMMIT - 8)
+        for start in (0, page)
+        if len(head) >= start + _META_END
+    ]
+    return len(head) <= 2 * page and all(last_page <= 1 and commit <= 1 for last_page, commit in metas)
 
 
 def corrupted(data: Path, why: str) -> IndexCorrupted:

@@ -25,24 +25,11 @@ if TYPE_CHECKING:
 LOCK, USERS, MERGE = "lock.mdb", "users.lock", "merge.lock"
 
 #: LMDB needs file locks and memory maps, which these file systems do not provide reliably.
-NETWORK_FILE_SYSTEMS = frozenset(
-    {
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb",
-        "smb2",
-        "smb3",
-        "smbfs",
-        "9p",
-        "afs",
-        "ceph",
-        "glusterfs",
-        "lustre",
-        "fuse.sshfs",
-    }
-    | {"fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.goofys", "davfs", "fuse.davfs2", "ncpfs", "beegfs"}
-)
+NETWORK_FILE_SYSTEMS = frozenset({
+    "nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre",
+    "ncpfs", "beegfs", "davfs", "fuse.davfs2", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone",
+    "fuse.goofys",
+})  # fmt: skip
 
 
 def check_directory(path: Path) -> None:
@@ -132,16 +119,6 @@ def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> bool:
-    """Take the lock of an open file for this process alone; returns False if another process holds it."""
-    if fcntl is not None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
-
-
 @contextlib.contextmanager
 def file_lock(path: Path, *, wait: bool) -> Iterator[bool]:
     """Hold the lock of file *path*, which the system frees if the process dies; yields whether it is held.
@@ -150,12 +127,16 @@ def file_lock(path: Path, *, wait: bool) -> Iterator[bool]:
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        if fcntl is not None:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                yield False
-                return
-        yield True
+        yield _lock(descriptor, wait=wait)
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, *, wait: bool = False) -> bool:
+    """Take the lock of an open file for this process alone; returns False if another process holds it."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return False
+    return True

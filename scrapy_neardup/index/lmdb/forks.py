@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 FORKED = (
     "The index was opened before a fork, which LMDB does not survive: close it before the fork, or start "
-    "child "
-    'processes by multiprocessing\'s method "spawn" or "forkserver".'
+    'child processes by multiprocessing\'s method "spawn" or "forkserver".'
 )
 
 

@@ -15,13 +15,14 @@ from scrapy_neardup.index.local import LocalIndex
 from scrapy_neardup.index.search import closest, search_all
 from scrapy_neardup.index.sorted_arrays import is_member
 
-from .compaction import load, merge_all, reading
+from .compaction import load, merge_all
 from .creation import open_header
 from .directory import shared_use, write_sidecar
 from .environment import Environment
 from .equal_keys import is_known
 from .faults import decoding, translated
 from .memtable import Memtable
+from .reading import reading
 from .search import search_one, search_runs
 from .snapshot import Snapshot
 from .tuning import DEFAULT

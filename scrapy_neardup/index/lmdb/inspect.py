@@ -6,9 +6,9 @@ import shutil
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from .compaction import reading
 from .data_file import DATA
 from .offline import opened
+from .reading import reading
 from .traversal import count_documents, live_documents
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -12,14 +11,9 @@ from scrapy_neardup.errors import IndexUnavailable
 from .check import find_problems
 from .creation import read_header
 from .data_file import DATA, corrupted, is_unfinished
-from .directory import USERS, read_sidecar, shared_use
+from .directory import USERS, file_lock, read_sidecar, shared_use
 from .environment import Environment
 from .recognition import is_index, is_noted
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,18 +58,12 @@ def opened(path: Path) -> Iterator[tuple[Environment, Header]]:
 def alone(path: Path) -> Iterator[None]:
     """Keep all others from opening the index in *path*. Raises `IndexUnavailable` if it is open somewhere."""
     require_index(path)
-    descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        if fcntl is not None:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise IndexUnavailable(
-                    f"The index in {path} is in use: stop the crawls and commands that use it first."
-                ) from None
+    with file_lock(path / USERS, wait=False) as held:
+        if not held:
+            raise IndexUnavailable(
+                f"The index in {path} is in use: stop the crawls and commands that use it first."
+            )
         yield
-    finally:
-        os.close(descriptor)
 
 
 def require_sound(environment: Environment, header: Header, progress: Callable[[int, int], None]) -> None:

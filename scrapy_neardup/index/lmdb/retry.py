@@ -30,7 +30,7 @@ class Retry:
         #: The error of the last try, None if it succeeded.
         self.error: Exception | None = None
         #: The time, by `time.monotonic`, from which on to try again.
-        self.at = clock.EVER
+        self.at = clock.LONG_AGO
 
     def failed(self, error: Exception) -> None:
         """Keep *error*, and set the time of the next try.
@@ -51,4 +51,4 @@ class Retry:
 
     def at_once(self) -> None:
         """Try again without a wait."""
-        self.at = clock.EVER
+        self.at = clock.LONG_AGO

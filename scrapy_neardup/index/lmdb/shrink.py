@@ -14,12 +14,12 @@ import numpy as np
 from scrapy_neardup.errors import IndexUnavailable
 
 from .blocks import encode_block
-from .compaction import merge_all, reading
+from .compaction import merge_all
 from .data_file import DATA
 from .directory import LOCK
 from .layout import number_key
 from .offline import alone, environment_of, reading_ahead, require_sound
-from .traversal import sound_blocks
+from .reading import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ def _purge(environment: Environment, header: Header) -> None:
     with reading(environment, header) as reader:
         for run in reader.state.runs:
             alive = reader.held(run)
-            for first, documents in sound_blocks(reader, run.start, run.stop):
+            for first, documents in reader.blocks(run.start, run.stop):
                 stop = first + len(documents.urls)
                 gone = np.flatnonzero(~alive[first - run.start : stop - run.start])
                 if not len(gone):

@@ -193,7 +193,7 @@ class Snapshot:
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
         """Yield the blocks of runs and log that begin in [start, stop), each with its first number.
 
-        Raises `IndexCorrupted` for a block that does not match its checksum.
+        Raises `IndexCorrupted` for a block that cannot be decoded or does not match its checksum.
         """
         for number, value in self._values("documents", start):
             if number >= min(stop, self.state.flushed):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from scrapy_neardup.errors import IndexCorrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,23 +30,10 @@ def live_documents(
     for start, stop, run in (*ranges, (state.flushed, state.next, None)):
         alive = np.ones(stop - start, bool) if run is None else reader.held(run).copy()
         alive[reader.dead[(reader.dead >= start) & (reader.dead < stop)] - start] = False
-        for first, documents in sound_blocks(reader, start, stop):
+        for first, documents in reader.blocks(start, stop):
             rows = np.flatnonzero(alive[first - start : first - start + len(documents.urls)])
             yield rows + first, documents.take(rows)
             progress(first + len(documents.urls) - oldest, state.next - oldest)
-
-
-def sound_blocks(reader: Snapshot, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
-    """Yield what `Snapshot.blocks` does.
-
-    Raises `IndexCorrupted`, also for keys and values that cannot be blocks.
-    """
-    try:
-        yield from reader.blocks(start, stop)
-    except (ValueError, struct.error) as error:
-        raise IndexCorrupted(
-            f"A block of documents cannot be decoded ({error}): run `scrapy-neardup index check`."
-        ) from error
 
 
 def count_documents(reader: Snapshot) -> int:

@@ -62,7 +62,7 @@ class Writer:
         #: How many documents this process has removed since the last maintenance.
         self._removed = 0
         #: The time from which on to look for expired runs again.
-        self._expire_at = clock.EVER
+        self._expire_at = clock.LONG_AGO
         self.counts = {"commits": 0, "commit_errors": 0, "forgotten": 0}
         self._thread = threading.Thread(target=self._work, name="neardup-index", daemon=True)
         self._thread.start()

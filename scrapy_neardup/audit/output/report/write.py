@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 SCRIPTS = (
     "dom", "format", "download", "unpack", "clustering", "figures", "diff", "comparison", "chart", "table",
-    "overview",
-    "clusters", "review", "main",
+    "overview", "clusters", "review", "main",
 )  # fmt: skip
 #: Characters kept of a title.
 LONGEST_TITLE = 200
@@ -65,9 +64,8 @@ class _Findings:
 def write_report(path: str | os.PathLike[str], data: ReportData, limits: Limits = _LIMITS) -> None:
     """Write the report of *data* to the file *path*; the same bytes for the same data.
 
-    What is beyond the *limits* is counted, not listed, and the report says so.
-
-    The file appears, or takes the place of another, once it is complete. Raises OSError.
+    What is beyond the *limits* is counted, not listed, and the report says so. The file appears, or takes the
+    place of another, once it is complete. Raises OSError.
     """
     path = Path(path)
     unfinished = path.with_name(path.name + ".part")
