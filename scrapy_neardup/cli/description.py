@@ -17,7 +17,7 @@ def print_description(facts: dict[str, Any]) -> None:
             ("identity", f"{facts['uuid']}, format {facts['format']}"),
             ("created", facts["created"]),
             ("scheme", facts["scheme"] or "bare fingerprints"),
-            ("features", ", ".join(f"{name} {value}" for name, value in features.items()) or "none"),
+            ("features", ", ".join(f"{name} {value}" for name, value in features.items() if value != "") or "none"),
             ("extractor", facts["extractor"] or "not recorded"),
             ("tables", " + ".join(map(str, facts["tables"]))),
             ("documents", f"{facts['documents']:,}"),
