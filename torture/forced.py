@@ -39,7 +39,7 @@ UNSEEN_HIDING = (
 )
 
 
-def collide(fingerprinter: Fingerprinter, victim: str, words: list[str], count: int = 120) -> tuple[str, int]:
+def collide(fingerprinter: Fingerprinter, victim: str, words: list[str], count: int) -> tuple[str, int]:
     """Make a text of *count* other *words* with the fingerprint of *victim*, knowing the key.
 
     Returns the text and how many bits its fingerprint is away. Each word in turn is the one whose hash does

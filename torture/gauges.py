@@ -23,7 +23,7 @@ class Gauge(NamedTuple):
     calls: int
 
 
-def gauge(pages: int, calls: int = 0) -> Gauge:
+def gauge(pages: int, calls: int) -> Gauge:
     """Measure this process."""
     gc.collect()
     folder = Path("/proc/self/fd")

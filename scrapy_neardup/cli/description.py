@@ -9,7 +9,7 @@ from .output import print_pairs, print_table, size
 
 def print_description(facts: dict[str, Any]) -> None:
     """Print what `describe` found."""
-    features = facts["features"] or {}
+    features = [f"{name} {value}" for name, value in (facts["features"] or {}).items() if value != ""]
     each = facts["bytes_per_document"]
     print_pairs(
         f"Index {facts['path']}",
@@ -17,7 +17,10 @@ def print_description(facts: dict[str, Any]) -> None:
             ("identity", f"{facts['uuid']}, format {facts['format']}"),
             ("created", facts["created"]),
             ("scheme", facts["scheme"] or "bare fingerprints"),
-            ("features", ", ".join(f"{name} {value}" for name, value in features.items() if value != "") or "none"),
+            (
+                "features",
+                ", ".join(features) or "none",
+            ),
             ("extractor", facts["extractor"] or "not recorded"),
             ("tables", " + ".join(map(str, facts["tables"]))),
             ("documents", f"{facts['documents']:,}"),

@@ -1,23 +1,21 @@
 """Documents in memory, column by column: the newest part of every index.
 
 A fingerprint is simply compared with all others: that takes some 20 µs for 16,384 of them, less than a
-look-up in any structure. Keys that have to be equal are found by hashing, and those of older documents, which
-are many, by bisection: sorted they take less memory.
+look-up in any structure. `EqualRows` finds keys that have to be equal.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .equal_rows import EqualRows
 from .lmdb.tuning import DEFAULT
 from .matches import Matches
 from .protocol import Documents, Stored
 from .search import age, make_probes
-from .sorted_arrays import Entries, flatten, look_up, merge_entries, sort_entries
-from .tables import NO_KEY
+from .sorted_arrays import look_up, sort_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from .header import Header
     from .lmdb.tuning import Tuning
     from .tables import PermutedTables
-
-NOTHING = Entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
 
 
 class Columns:
@@ -46,11 +42,7 @@ class Columns:
         self._alive = np.zeros(64, bool)
         self._urls: list[str] = []
         self._rows: dict[int, int] = {}
-        #: For each family of equal keys: its keys with their rows, sorted by key; and how many rows that
-        #: covers.
-        self._sorted = [(NOTHING, 0)] * len(header.families)
-        #: Likewise each key of the rows beyond these with its rows, and the first row that is in neither.
-        self._hashed: list[tuple[dict[int, tuple[int, ...]], int]] = [({}, 0) for _ in header.families]
+        self._equal_rows = self._no_equal_rows()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -103,15 +95,7 @@ class Columns:
 
     def is_known(self, family: int, keys: list[int]) -> bool:
         """Whether a row, perhaps of a removed document, has one of *keys* of a family of equal keys."""
-        entries, newer = self._find_rows(family)
-        values = entries.keys.data
-        for key in keys:
-            if key in newer:
-                return True
-            place = bisect_left(values, key)
-            if place < len(values) and values[place] == key:
-                return True
-        return False
+        return self._rows_with(family).has_any(keys)
 
     def documents(self, numbers: Iterable[int]) -> Documents:
         """Return copies of the documents *numbers*, in their order.
@@ -151,9 +135,8 @@ class Columns:
     def _search_equal(
         self, family: int, keys: NDArray[np.uint64], most: int, first: int
     ) -> Iterator[Matches]:
-        """Yield documents that have one of *keys*: sorted rows are bisected, newer ones are hashed."""
-        entries, newer = self._find_rows(family)
-        values = entries.keys.data
+        """Yield documents that have one of *keys*."""
+        with_key = self._rows_with(family)
         # A document has a key at most as often as it has keys: so many rows are of more than *most*
         # documents.
         of_document = self._header.families[family].keys
@@ -161,18 +144,17 @@ class Columns:
         query: list[int] = []
         rows: list[int] = []
         for position, key in enumerate(keys.tolist()):
-            start = bisect_left(values, key)
-            if start < len(values) and values[start] == key:
-                found = entries.documents[start : bisect_right(values, key, start)]
+            found = with_key.older(key)
+            if len(found):
                 if limit:
                     found = found[self._alive[found]][:limit]
                 elif first and len(found) > first * of_document:
                     found = self._filed_first(found[self._alive[found]], first * of_document)
                 query += [position] * len(found)
                 rows += found.tolist()
-            if key in newer:
-                query += [position] * len(newer[key])
-                rows += newer[key]
+            newer = with_key.newer(key)
+            query += [position] * len(newer)
+            rows += newer
         if rows:
             keep = self._alive[rows]
             document = self._numbers[rows][keep]
@@ -184,30 +166,15 @@ class Columns:
             return rows
         return rows[np.argpartition(age(self._numbers[rows]), count - 1)[:count]]
 
-    def _find_rows(self, family: int) -> tuple[Entries, dict[int, tuple[int, ...]]]:
-        """Return the sorted keys of a family with their rows, and the rows of each key of the newer rows.
+    def _rows_with(self, family: int) -> EqualRows:
+        """Return the rows of each key of a family of equal keys."""
+        found = self._equal_rows[family]
+        if found.count != len(self._urls):
+            found.follow(self._keys[self._header.rows[family], : len(self._urls)])
+        return found
 
-        If there are many newer ones they are merged with the others first.
-        """
-        entries, covered = self._sorted[family]
-        newer, hashed = self._hashed[family]
-        size, kind = len(self._urls), self._header.families[family]
-        if size == hashed:
-            return entries, newer
-        keys = self._keys[self._header.rows[family], :size]
-        if size - covered > max(self._tuning.unsorted_documents, covered // 16):
-            rows = np.arange(covered, size, dtype=np.uint32)
-            entries = merge_entries([entries, sort_entries(*flatten(kind, keys[:, covered:], rows))])
-            newer = {}
-            self._sorted[family] = entries, size
-        else:
-            no_key = int(NO_KEY) if kind.keys > 1 else None
-            for row, of_row in enumerate(keys[:, hashed:].T.tolist(), hashed):
-                for key in of_row:
-                    if key != no_key:
-                        newer[key] = (*newer.get(key, ()), row)
-        self._hashed[family] = newer, size
-        return entries, newer
+    def _no_equal_rows(self) -> list[EqualRows]:
+        return [EqualRows(family, self._tuning.unsorted_documents) for family in self._header.families]
 
     def _search_near(
         self, stored: NDArray[np.uint64], keys: NDArray[np.uint64], distance: int
@@ -253,5 +220,4 @@ class Columns:
         self._alive[:size], self._alive[size:] = True, False
         self._urls = [self._urls[row] for row in rows.tolist()]
         self._rows = dict(zip(self._numbers[:size].tolist(), range(size), strict=True))
-        self._sorted = [(NOTHING, 0)] * len(self._sorted)
-        self._hashed = [({}, 0) for _ in self._hashed]
+        self._equal_rows = self._no_equal_rows()

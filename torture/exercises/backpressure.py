@@ -34,7 +34,7 @@ def run(seed: int, folder: Path) -> Round:
 
 
 class Peak:
-    """Notes the most memory that the process takes, and the most pages that wait, while it is entered."""
+    """Notes the most memory that the process takes, whenever it looks."""
 
     def __init__(self) -> None:
         self.before = self.memory = own_memory()
