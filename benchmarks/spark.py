@@ -27,6 +27,7 @@ from benchmarks.suite.inputs import texts as real_texts
 from benchmarks.suite.recombined import LETTERS
 from scrapy_neardup.audit import audit
 from scrapy_neardup.spark import audit_paths
+from scrapy_neardup.spark.session import require_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +69,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the labelled sets; without it example pages")
     parser.add_argument("--partitions", type=int, help="parts; without it as many as the size asks for")
     arguments = parser.parse_args()
+    require_spark()
     sources = real_texts(arguments.data)
     for count in arguments.texts:
         with tempfile.TemporaryDirectory() as directory:
