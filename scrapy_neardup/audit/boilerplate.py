@@ -16,8 +16,8 @@ import numpy as np
 from scrapy_neardup.matching.boilerplate import TITLES, paragraph_keys, widespread, without_paragraphs
 from scrapy_neardup.matching.records import entries
 
+from .arrays import ranges
 from .names import name_pages
-from .pairs.equal import ranges
 from .signing import sign
 
 if TYPE_CHECKING:

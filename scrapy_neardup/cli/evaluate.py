@@ -93,11 +93,14 @@ def evaluate(
     document of it.
     """
     from scrapy_neardup.audit.evaluate.labelled import read_pairs
+    from scrapy_neardup.audit.evaluate.picture import require_drawing
     from scrapy_neardup.audit.evaluate.scores import by_document
 
     if compare and (worst or all_pairs or seeds > 1):
         option = "--worst" if worst else "--all-pairs" if all_pairs else "--seeds"
         raise click.UsageError(f"{option} looks at one scheme, --compare at all: leave out one of them.")
+    if compare:
+        require_drawing()
     started = time.monotonic()
     options = read_options(assignments)
     labelled = read_pairs(pairs)
@@ -156,7 +159,7 @@ def _judge(
         judge = judge_with(texts, options, seed, lambda done: bar(done, len(texts)))
     if not all_pairs:
         return score(labelled, judge_orders(judge.judge, judge.documents, a, b)), {}, judge
-    from scrapy_neardup.audit.evaluate.curves import find_all
+    from scrapy_neardup.audit.evaluate.all_pairs import find_all
 
     found = find_all(judge)
     extra = {"pairs_found": len(found.a), "pairs_found_unlabelled": found.without(a, b)}
@@ -181,7 +184,8 @@ def _compare(
     plot: Path,
     as_json: bool,
 ) -> None:
-    from scrapy_neardup.audit.evaluate.curves import VARIANTS, compare, draw
+    from scrapy_neardup.audit.evaluate.curves import VARIANTS, compare
+    from scrapy_neardup.audit.evaluate.picture import draw
 
     outcomes: list[Outcome] = []
     with progress("Comparing schemes") as bar:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 _SEED = np.uint64(32)  # bits above those of a code point
 
 
-def word_shingles(text: str, size: int) -> NDArray[np.uint64]:
+def word_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
     """Hash each run of *size* tokens of any text; uint64[n], in order, with repetitions."""
-    return shingle(hash_tokens(tokenise(normalise(text))), size)
+    return shingle(hash_tokens(tokenise(normalise(text)), seed), size)
 
 
 def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import sqlite3
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -243,6 +244,14 @@ def test_compare_draws_a_picture(files: tuple[Path, Path], tmp_path: Path) -> No
     assert {line.split("\t")[0] for line in lines} >= {"default", "SimHash", "MinHash bands", "bottom-k"}
     assert "<svg" in picture.read_text()
     assert "use .svg, .png or .pdf" in run(*files, "--compare", "--plot", "curve.gif", status=2).output
+
+
+def test_what_draws_is_asked_for_before_anything_is_read(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    files[0].write_text("no document")
+    assert "scrapy-neardup[plot]" in run(*files, "--compare", status=2).output
 
 
 @pytest.mark.parametrize(

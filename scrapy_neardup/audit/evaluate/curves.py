@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from scrapy_neardup.audit.pairs.compare import Groups, compare_all
 from scrapy_neardup.audit.settings import scheme_named
-from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.matcher import Matcher
 
 from .labelled import Judge, LabelledPairs, judge_orders, judge_texts, rows_of
@@ -17,11 +13,7 @@ from .scores import Scores, score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.matching.candidates import Judgement
     from scrapy_neardup.options import DetectionOptions
 
     from .corpus import Text
@@ -116,74 +108,3 @@ def compare(
         scores = score(pairs, judge_orders(judge.judge, judge.documents, a, b)).near
         outcomes.append(Outcome(variant.name, setting.removeprefix("NEARDUP_").lower(), scores))
     return outcomes
-
-
-@dataclass(frozen=True)
-class Found:
-    """All duplicates among some documents: the pairs of rows *a* and *b* (int64[m]), the lower first.
-
-    Of g equal texts they are g - 1 pairs with the first, which alone is compared with others (one for each
-    site).
-    """
-
-    a: NDArray[np.int64]
-    b: NDArray[np.int64]
-    judge: Judge
-    groups: Groups
-
-    def of(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
-        """Judge the pairs of rows *a* and *b* (int64[k]); those that were not found are no duplicates."""
-        judgement = self.judge.judge(a, b)
-        alike = self.groups.alike
-        found = judgement.exact | np.isin(self._codes(alike[a], alike[b]), self._codes(self.a, self.b))
-        return judgement._replace(near=judgement.near & found)
-
-    def without(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
-        """Return how many of the pairs found are not among *a* and *b* (int64[k])."""
-        return int((~np.isin(self._codes(self.a, self.b), self._codes(a, b))).sum())
-
-    def _codes(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-        codes: NDArray[np.int64] = np.minimum(a, b) * len(self.judge.fit) + np.maximum(a, b)
-        return codes
-
-
-def find_all(judge: Judge) -> Found:
-    """Find all duplicates among all documents, as an audit does."""
-    groups = Groups.of(judge.documents)
-    compared = compare_all(judge, groups)
-    near = compared.judgement.near
-    return Found(compared.a[near], compared.b[near], judge, groups)
-
-
-def draw(outcomes: Sequence[Outcome], path: Path) -> None:
-    """Draw precision against recall, a curve for each name.
-
-    Raises `ConfigurationError` if that cannot be done.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ConfigurationError("Drawing needs: pip install 'scrapy-neardup[plot]'.") from error
-    figure = Figure(figsize=(9, 6), layout="constrained")
-    axes = figure.add_subplot()
-    for name in dict.fromkeys(outcome.name for outcome in outcomes):
-        points = [outcome.scores for outcome in outcomes if outcome.name == name]
-        verified = "not verified" not in name
-        axes.plot(
-            [point.recall for point in points],
-            [point.precision for point in points],
-            marker="o" if verified else "x",
-            linestyle="-" if verified else ":",
-            markersize=8 if name == "default" else 5,
-            label=name,
-        )
-    lowest = min(outcome.scores.precision for outcome in outcomes)
-    axes.set(
-        xlabel="recall of labels 3 and 2", ylabel="precision", xlim=(0, 1.02), ylim=(lowest - 0.05, 1.02)
-    )
-    axes.grid(alpha=0.3)
-    axes.legend(loc="lower left", fontsize="small")
-    try:
-        figure.savefig(path, dpi=150)
-    except ValueError as error:  # a format that it does not know
-        raise ConfigurationError(f"{path} cannot be drawn ({error}): name it .svg or .png.") from error

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from scrapy_neardup.audit.arrays import places, ranges
 from scrapy_neardup.matching.candidates import Judgement
 from scrapy_neardup.matching.records import DIGEST
 
-from .equal import equal_keys, ranges
+from .equal import equal_keys
 from .joins import near_pairs
 
 if TYPE_CHECKING:
@@ -122,11 +123,8 @@ def most_alike(a: Rows, b: Rows, similarity: NDArray[np.float32]) -> NDArray[np.
     """
     page, other = np.concatenate((a, b)), np.concatenate((b, a))
     order = np.lexsort((other, -np.tile(similarity, 2), page))
-    ordered = page[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
-    place = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
     found = np.zeros(len(a), bool)
-    found[order[place < SIBLINGS] % max(len(a), 1)] = True
+    found[order[places(page[order]) < SIBLINGS] % max(len(a), 1)] = True
     return found
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.audit.arrays import begins, ranges
 from scrapy_neardup.index.tables import NO_KEY
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def equal_keys(
     about a million, though all those of one document come together.
     """
     table = _Groups(np.asarray(keys, np.uint64), np.asarray(documents), most)
-    del keys, documents  # which may be nobody else's
+    del keys, documents  # they are large, and perhaps nobody else has them
     by_document = np.argsort(table.documents, kind="stable")
     ordered, partners = table.documents[by_document], table.partners[by_document]
     for part in _chunks(ordered, partners, _CHUNK):
@@ -57,15 +58,15 @@ class _Groups:
         keys = keys[order]
         again = keys[1:] == keys[:-1]
         common = (np.append(again, False) | np.append(False, again))[: len(keys)] & (keys != NO_KEY)
-        keys, documents = keys[common], documents[order[common]].astype(np.int64)
+        keys, numbers = keys[common], documents[order[common]].astype(np.int64)
         del common, again
-        order = np.lexsort((documents, keys))
-        keys, documents = keys[order], documents[order]
-        first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
-        once = first | np.append(True, documents[1:] != documents[:-1])[: len(keys)]
+        order = np.lexsort((numbers, keys))
+        keys, numbers = keys[order], numbers[order]
+        first = begins(keys)
+        once = first | begins(numbers)
         first = first[once]
         #: The document of each of e entries; int64[e].
-        self.documents = documents[once]
+        self.documents = numbers[once]
         starts = np.flatnonzero(first)
         sizes = np.diff(starts, append=len(first))
         #: The number of each entry's group; int32[e].
@@ -118,7 +119,7 @@ class _Groups:
 
 def _chunks(documents: Numbers, pairs: NDArray[np.int32], size: int) -> Iterator[slice]:
     """Cut ascending *documents* where they change, so that the *pairs* of a part are about *size*."""
-    starts = np.flatnonzero(np.append(True, documents[1:] != documents[:-1])[: len(documents)])
+    starts = np.flatnonzero(begins(documents))
     total = np.append(0, np.cumsum(pairs))
     low = 0
     while low < len(documents):
@@ -129,10 +130,3 @@ def _chunks(documents: Numbers, pairs: NDArray[np.int32], size: int) -> Iterator
             high = int(starts[following]) if following < len(starts) else len(documents)
         yield slice(low, high)
         low = high
-
-
-def ranges(starts: Numbers, lengths: NDArray[np.integer]) -> Numbers:
-    """Concatenate the ranges that start and are as long as given; int64[sum of lengths]."""
-    before = np.cumsum(lengths) - lengths
-    numbers: Numbers = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
-    return numbers

@@ -1,10 +1,9 @@
 """All pairs of near fingerprints: permuted tables, joined with themselves.
 
-A table is the fingerprints permuted and sorted, without document numbers: sorting plain
-integers is several times faster than sorting them with what they belong to, and the few that are found are
-looked up afterwards. Each fingerprint is compared with those behind it that share the prefix
-(`PermutedTables`): at shift 1, then 2, and so on until every group of equal prefixes is exhausted, in slices
-that stay in the processor's cache.
+A table is the fingerprints permuted and sorted, without document numbers: sorting plain integers is several
+times faster than sorting them with what they belong to, and the few that are found are looked up afterwards.
+Each fingerprint is compared with those behind it that share the prefix (`PermutedTables`): at shift 1, then
+2, and so on until every group of equal prefixes is exhausted, in slices that stay in the processor's cache.
 
 **Cost.** Of *n* fingerprints, a layout of T tables costs ``n * T * 50 ns`` to permute, sort and scan them,
 and ``4 ns`` for each two that share a prefix: about ``n**2 / 2**(p + 1)`` a table if the prefix has p bits
@@ -25,10 +24,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from scrapy_neardup.audit.arrays import begins, ranges
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.tables import BITS, DISTANCE, PermutedTables
-
-from .equal import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +104,7 @@ def choose_layout(
         pairs = 0
         for table, bits in enumerate(layout.prefix_bits):
             prefixes = _table(sample, layout, table) >> np.uint64(BITS - bits)
-            starts = np.flatnonzero(np.append(True, prefixes[1:] != prefixes[:-1]))
+            starts = np.flatnonzero(begins(prefixes))
             sizes = np.diff(starts, append=len(prefixes))
             pairs += int((sizes * (sizes - 1)).sum()) // 2
             if (cost := sorting + pairs * scale * _COMPARISON) >= least:
@@ -123,7 +121,7 @@ def _near_pairs(
         return
     order = np.argsort(fingerprints, kind="stable")
     values = fingerprints[order]
-    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    starts = np.flatnonzero(begins(values))
     first, values = order[starts], values[starts]
     yield from _stars(order, starts, sizes.pairs)
     del order, starts

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.audit.arrays import begins, ranges
+
 from .components import components
-from .equal import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -111,7 +112,7 @@ def _next_of_each_component(pages: Pages, ranks: NDArray[np.number], a: Pages, b
     component = components(len(pages), np.searchsorted(pages, np.stack((a, b), axis=1)))
     order = np.lexsort((pages, ranks[pages], component))
     component = component[order]
-    heads = np.flatnonzero(np.append(True, component[1:] != component[:-1]))
+    heads = np.flatnonzero(begins(component))
     ends = np.append(heads[1:], len(component))
     while len(heads):
         yield pages[order[heads]]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.audit.arrays import places
 from scrapy_neardup.index import Documents, Stored
 from scrapy_neardup.index.tables import NO_KEY
 from scrapy_neardup.matching.records import DIGEST, URL, url_keys
@@ -74,8 +75,6 @@ def _keys(reader: Snapshot, family: int, numbers: NDArray[np.int64]) -> NDArray[
         filed = np.concatenate([each.keys for each in entries])
         order = np.argsort(documents, kind="stable")
         documents, filed = documents[order], filed[order]
-        starts = np.flatnonzero(np.append(True, documents[1:] != documents[:-1])[: len(documents)])
-        place = np.arange(len(documents)) - np.repeat(starts, np.diff(starts, append=len(documents)))
         known = np.isin(documents, numbers)
-        keys[place[known], np.searchsorted(numbers, documents[known])] = filed[known]
+        keys[places(documents)[known], np.searchsorted(numbers, documents[known])] = filed[known]
     return keys

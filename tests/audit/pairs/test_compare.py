@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from scrapy_neardup.audit.evaluate.all_pairs import find_all
 from scrapy_neardup.audit.evaluate.corpus import Text
-from scrapy_neardup.audit.evaluate.curves import find_all
 from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts
 from scrapy_neardup.audit.pairs.compare import SIBLINGS, Groups, compare_all, most_alike
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme

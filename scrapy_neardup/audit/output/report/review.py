@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.audit.arrays import places
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -33,8 +35,5 @@ def borderline(data: ReportData) -> NDArray[np.int64]:
     a, b = thing[pairs["first"][order]], thing[pairs["second"][order]]
     key = np.minimum(a, b) * (len(data.clusters) + len(clusters)) + np.maximum(a, b)
     by_key = np.argsort(key, kind="stable")
-    new = np.append(True, np.diff(key[by_key]) != 0)[: len(key)]
-    starts = np.flatnonzero(new)
-    place = np.arange(len(key)) - starts[np.cumsum(new) - 1] if len(key) else np.zeros(0, np.int64)
-    kept: NDArray[np.int64] = order[np.sort(by_key[place < MOST_ALIKE])][:MOST]
+    kept: NDArray[np.int64] = order[np.sort(by_key[places(key[by_key]) < MOST_ALIKE])][:MOST]
     return kept

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.audit.arrays import places
+
 from .embed import column_block, json_blocks
 
 if TYPE_CHECKING:
@@ -36,18 +38,15 @@ def by_cluster(data: ReportData) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     sizes = np.bincount(numbers, minlength=len(data.clusters))
     leads = data.clusters["canonical"][numbers] == members
     order = np.lexsort((members, pages["rank"][members], ~leads, numbers, -sizes[numbers]))
-    numbers = numbers[order]
-    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
-    places = np.arange(len(numbers)) - np.repeat(starts, np.diff(starts, append=len(numbers)))
-    return members[order], places
+    return members[order], places(numbers[order])
 
 
 def wanted_texts(data: ReportData, review: NDArray[np.integer]) -> Iterator[int]:
     """Yield the pages whose texts matter, once each: of the pairs *review*, then of clusters by size."""
     pairs = data.pairs
     first = np.stack((pairs["first"][review], pairs["second"][review]), 1).ravel().tolist()
-    members, places = by_cluster(data)
-    yield from dict.fromkeys([*first, *members[places < MOST_OF_CLUSTER].tolist()])
+    members, place = by_cluster(data)
+    yield from dict.fromkeys([*first, *members[place < MOST_OF_CLUSTER].tolist()])
 
 
 def text_blocks(wanted: Iterable[int], text: Callable[[int], str | None], room: int) -> Iterator[str]:
@@ -62,16 +61,16 @@ def text_blocks(wanted: Iterable[int], text: Callable[[int], str | None], room: 
             slots.append(own)
             yield texts
 
-    places: list[tuple[int, int, int]] = []
+    where: list[tuple[int, int, int]] = []
     packed = 0
     with closing(json_blocks("texts", contents())) as blocks:
         for number, content in enumerate(blocks):
             yield content
-            places += ((page, number, slot) for page, slot in slots.popleft())
+            where += ((page, number, slot) for page, slot in slots.popleft())
             packed += len(content)
             if packed >= room:
                 break
-    columns = np.array(places, np.int64).reshape(-1, 3)
+    columns = np.array(where, np.int64).reshape(-1, 3)
     for name, values in zip(("page", "block", "slot"), columns.T, strict=True):
         yield column_block(f"text-{name}", values, "<u4")
 

@@ -1,0 +1,28 @@
+"""Operations on arrays that the steps of an audit have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def begins(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which of *values* (n) differ from the one before: of sorted ones the first of each; bool[n]."""
+    return np.append(True, values[1:] != values[:-1])[: len(values)]
+
+
+def places(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the place of each of sorted *values* (n) among those equal to it, from 0; int64[n]."""
+    starts = np.flatnonzero(begins(values))
+    return np.arange(len(values)) - np.repeat(starts, np.diff(starts, append=len(values)))
+
+
+def ranges(starts: NDArray[np.int64], lengths: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Concatenate the ranges that start and are as long as given; int64[sum of lengths]."""
+    before = np.cumsum(lengths) - lengths
+    numbers: NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
+    return numbers
