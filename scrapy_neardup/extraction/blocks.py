@@ -14,6 +14,8 @@ from .prose import ends_sentence, is_paragraph
 from .regions import Region, names, region_of
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from lxml.etree import _Element
 
 _INVISIBLE = names(
@@ -30,6 +32,8 @@ _HEADLINES = 20
 # Elements "article" that hold no headline are teasers if there are so many of them, of so few characters
 # each.
 _ARTICLES, _TEASER = 4, 1200
+# So many classes of an element are looked at.
+_CLASSES = 12
 #: The number of the element that teasers are said to be within, see `Block.within`.
 OTHER_ARTICLES = -1
 
@@ -107,16 +111,8 @@ class _Walk:
             for element, count in headlines.items()
             if count == 1 and headlines[element.getparent()] > 1 and _has_article(element)
         }
-        articles = [
-            element
-            for element in body.iter("article")
-            # Those that hold others are passed over: each part of a page is read once.
-            if element not in self._over_headline
-            and element.find(".//article") is None
-            and _is_short(element, _TEASER)
-        ]
         #: Teasers of other articles.
-        self._other_articles = set(articles) if len(articles) >= _ARTICLES else set()
+        self._other_articles = _teasers(body, self._over_headline)
         for event, element in etree.iterwalk(body, events=("start", "end", "comment", "pi")):
             if event == "start":
                 self._start(element)
@@ -190,6 +186,35 @@ class _Walk:
             self.blocks.append(Block(text, self._linked, tag, heading, region, number, article))
         self._text.clear()
         self._linked = 0
+
+
+def _teasers(body: _Element, over_headline: Container[_Element]) -> set[_Element]:
+    """Return the elements "article" that are teasers, if there are several.
+
+    *over_headline* are the elements that hold an h1. Where one entry of a list is too long for a teaser, the
+    entries next to it are no teasers either: the page is about all of them.
+    """
+    short: list[_Element] = []
+    long: list[_Element] = []
+    for element in body.iter("article"):
+        # Those that hold others are passed over: each part of a page is read once.
+        if element not in over_headline and element.find(".//article") is None:
+            (short if _is_short(element, _TEASER) else long).append(element)
+    if len(short) < _ARTICLES:
+        return set()
+    lists: dict[_Element, set[str]] = {}
+    for element in long:
+        lists.setdefault(element.getparent(), set()).update(_classes(element))
+    return {
+        element
+        for element in short
+        if (classes := lists.get(element.getparent())) is None or classes.isdisjoint(_classes(element))
+    }
+
+
+def _classes(element: _Element) -> list[str]:
+    """Return the classes of *element*, a few of them; one that no element has if there are none."""
+    return element.get("class", "").split(maxsplit=_CLASSES)[:_CLASSES] or [""]
 
 
 def _has_article(element: _Element) -> bool:

@@ -16,6 +16,7 @@ import regex
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
 
+from . import sentences
 from .asides import (
     ARTICLE,
     Run,
@@ -26,7 +27,7 @@ from .asides import (
     leave_out_other_articles,
     letters_of,
 )
-from .blocks import blocks_of
+from .blocks import OTHER_ARTICLES, blocks_of
 from .prose import SENTENCE
 from .regions import heads_more
 from .titles import titles
@@ -54,9 +55,11 @@ _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 _SMALL_SHARE = 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
-#: A text that is a smaller part of what a page shows does not tell it from pages that show other things.
-_SMALL_PART = 1 / 3
-#: A headline has at least so many letters, at most so many, and so much of it is in the title; of an h1 less.
+#: A text that is a smaller part of what a page shows, or of the prose in that, does not tell it from pages
+#: that show other things.
+_SMALL_PART, _SMALL_PART_OF_PROSE = 1 / 3, 1 / 2
+#: A headline has at least so many letters, but an h1 that says little may have less; at most so many; and so
+#: much of it is in the title, of an h1 less.
 _HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE, _H1_IN_TITLE = 8, 300, 0.7, 0.5
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
 _DETAILS, _LEAD = 200, 15
@@ -86,28 +89,56 @@ class Segment:
         prose = [block for block in lines if block.prose]
         found = letters_of(prose)
         begin = _beginning(blocks, headline, run)
-        if headline is not None:
+        if headline is not None and blocks[headline].letters >= _HEADLINE:
             title = blocks[headline].text
-        else:  # the title is that of the site, or the page has no headline
+        else:  # the title is that of the site, or the page has no headline, or one that says little
             title = " ".join(
                 [*names, *(block.text for block in blocks[begin : run.end] if block.tag == "h1")]
             )
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
-            other = self._otherwise(html, url)
+            other = self._other(html, blocks)
             return other and _completed(other._replace(title=title), blocks)
         kept = prose if found >= _PROSE * letters_of(lines) else lines
-        details = _details(blocks, begin, run, {id(block) for block in kept})
+        details = _details(blocks, begin, run, headline, {id(block) for block in kept})
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details))
         return _completed(text, blocks)
+
+    def _other(self, html: str, blocks: Sequence[Block]) -> MainText | None:
+        """Return what Trafilatura finds, without what stands around the main text.
+
+        Of a page without an article it may take all lines, menus and foot, too. Teasers of articles are what
+        such a page is about. Prose in what is called "around" may be the main text, if it is as much as an
+        article has.
+        """
+        prose = letters_of([block for block in blocks if block.prose and block.region == "around"])
+        regions = ("foot",) if prose >= ARTICLE else ("foot", "around")
+        shown = [
+            block.text for block in blocks if block.region not in regions or block.within == OTHER_ARTICLES
+        ]
+        known = {*map(_bare, shown)}
+        around = {bare for block in blocks if (bare := _bare(block.text)) not in known}
+        lines = [
+            line
+            for line in self._otherwise.lines(html).split("\n")
+            if not all(bare in around or not bare for bare in map(_bare, line.split("|")))
+        ]
+        return sentences.main_text("\n".join(lines), html, "\n".join(shown))
+
+
+def _bare(line: str) -> str:
+    """Return *line* without what only divides: spaces, and the mark of a list's entry."""
+    return "".join(line.removeprefix("- ").split())
 
 
 def _completed(text: MainText, blocks: Sequence[Block]) -> MainText:
     """Return *text* with all that the page shows outside its regions, if the text is a small part of that.
 
-    Such a text may be the same on pages that show different things: a note over a list or a calendar.
+    Such a text may be the same on pages that show different things: a note over a list or a calendar, some
+    of the entries of a list.
     """
     shown = [block for block in blocks if not block.region]
-    if length(text.text) >= _SMALL_PART * letters_of(shown):
+    prose = [block for block in shown if block.prose]
+    if length(text.text) >= max(_SMALL_PART * letters_of(shown), _SMALL_PART_OF_PROSE * letters_of(prose)):
         return text
     # Each is looked for in all of the text, so they are not too many.
     lines = [*dict.fromkeys(block.text for block in shown)][: _LOOKED_FOR * _DETAILS]
@@ -136,7 +167,7 @@ def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
         words = _WORD.findall(block.text.lower())
         shared = [word for word in words if word in known]
         asked = _H1_IN_TITLE if block.tag == "h1" else _HEADLINE_IN_TITLE
-        if len(shared) < asked * len(words) or block.letters < _HEADLINE:
+        if len(shared) < asked * len(words) or (block.letters < _HEADLINE and block.tag != "h1"):
             continue
         score = sum(map(len, shared)) * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
         score *= (0.5 if block.region else 1) * (0.5 if block.is_link else 1)
@@ -195,12 +226,19 @@ def _beginning(blocks: Sequence[Block], headline: int | None, run: Run) -> int:
     return begin
 
 
-def _details(blocks: Sequence[Block], begin: int, run: Run, kept: set[int]) -> list[str]:
-    """Return the short lines of the main text, up to where something else begins."""
+def _details(
+    blocks: Sequence[Block], begin: int, run: Run, headline: int | None, kept: set[int]
+) -> list[str]:
+    """Return the short lines of the main text, up to where something else begins.
+
+    Behind a text that stands before the headline, such as a line that runs over all pages of a site, they are
+    those under the headline.
+    """
     lines = []
-    for number in range(begin, len(blocks)):
+    behind = run.end if headline is None else max(run.end, headline + 1)
+    for number in (*range(begin, run.end), *range(behind, len(blocks))):
         block = blocks[number]
-        if number >= run.end and (block.prose or block.region or heads_others(block.text)):
+        if number >= behind and (block.prose or block.region or heads_others(block.text)):
             break
         if block.is_free and id(block) not in kept:
             lines.append(block.text)

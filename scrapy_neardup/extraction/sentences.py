@@ -8,12 +8,17 @@ about: where sentences are not most of what was found, nothing of it is left out
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
 
 from .plain import Plain
 from .prose import SENTENCE, is_paragraph
 from .titles import titles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: Name and version.
 IDENTITY = "sentences 3"
@@ -30,20 +35,21 @@ _SHARE = 0.5
 _plain = Plain()
 
 
-def main_text(extracted: str, html: str) -> MainText | None:
+def main_text(extracted: str, html: str, shown: str | None = None) -> MainText | None:
     """Return the main text of the page *html* of which an extractor found *extracted*.
 
-    Returns None if there is no text.
+    What the page shows is *shown*, line by line, or all of its visible text. Returns None if there is no
+    text.
     """
-    text, details = _divided(extracted, html)
+    text, details = _divided(extracted, lambda: _plain.text(html) if shown is None else shown)
     return MainText(text, " ".join(titles(html)), details) if text else None
 
 
-def _divided(extracted: str, html: str) -> tuple[str, str]:
+def _divided(extracted: str, shown: Callable[[], str]) -> tuple[str, str]:
     """Return the sentences, or whatever stands in for them, and the lines that are left out."""
     total = sum(length(line.strip()) for line in extracted.split("\n"))
     if total < _MISSED:
-        visible, size = _sentences(_plain.text(html), _VISIBLE_PARAGRAPH)
+        visible, size = _sentences(shown(), _VISIBLE_PARAGRAPH)
         if size < _LEAST:
             return extracted, ""
         # Sentences that all pages of a site have never stand in for what was found on this one. That is

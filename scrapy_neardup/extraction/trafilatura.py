@@ -22,7 +22,13 @@ class Trafilatura:
     identity = f"trafilatura {trafilatura.__version__} fast, {sentences.IDENTITY}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
-        extracted = trafilatura.extract(
-            html, fast=True, include_comments=False, deduplicate=False, with_metadata=False
+        return sentences.main_text(self.lines(html), html)
+
+    def lines(self, html: str) -> str:
+        """Return all that it finds."""
+        return (
+            trafilatura.extract(
+                html, fast=True, include_comments=False, deduplicate=False, with_metadata=False
+            )
+            or ""
         )
-        return sentences.main_text(extracted or "", html)

@@ -189,6 +189,12 @@ def test_a_headline_that_shares_half_of_its_words_with_the_title_is_the_title() 
     assert extracted(page(body + marked(OWN))).title == f"Boats: {TITLE}, says the council today"
 
 
+@pytest.mark.parametrize("name", ["Oman", "日本", "오만"])
+def test_the_name_of_the_site_is_no_headline_beside_a_short_one(name: str) -> None:
+    body = f"<div><a href=/>THE SITE</a></div><h1>{name}</h1>{marked(OWN)}"
+    assert name in extracted(page(body, f"{name}: all drivers")).title
+
+
 def test_the_first_headline_is_the_title_of_a_page_that_has_none() -> None:
     assert extracted(f"<h1>{TITLE}</h1>{marked(OWN)}<h1>Other</h1>").title == TITLE
     assert extracted(marked(OWN)).title == ""
@@ -343,6 +349,62 @@ def test_all_that_a_page_shows_counts_where_its_text_is_a_small_part_of_that() -
         assert detector.add(one, url="https://a.example/music").kind == "unique"
         assert detector.check(other, url="https://a.example/music/page/2").kind == "template"
         assert detector.check(one, url="https://a.example/music?session=1").kind == "exact"
+
+
+def entry(name: str, texts: list[str], classes: str = "post") -> str:
+    return f"<article class='{classes}'><h2><a href=x>{name}</a></h2>{marked(texts)}</article>"
+
+
+def test_entries_of_a_list_are_its_text_though_one_is_longer_than_a_teaser() -> None:
+    short = paragraphs(11, 6, 30)
+    entries = [*(entry(f"Entry {n}", [text]) for n, text in enumerate(short)), entry("Long", OWN)]
+    assert extracted(page("".join(entries), title="Entries")).text.split("\n") == short + OWN
+    # Teasers beside an article are of another kind than it, or stand elsewhere.
+    teasers = [entry(f"Entry {n}", [text], "card small") for n, text in enumerate(short)]
+    assert extracted(page(entry(TITLE, OWN) + "".join(teasers))).text.split("\n") == OWN
+    assert extracted(page(entry(TITLE, OWN) + f"<div>{''.join(entries[:6])}</div>")).text.split("\n") == OWN
+
+
+def test_lists_that_share_some_long_entry_are_different_pages() -> None:
+    with Detector.open() as detector:
+        for number in range(4):
+            others = [entry(f"Entry {n}", [text]) for n, text in enumerate(paragraphs(number + 20, 4, 40))]
+            text = extracted(page("".join([*others[:2], entry("Long", OWN), *others[2:]]), title="Entries"))
+            verdict = detector.add(text, f"https://a.example/tag/{number}")
+            assert not verdict.is_duplicate, verdict
+
+
+def test_entries_that_the_text_leaves_out_count_if_they_are_most_of_the_prose() -> None:
+    """The entries stand so far apart that the text ends with the fourth."""
+
+    def listed(texts: list[str]) -> MainText:
+        meta = "<div><a href=x>Someone</a></div><div><a href=x>Tag</a></div>" * 4
+        return extracted(page(marked(texts[:4]) + "".join(meta + f"<p>{text}</p>" for text in texts[4:])))
+
+    first, one, other = paragraphs(30, 4, 60), paragraphs(31, 5, 60), paragraphs(32, 5, 60)
+    assert listed(first + one).text == listed(first + other).text == "\n".join(first)
+    with Detector.open() as detector:
+        assert detector.add(listed(first + one), url="https://a.example/tag/1").kind == "unique"
+        assert not detector.check(listed(first + other), url="https://a.example/tag/2").is_duplicate
+        assert detector.check(listed(first + one), url="https://a.example/tag/3").kind == "exact"
+
+
+def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
+    menu = "".join(f"<div>{text[:24]}</div>" for text in paragraphs(40, 10, 12))
+    foot = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(41, 24, 20))
+    with Detector.open() as detector:
+        for number in range(4):
+            own = "".join(f"<tr><td><a href=x>{text}</a></td></tr>" for text in paragraphs(number + 42, 2, 3))
+            body = f"<div class=menu>{menu}</div><table>{own}</table><div class=foot>{foot}</div>"
+            verdict = detector.add(extracted(page(body, title="Lists")), f"https://a.example/list/{number}")
+            assert not verdict.is_duplicate, verdict
+
+
+def test_what_stands_under_the_headline_counts_behind_a_line_that_runs_over_all_pages() -> None:
+    ticker = f"<div>{' '.join(paragraphs(50, 2))}</div><nav><a href=/>Home</a></nav>"
+    rows = "".join(f"<tr><td><a href=x>Name</a></td><td>{number * 7}</td></tr>" for number in range(9))
+    found = extracted(page(f"{ticker}<h1>{TITLE}</h1><p>The table</p><table>{rows}</table>{FOOTER}"))
+    assert found.details.split("\n") == ["The table", *(str(number * 7) for number in range(9))]
 
 
 def test_what_is_shown_beside_most_of_a_page_does_not_count() -> None:
