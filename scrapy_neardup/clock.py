@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+SECONDS_PER_DAY = 86_400
 #: A time before all that `time.monotonic` may say, which may be negative: what is due from it on is due now.
 LONG_AGO = -math.inf
 _LAST = (1 << 32) - 1

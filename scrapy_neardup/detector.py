@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from .arguments import require_number, require_path, require_type, require_whole
+from .clock import SECONDS_PER_DAY
 from .dependencies import dependencies_in_use
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, MainText, Signature, load_scheme
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from .matching.decision import Preference
     from .verdict import Verdict
 
-SECONDS_PER_DAY = 86_400
 #: Has a token of each kind: a word, a number, a character of a script without spaces, a syllable.
 _SAMPLE = "Straße 17 東京 ข่าว"
 

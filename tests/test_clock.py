@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_neardup import Detector, clock
-from scrapy_neardup.detector import SECONDS_PER_DAY
+from scrapy_neardup.clock import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
     from pathlib import Path

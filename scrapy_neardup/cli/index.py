@@ -15,8 +15,6 @@ from .files import RegularFile
 from .output import print_json, print_line, print_table, progress, size
 from .where import is_on_server, path_and_urls, path_argument
 
-SECONDS_PER_DAY = 86_400
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -97,33 +95,40 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only print how many documents that would be.")
 def prune(path: Path | str, days: float, dry_run: bool) -> None:
     """Forget old documents, then merge the tables."""
+    oldest = clock.now() - days * clock.SECONDS_PER_DAY
     if is_on_server(path):
         from .server import prune as prune_on_server
 
-        prune_on_server(path, days, dry_run=dry_run)
-        return
+        found = prune_on_server(path, oldest, dry_run=dry_run)
+    else:
+        found = _prune(path, oldest, dry_run=dry_run)
+    if dry_run:
+        print_line(f"{found:,} documents are older than {days:g} days.")
+    else:
+        print_line(f"Forgot {found:,} documents older than {days:g} days.")
+
+
+def _prune(path: Path, oldest: float, *, dry_run: bool) -> int:
+    """Forget the documents stored before the time *oldest*; return how many those are."""
     from scrapy_neardup.index.lmdb.compaction import maintain
     from scrapy_neardup.index.lmdb.offline import opened, require_sound
     from scrapy_neardup.index.lmdb.reading import reading
     from scrapy_neardup.matching.removal import forget_all, older_than, require_pages
 
-    oldest = clock.now() - days * SECONDS_PER_DAY
     with progress("Looking for old documents") as advance, opened(path) as (environment, header):
         require_pages(header, "time")
         with reading(environment, header) as reader:
-            found = older_than(reader, oldest, advance)
-        if not dry_run:
-            require_sound(environment, header, advance)
-            for _ in maintain(environment, header, int(oldest)):  # whole runs go with their records
-                pass
-            with reading(environment, header) as reader:
-                rest = older_than(reader, oldest, advance)
-    if dry_run:
-        print_line(f"{len(found):,} documents are older than {days:g} days.")
-        return
+            found = len(older_than(reader, oldest, advance))
+        if dry_run:
+            return found
+        require_sound(environment, header, advance)
+        for _ in maintain(environment, header, int(oldest)):  # whole runs go with their records
+            pass
+        with reading(environment, header) as reader:
+            rest = older_than(reader, oldest, advance)
     with progress("Merging"):
         forget_all(path, rest, merge=True)
-    print_line(f"Forgot {len(found):,} documents older than {days:g} days.")
+    return found
 
 
 @index.command()

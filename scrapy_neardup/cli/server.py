@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup import clock
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import open_index
 from scrapy_neardup.index.redis.admin import all_documents, describe, find_problems, opened
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-SECONDS_PER_DAY = 86_400
 #: Documents written at a time.
 AT_ONCE = 10_000
 
@@ -50,9 +48,8 @@ def check(url: str, *, as_json: bool) -> int:
     return 1 if problems else 0
 
 
-def prune(url: str, days: float, *, dry_run: bool) -> None:
-    """Forget documents that were stored more than so many *days* ago."""
-    oldest = clock.now() - days * SECONDS_PER_DAY
+def prune(url: str, oldest: float, *, dry_run: bool) -> int:
+    """Forget the documents stored before the time *oldest*; return how many those are."""
     with opened(url) as index:
         require_pages(index.header, "time")
         found: list[int] = []
@@ -60,10 +57,7 @@ def prune(url: str, days: float, *, dry_run: bool) -> None:
             found += numbers[documents.records["time"] < oldest].tolist()
         if not dry_run:
             index.discard(found)
-    if dry_run:
-        print_line(f"{len(found):,} documents are older than {days:g} days.")
-    else:
-        print_line(f"Forgot {len(found):,} documents older than {days:g} days.")
+    return len(found)
 
 
 def forget(url: str, urls: Sequence[str], hosts: set[str]) -> None:

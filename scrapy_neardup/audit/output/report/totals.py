@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.audit.model import NO_DISTANCE, VERDICTS
+from scrapy_neardup.clock import SECONDS_PER_DAY
 
 from .columns import NO_SIMILARITY, NO_TIME, positions, scaled, times
 from .extent import canonical_of
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 SIZES = (2, 3, 4, 6, 11, 21, 51, 101, 1001)
 #: Bars of the chart of similarities, from 0 to 1.
 BARS = 20
-_DAY = 86_400
 
 
 def repeating(data: ReportData) -> NDArray[np.bool_]:
@@ -73,7 +73,7 @@ def totals(data: ReportData, hosts: NDArray[np.int64], names: Sequence[str]) -> 
     verdicts = positions(data.pages["verdict"], VERDICTS).astype(np.int64)
     when = times(data.pages["fetched"])
     known = when < NO_TIME
-    days, day = np.unique(when[known] // _DAY, return_inverse=True)
+    days, day = np.unique(when[known] // SECONDS_PER_DAY, return_inverse=True)
     sizes = np.bincount(data.pages["cluster"] + 1, minlength=len(data.clusters) + 1)[1:]
     return {
         "pages": len(data.pages),
