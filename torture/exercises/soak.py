@@ -30,7 +30,7 @@ WORDS = 60
 #: 10,000 extractions are kept: long rounds are measured once there are so many, short ones end before.
 GAUGES, WARM, WARM_OF_MANY = 24, 8, 17
 #: Bytes that a page may add. Scrapy and this exercise keep something of each.
-A_PAGE, A_PAGE_OF_MANY, A_REVISIT = 8000, 2500, 2500
+A_PAGE, A_PAGE_OF_MANY = 8000, 2500
 #: By how many files and threads a crawl may vary.
 FILES, THREADS = 4, 3
 
@@ -48,9 +48,9 @@ def run(seed: int, folder: Path) -> Round:
         outcome.violations.append(f"{checked} of {count} pages were judged, errors: {errors}")
     lost = [url for url in set(urls) if not crawled.stored[url]]
     outcome.violations += [f"{url} was lost" for url in lost[:5]]
-    warm = gauges[WARM_OF_MANY if count == MANY and not revisits else WARM :]
+    first, most = (WARM_OF_MANY, A_PAGE_OF_MANY) if count == MANY else (WARM, A_PAGE)
+    warm = gauges[first:]
     grown = slope(warm)
-    most = A_REVISIT if revisits else A_PAGE_OF_MANY if count == MANY else A_PAGE
     thirds = np.array_split(np.array(crawled.loop.lasted[warm[0].calls :]), 3)
     tails = [float(np.percentile(third, 99)) * 1000 for third in thirds if len(third)]
     said = (
