@@ -30,7 +30,7 @@ from .asides import (
 )
 from .blocks import OTHER_ARTICLES, blocks_of
 from .prose import SENTENCE
-from .regions import heads_more
+from .regions import heads_more, speaks_of_consent
 from .titles import titles
 from .trafilatura import Trafilatura
 
@@ -125,14 +125,16 @@ def _menus_and_foot(blocks: Sequence[Block]) -> set[int]:
     """Return the numbers of the elements that hold them, see `Block.within`.
 
     A menu is what stands around the main text and is links for the most part. The main text may stand in
-    what is called so by mistake, and teasers of articles are what a page of a list is about.
+    what is called so by mistake, and teasers of articles are what a page of a list is about. Notices of
+    consent stay: they tell a wall.
     """
     letters: Counter[int] = Counter()
     for block in blocks:
         if block.region == "around" and block.within not in (0, OTHER_ARTICLES):
             letters[block.within] += 2 * block.linked - block.letters
     menus = {number for number, more in letters.items() if more >= 0}
-    return menus | {block.within for block in blocks if block.region == "foot"}
+    notices = {block.within for block in blocks if speaks_of_consent(block.text)}
+    return menus | {block.within for block in blocks if block.region == "foot"} - notices
 
 
 def _bare(line: str) -> str:
