@@ -202,19 +202,24 @@ def _teasers(body: _Element, over_headline: Container[_Element]) -> set[_Element
             (short if _is_short(element, _TEASER) else long).append(element)
     if len(short) < _ARTICLES:
         return set()
-    lists: dict[_Element, set[str]] = {}
+    lists: dict[_Element, set[tuple[str, str]]] = {}
     for element in long:
-        lists.setdefault(element.getparent(), set()).update(_classes(element))
+        lists.setdefault(element.getparent(), set()).update(_kinds(element))
     return {
         element
         for element in short
-        if (classes := lists.get(element.getparent())) is None or classes.isdisjoint(_classes(element))
+        if (kinds := lists.get(element.getparent())) is None or kinds.isdisjoint(_kinds(element))
     }
 
 
-def _classes(element: _Element) -> list[str]:
-    """Return the classes of *element*, a few of them; one that no element has if there are none."""
-    return element.get("class", "").split(maxsplit=_CLASSES)[:_CLASSES] or [""]
+def _kinds(element: _Element) -> set[tuple[str, str]]:
+    """Return what *element* has in common with other entries of a list: a class and the level of its heading.
+
+    An entry has a heading. Of the classes a few are looked at.
+    """
+    heading = next((found.tag for found in element.iter(*HEADINGS)), None)
+    classes = element.get("class", "").split(maxsplit=_CLASSES)[:_CLASSES] or [""]
+    return {(name, heading) for name in classes if heading is not None}
 
 
 def _has_article(element: _Element) -> bool:

@@ -9,6 +9,7 @@ them. docs/quality.md compares it with Trafilatura.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import regex
@@ -29,7 +30,7 @@ from .asides import (
 )
 from .blocks import OTHER_ARTICLES, blocks_of
 from .prose import SENTENCE
-from .regions import heads_more
+from .regions import heads_more, speaks_of_consent
 from .titles import titles
 from .trafilatura import Trafilatura
 
@@ -58,7 +59,7 @@ _PROSE = 0.5
 #: A text that is a smaller part of what a page shows, or of the prose in that, does not tell it from pages
 #: that show other things.
 _SMALL_PART, _SMALL_PART_OF_PROSE = 1 / 3, 1 / 2
-#: A headline has at least so many letters, but an h1 that says little may have less; at most so many; and so
+#: A headline has at least so many letters, but an h1 with less goes before a link; at most so many; and so
 #: much of it is in the title, of an h1 less.
 _HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE, _H1_IN_TITLE = 8, 300, 0.7, 0.5
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
@@ -74,7 +75,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 2, {self._otherwise.identity}"
+        self.identity = f"segment 3, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
@@ -91,7 +92,7 @@ class Segment:
         begin = _beginning(blocks, headline, run)
         if headline is not None and blocks[headline].letters >= _HEADLINE:
             title = blocks[headline].text
-        else:  # the title is that of the site, or the page has no headline, or one that says little
+        else:  # the title is that of the site, or the page has no headline, or a short one
             title = " ".join(
                 [*names, *(block.text for block in blocks[begin : run.end] if block.tag == "h1")]
             )
@@ -104,25 +105,36 @@ class Segment:
         return _completed(text, blocks)
 
     def _other(self, html: str, blocks: Sequence[Block]) -> MainText | None:
-        """Return what Trafilatura finds, without what stands around the main text.
+        """Return what Trafilatura finds, without the menus and the foot of the page.
 
-        Of a page without an article it may take all lines, menus and foot, too. Teasers of articles are what
-        such a page is about. Prose in what is called "around" may be the main text, if it is as much as an
-        article has.
+        It takes all lines of a page that has no article.
         """
-        prose = letters_of([block for block in blocks if block.prose and block.region == "around"])
-        regions = ("foot",) if prose >= ARTICLE else ("foot", "around")
-        shown = [
-            block.text for block in blocks if block.region not in regions or block.within == OTHER_ARTICLES
-        ]
+        around = _menus_and_foot(blocks)
+        shown = [block.text for block in blocks if block.within not in around]
         known = {*map(_bare, shown)}
-        around = {bare for block in blocks if (bare := _bare(block.text)) not in known}
+        other = {bare for block in blocks if (bare := _bare(block.text)) not in known}
         lines = [
             line
             for line in self._otherwise.lines(html).split("\n")
-            if not all(bare in around or not bare for bare in map(_bare, line.split("|")))
+            if not all(bare in other or not bare for bare in map(_bare, line.split("|")))
         ]
         return sentences.main_text("\n".join(lines), html, "\n".join(shown))
+
+
+def _menus_and_foot(blocks: Sequence[Block]) -> set[int]:
+    """Return the numbers of the elements that hold them, see `Block.within`.
+
+    A menu is what stands around the main text and is links for the most part. The main text may stand in
+    what is called so by mistake, and teasers of articles are what a page of a list is about. Notices of
+    consent stay: they tell a wall.
+    """
+    letters: Counter[int] = Counter()
+    for block in blocks:
+        if block.region == "around" and block.within not in (0, OTHER_ARTICLES):
+            letters[block.within] += 2 * block.linked - block.letters
+    menus = {number for number, more in letters.items() if more >= 0}
+    notices = {block.within for block in blocks if speaks_of_consent(block.text)}
+    return menus | {block.within for block in blocks if block.region == "foot"} - notices
 
 
 def _bare(line: str) -> str:
@@ -156,7 +168,7 @@ def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
     known = {word for name in names for word in _WORD.findall(name.lower())}
     if not known:
         return next((number for number, block in enumerate(blocks) if block.tag == "h1"), None)
-    best, found = 0.0, None
+    best, found, short = 0.0, None, None
     # Of several articles the page's own mostly comes first.
     first = next((block.article for block in blocks if block.article), 0)
     for number, block in enumerate(blocks):
@@ -167,14 +179,19 @@ def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
         words = _WORD.findall(block.text.lower())
         shared = [word for word in words if word in known]
         asked = _H1_IN_TITLE if block.tag == "h1" else _HEADLINE_IN_TITLE
-        if len(shared) < asked * len(words) or (block.letters < _HEADLINE and block.tag != "h1"):
+        if len(shared) < asked * len(words):
+            continue
+        if block.letters < _HEADLINE:
+            if block.tag == "h1" and shared and short is None:
+                short = number
             continue
         score = sum(map(len, shared)) * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
         score *= (0.5 if block.region else 1) * (0.5 if block.is_link else 1)
         score *= 1 if block.article in (0, first) else 0.5
         if score > best:
             best, found = score, number
-    return found
+    # A link may be the site's name.
+    return short if short is not None and found is not None and blocks[found].is_link else found
 
 
 def _best_run(blocks: Sequence[Block], headline: int | None) -> Run:

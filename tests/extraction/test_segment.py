@@ -400,6 +400,19 @@ def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
             assert not verdict.is_duplicate, verdict
 
 
+def test_what_is_called_so_by_mistake_stays_where_there_is_no_article() -> None:
+    own = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(45, 6, 20))
+    menu = "".join(f"<li><a href=x>{text[:24]}</a></li>" for text in paragraphs(46, 20, 12))
+    teasers = [f"<article><h2><a href=x>{text}</a></h2></article>" for text in paragraphs(47, 6, 8)]
+    for body, kept in (
+        (f"<div class=bio>{own}</div>", paragraphs(45, 1, 20)[0][:50]),
+        ("".join(teasers), paragraphs(47, 1, 8)[0]),
+    ):
+        found = extracted(page(f"<div class=menu>{menu}</div>{body}{FOOTER}", title="Lists")).text
+        assert kept in found
+        assert paragraphs(46, 1, 12)[0][:24] not in found
+
+
 def test_what_stands_under_the_headline_counts_behind_a_line_that_runs_over_all_pages() -> None:
     ticker = f"<div>{' '.join(paragraphs(50, 2))}</div><nav><a href=/>Home</a></nav>"
     rows = "".join(f"<tr><td><a href=x>Name</a></td><td>{number * 7}</td></tr>" for number in range(9))
