@@ -59,8 +59,8 @@ _PROSE = 0.5
 #: A text that is a smaller part of what a page shows, or of the prose in that, does not tell it from pages
 #: that show other things.
 _SMALL_PART, _SMALL_PART_OF_PROSE = 1 / 3, 1 / 2
-#: A headline has at least so many letters, but an h1 with less goes before a link; at most so many; and so
-#: much of it is in the title, of an h1 less.
+#: A headline has at least so many letters, but an h1 with less goes before one that is not free; at most so
+#: many; and so much of it is in the title, of an h1 less.
 _HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE, _H1_IN_TITLE = 8, 300, 0.7, 0.5
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
 _DETAILS, _LEAD = 200, 15
@@ -190,8 +190,8 @@ def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
         score *= 1 if block.article in (0, first) else 0.5
         if score > best:
             best, found = score, number
-    # A link may be the site's name.
-    return short if short is not None and found is not None and blocks[found].is_link else found
+    # A link may be the site's name, and so may what stands around.
+    return short if short is not None and found is not None and not blocks[found].is_free else found
 
 
 def _best_run(blocks: Sequence[Block], headline: int | None) -> Run:

@@ -189,9 +189,10 @@ def test_a_headline_that_shares_half_of_its_words_with_the_title_is_the_title() 
     assert extracted(page(body + marked(OWN))).title == f"Boats: {TITLE}, says the council today"
 
 
+@pytest.mark.parametrize("site", ["<div><a href=/>THE SITE</a></div>", "<aside><h2>The Site</h2></aside>"])
 @pytest.mark.parametrize("name", ["Oman", "日本", "오만"])
-def test_the_name_of_the_site_is_no_headline_beside_a_short_one(name: str) -> None:
-    body = f"<div><a href=/>THE SITE</a></div><h1>{name}</h1>{marked(OWN)}"
+def test_the_name_of_the_site_is_no_headline_beside_a_short_one(name: str, site: str) -> None:
+    body = f"{site}<h1>{name}</h1>{marked(OWN)}"
     assert name in extracted(page(body, f"{name}: all drivers")).title
 
 
