@@ -54,7 +54,7 @@ def _verdicts(outcome: Round, dice: random.Random) -> None:
         expected = 1 if kind in ("copies", "edited") else size
         if kind in ("excerpt", "chain"):
             if len(numbers) > 1:
-                outcome.counts[f"groups of an {kind} that depend on the order"] += 1
+                outcome.counts[f"groups, {kind}s, that depend on the order"] += 1
         elif set(numbers) != {expected}:
             outcome.violations.append(
                 f"of {group}, {size} pages, {dict(numbers)} are kept (pages: orders), not {expected}"
