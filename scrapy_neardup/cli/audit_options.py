@@ -94,6 +94,7 @@ def given_options(
 
 
 def print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
+    """Print what an audit has *found*, which took so many *seconds* and is in the directory *out*."""
     from scrapy_neardup.audit.output.files import dropped
     from scrapy_neardup.audit.output.summary import summarise
 

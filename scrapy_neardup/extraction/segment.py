@@ -97,44 +97,45 @@ class Segment:
                 [*names, *(block.text for block in blocks[begin : run.end] if block.tag == "h1")]
             )
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
-            other = self._other(html, blocks)
-            return other and _completed(other._replace(title=title), blocks)
+            other = self._other(html, title, blocks)
+            return other and _completed(other, blocks)
         kept = prose if found >= _PROSE * letters_of(lines) else lines
         details = _details(blocks, begin, run, headline, {id(block) for block in kept})
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details))
         return _completed(text, blocks)
 
-    def _other(self, html: str, blocks: Sequence[Block]) -> MainText | None:
+    def _other(self, html: str, title: str, blocks: Sequence[Block]) -> MainText | None:
         """Return what Trafilatura finds, without the menus and the foot of the page.
 
         It takes all lines of a page that has no article.
         """
         around = _menus_and_foot(blocks)
         shown = [block.text for block in blocks if block.within not in around]
-        known = {*map(_bare, shown)}
-        other = {bare for block in blocks if (bare := _bare(block.text)) not in known}
+        left_out = {_bare(block.text) for block in blocks if block.within in around} - {*map(_bare, shown)}
         lines = [
             line
             for line in self._otherwise.lines(html).split("\n")
-            if not all(bare in other or not bare for bare in map(_bare, line.split("|")))
+            if not all(bare in left_out or not bare for bare in map(_bare, line.split("|")))
         ]
-        return sentences.main_text("\n".join(lines), html, "\n".join(shown))
+        text, details = sentences.divided("\n".join(lines), lambda: "\n".join(shown))
+        return MainText(text, title, details) if text else None
 
 
 def _menus_and_foot(blocks: Sequence[Block]) -> set[int]:
     """Return the numbers of the elements that hold them, see `Block.within`.
 
     A menu is what stands around the main text and is links for the most part. The main text may stand in
-    what is called so by mistake, and teasers of articles are what a page of a list is about. Notices of
-    consent stay: they tell a wall.
+    what is called so by mistake, and teasers of articles are what a page of a list is about. A foot that
+    speaks of consent stays: it tells a wall.
     """
     letters: Counter[int] = Counter()
     for block in blocks:
         if block.region == "around" and block.within not in (0, OTHER_ARTICLES):
             letters[block.within] += 2 * block.linked - block.letters
     menus = {number for number, more in letters.items() if more >= 0}
+    foot = {block.within for block in blocks if block.region == "foot"}
     notices = {block.within for block in blocks if speaks_of_consent(block.text)}
-    return menus | {block.within for block in blocks if block.region == "foot"} - notices
+    return menus | (foot - notices)
 
 
 def _bare(line: str) -> str:

@@ -35,18 +35,20 @@ _SHARE = 0.5
 _plain = Plain()
 
 
-def main_text(extracted: str, html: str, shown: str | None = None) -> MainText | None:
+def main_text(extracted: str, html: str) -> MainText | None:
     """Return the main text of the page *html* of which an extractor found *extracted*.
 
-    What the page shows is *shown*, line by line, or all of its visible text. Returns None if there is no
-    text.
+    Returns None if there is no text.
     """
-    text, details = _divided(extracted, lambda: _plain.text(html) if shown is None else shown)
+    text, details = divided(extracted, lambda: _plain.text(html))
     return MainText(text, " ".join(titles(html)), details) if text else None
 
 
-def _divided(extracted: str, shown: Callable[[], str]) -> tuple[str, str]:
-    """Return the sentences, or whatever stands in for them, and the lines that are left out."""
+def divided(extracted: str, shown: Callable[[], str]) -> tuple[str, str]:
+    """Return the sentences, or whatever stands in for them, and the lines that are left out.
+
+    *shown* returns what the page shows, line by line; it is asked only if next to nothing was *extracted*.
+    """
     total = sum(length(line.strip()) for line in extracted.split("\n"))
     if total < _MISSED:
         visible, size = _sentences(shown(), _VISIBLE_PARAGRAPH)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 #: The first of these that the system has is used.
@@ -84,6 +84,17 @@ def running(directory: Path, *options: str) -> Iterator[RedisServer]:
         yield server
     finally:
         server.kill()
+
+
+def until(done: Callable[[], object], *away: type[Exception], seconds: float = 30.0) -> None:
+    """Wait at most so many *seconds* until *done* returns something true; it may raise *away* meanwhile."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with suppress(*away):
+            if done():
+                return
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 class DelayingProxy(AbstractContextManager["DelayingProxy"]):

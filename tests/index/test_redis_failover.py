@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +12,7 @@ from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import open_index
 from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve
 from scrapy_neardup.index.conformance.leases import urls_near
-from tests.index.redis_server import RedisServer, running, server_program
+from tests.index.redis_server import RedisServer, running, server_program, until
 
 redis = pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
@@ -27,6 +26,8 @@ pytestmark = pytest.mark.slow
 
 #: Seconds until a replica has taken over, at most.
 TAKEOVER_SECONDS = 60.0
+#: What a server that is not yet there raises.
+AWAY = (IndexUnavailable, redis.exceptions.RedisError)
 USER = "ACL SETUSER crawler on >p@ss ~* +@all"
 
 
@@ -50,17 +51,6 @@ def sentinel(folder: Path, master: RedisServer) -> Iterator[RedisServer]:
         server.kill()
 
 
-def until(done: object) -> None:
-    """Wait until the function *done* returns something true; a server that fails is not yet there."""
-    deadline = time.monotonic() + TAKEOVER_SECONDS
-    while True:
-        with suppress(IndexUnavailable, redis.exceptions.RedisError):
-            if done():  # type: ignore[operator]
-                return
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_a_crawl_goes_on_with_the_replica_that_has_taken_over(tmp_path: Path) -> None:
     with (
         running(tmp_path / "master") as master,
@@ -70,8 +60,12 @@ def test_a_crawl_goes_on_with_the_replica_that_has_taken_over(tmp_path: Path) ->
         for server in (master, replica):
             assert server.send(USER) == b"+OK\r\n"
         states = redis.Redis(port=asked.port, password="ask")
-        until(lambda: states.sentinel_master("pages")["num-slaves"] == 1)
-        until(lambda: redis.Redis(port=replica.port).info("replication")["master_link_status"] == "up")
+
+        def is_ready() -> bool:
+            copied = redis.Redis(port=replica.port).info("replication")["master_link_status"] == "up"
+            return copied and states.sentinel_master("pages")["num-slaves"] == 1
+
+        until(is_ready, *AWAY, seconds=TAKEOVER_SECONDS)
         url = f"redis+sentinel://crawler:p%40ss@127.0.0.1:1,127.0.0.1:{asked.port}/pages/0?name=news"
         with pytest.raises(IndexUnavailable, match="give sentinel_username and sentinel_password"):
             open_index(url, HEADER)
@@ -84,7 +78,7 @@ def test_a_crawl_goes_on_with_the_replica_that_has_taken_over(tmp_path: Path) ->
             with pytest.raises(IndexUnavailable):
                 index.find(documents([1], 9), LOOKUPS)
             pending.confirm()
-            until(lambda: urls_near(index, 1) == ["u0"])
+            until(lambda: urls_near(index, 1) == ["u0"], *AWAY, seconds=TAKEOVER_SECONDS)
             assert urls_near(index, 0xFFFF << 40) == ["u5"]
             assert reserve(index, documents([0xFFF << 50], 6)).confirm() is None
             assert index.gauges()["documents"] == 3

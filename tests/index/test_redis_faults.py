@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-import time
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from scrapy_neardup.index import Header, open_index
 from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve
 from scrapy_neardup.index.conformance.leases import urls_near
 from scrapy_neardup.index.tables import Family, PermutedTables
-from tests.index.redis_server import DelayingProxy, RedisServer, running
+from tests.index.redis_server import DelayingProxy, RedisServer, running, until
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
@@ -35,16 +34,6 @@ pytestmark = pytest.mark.slow
 DOCS = Path(__file__).parents[2] / "docs" / "redis.md"
 
 
-def until_it_works(index: RedisIndex) -> None:
-    deadline = time.monotonic() + 30
-    while True:
-        with suppress(IndexUnavailable):
-            index.gauges()
-            return
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_a_server_that_was_killed_comes_back_with_what_was_confirmed(tmp_path: Path) -> None:
     with running(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
         address = Address.parse(server.url())
@@ -58,7 +47,7 @@ def test_a_server_that_was_killed_comes_back_with_what_was_confirmed(tmp_path: P
                 index.find(documents([1], 9), LOOKUPS)
             pending.confirm()  # nobody waits for the server
             server.start()
-            until_it_works(index)
+            until(index.gauges, IndexUnavailable)
             index.flush()
             assert urls_near(index, 0xFFFF << 40) == ["u5"]
             assert urls_near(index, 0xFFF << 50) == ["u6"]
@@ -220,7 +209,7 @@ def test_the_circuit_opens_after_some_failures_and_closes_by_itself(
                     index.find(documents([1], 9), LOOKUPS)
             assert (index.server.failed, index.server.skipped) == (FAILURES, 20 - FAILURES)
             proxy.mend()
-            until_it_works(index)
+            until(index.gauges, IndexUnavailable)
     said = [record.getMessage() for record in caplog.records]
     assert sum("cannot be used" in message for message in said) == 1
     assert sum("in use again" in message for message in said) == 1
