@@ -52,6 +52,8 @@ class Exercise:
     seconds: float
     #: How much of the time of the short form this exercise gets, compared with others.
     share: float = 1.0
+    #: Whether a round takes longer than the whole short form: it is done in the full one alone.
+    long: bool = False
 
 
 def busy() -> float:

@@ -21,13 +21,14 @@ def rounds(
 ) -> Iterator[Entry]:
     """Do rounds of *chosen*, each noted in *book* before it is yielded.
 
-    The exercises take turns so that each gets its share of the time. Without *full*, each has one round at
-    least, and none is begun that would end after *seconds*. With *full*, rounds go on until the goals are
-    reached or the *seconds* are over; those that broke a promise at another commit are done again first.
+    The exercises take turns so that each gets its share of the time. Without *full*, each that is not long
+    has one round at least, and none is begun that would end after *seconds*. With *full*, rounds go on until
+    the goals are reached or the *seconds* are over; those that broke a promise at another commit are done
+    again first.
     """
     started, now = time.monotonic(), commit()
     spent: Counter[str] = Counter()
-    waiting = list(chosen)
+    waiting = [each for each in chosen if full or not each.long]
     while waiting:
         each = min(waiting, key=lambda exercise: spent[exercise.name] / exercise.share)
         seed = book.broken_seed(each.name, now) if full else None

@@ -121,7 +121,7 @@ def test_what_broke_at_another_commit_is_done_again(planted: Exercise, tmp_path:
 
 
 def test_each_exercise_gets_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Rounds are not begun that would end too late; each exercise has one at least."""
+    """Rounds are not begun that would end too late; each exercise has one at least, unless it is long."""
     clock = [0.0]
 
     def run_round(exercise: Exercise, seed: int) -> Entry:
@@ -140,6 +140,9 @@ def test_each_exercise_gets_its_share_of_the_time(monkeypatch: pytest.MonkeyPatc
     assert 30 <= names.count("small") <= 41
     names = [each.exercise for each in rounds(kinds, Ledger(tmp_path / "b"), full=False, seconds=5)]
     assert names == ["small", "large", "huge"]
+    kinds[-1] = replace(kinds[-1], long=True)
+    names = [each.exercise for each in rounds(kinds, Ledger(tmp_path / "c"), full=False, seconds=5)]
+    assert names == ["small", "large"]
 
 
 def test_a_ledger_whose_last_line_was_cut_off(tmp_path: Path) -> None:
