@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 #: The name of an index whose URL gives none.
 NAME = "default"
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+#: Who asks, and the hosts: up to the path.
+_HOSTS = re.compile("[^/?#]*")
 #: What a URL may say of TLS, for the client library.
 _TLS = {"ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile"}
 #: Who asks Sentinels, if they want to know.
@@ -63,9 +65,9 @@ class Address(NamedTuple):
     def parse(cls, url: str) -> Address:
         """Read *url*. Raises `ConfigurationError` for what it cannot say; the message has no password."""
         try:
-            parts = urlsplit(url)
+            parts = _split(url)
             login, _, hosts = parts.netloc.rpartition("@")
-            places = [_place(host) for host in hosts.split(",")]
+            places = [_place(f"{login}@{host}") for host in hosts.split(",")]
         except ValueError:
             raise ConfigurationError(f"The URL of the index cannot be read: {_REMEDY}") from None
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -108,9 +110,17 @@ def _service_and_database(parts: SplitResult, options: Mapping[str, str]) -> tup
     return "", path or "0"
 
 
-def _place(host: str) -> tuple[str, int | None]:
-    """Return the name and the port of a *host*. Raises ValueError for what is neither."""
-    parts = urlsplit(f"//{host}")
+def _split(url: str) -> SplitResult:
+    """Do what `urlsplit` does, for several hosts, too: it refuses those if one is an IPv6 address."""
+    scheme, slashes, rest = url.partition("//")
+    hosts = _HOSTS.match(rest)
+    assert hosts is not None
+    return urlsplit(scheme + slashes + rest[hosts.end() :])._replace(netloc=hosts[0])
+
+
+def _place(authority: str) -> tuple[str, int | None]:
+    """Return host and port of an *authority*, ``user:password@host:port``. Raises ValueError for others."""
+    parts = urlsplit(f"//{authority}")
     return parts.hostname or "", parts.port
 
 
