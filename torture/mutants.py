@@ -56,9 +56,14 @@ _NEEDED = (
     "hypothesis", "lmdb", "lxml.html", "mmh3", "numpy", "pyarrow", "scrapy.crawler", "tldextract",
     "trafilatura",
 )  # fmt: skip
+#: How coverage measures processes that tests start, too.
+_EVERYWHERE = "branch = true\npatch =\n    _exit\n    fork\n    subprocess\n"
 #: Seconds that starting the tests or one of them may take, and how much slower than unchanged code a mutant
 #: may be.
 _START, _SLOWER = 30, 10
+#: Quick tests of so many files, which take about so many seconds in all, run first: to import all files takes
+#: longer than that.
+_FILES, _QUICK = 5, 5
 
 
 class Survey(NamedTuple):
@@ -175,7 +180,7 @@ def _copy(root: Path, tree: Path) -> None:
 def _survey(tree: Path, package: str, tests: list[str]) -> Survey:
     """Run the *tests*, which have to pass, and see what they reach of a *package*."""
     config, times = tree / "coverage.ini", tree / "times.json"
-    config.write_text(f"[run]\nsource = {package}\ndata_file = {tree}/reached\n")
+    config.write_text(f"[run]\nsource = {package}\ndata_file = {tree}/reached\n{_EVERYWHERE}")
     options = [f"--cov={package}", "--cov-context=test", "--cov-report=", f"--cov-config={config}"]
     if _pytest(tree, [*tests, *options], Timing(times), math.inf):
         raise click.ClickException(f"The tests fail on the code as it is: {_printed(tree)}")
@@ -196,29 +201,54 @@ def _fates(tree: Path, picked: list[tuple[str, Mutant]], survey: Survey, within:
         at_import = survey.tests.get(module, {})
         lines = range(mutant.statement, mutant.line + 1)
         tests = set().union(*(at_import.get(line, set()) for line in lines))
-        # What runs when the module is imported concerns every test that reaches the module.
-        if "" in tests:
+        # What runs when the module is imported, or in a process that tests start, concerns every test that
+        # reaches the module.
+        if tests == {""}:
             tests = set().union(*at_import.values())
-        ordered = sorted(tests & survey.seconds.keys(), key=lambda test: survey.seconds[test])
-        if not ordered:
+        reaching = {test: survey.seconds[test] for test in tests & survey.seconds.keys()}
+        if not reaching:
             yield Fate(module, mutant, "unreached", 0)
             continue
         path = tree / module
         source = path.read_bytes()
         Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
         path.write_bytes(mutant.apply(source))
-        sums = accumulate(survey.seconds[test] for test in ordered)
-        run = [test for test, total in zip(ordered, sums, strict=True) if total <= within] or ordered[:1]
-        seconds = {test: survey.seconds[test] for test in run}
-        files = sorted({test.partition("::")[0] for test in seconds})
-        limit = 2 * _START + _SLOWER * sum(seconds.values())
         try:
-            code = _pytest(tree, files, QuickestFirst(seconds), limit)
+            killed = any(_fails(tree, some) for some in _in_two(reaching, within))
         finally:
             path.write_bytes(source)
-        if code == pytest.ExitCode.NO_TESTS_COLLECTED:
-            raise click.ClickException(f"pytest did not run: {_printed(tree)}")
-        yield Fate(module, mutant, "killed" if code else "survived", len(ordered))
+        yield Fate(module, mutant, "killed" if killed else "survived", len(reaching))
+
+
+def _in_two(seconds: dict[str, float], within: float) -> Iterator[dict[str, float]]:
+    """Yield quick tests of a few files, which most mutants do not survive, then the others.
+
+    All of them take *within* seconds, by the *seconds* that each takes.
+    """
+    ordered = sorted(seconds, key=lambda test: seconds[test])
+    sums = accumulate(seconds[test] for test in ordered)
+    ordered = [test for test, total in zip(ordered, sums, strict=True) if total <= within] or ordered[:1]
+    files = {*list(dict.fromkeys(map(_file, ordered)))[:_FILES]}
+    first: dict[str, float] = {}
+    for test in ordered:
+        if _file(test) in files and sum(first.values()) < _QUICK:
+            first[test] = seconds[test]
+    yield first
+    if rest := {test: seconds[test] for test in ordered if test not in first}:
+        yield rest
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _fails(tree: Path, seconds: dict[str, float]) -> bool:
+    """Run the tests of *seconds*; return whether one has failed, or takes far too long."""
+    files = sorted({*map(_file, seconds)})
+    code = _pytest(tree, files, QuickestFirst(seconds), 2 * _START + _SLOWER * sum(seconds.values()))
+    if code == pytest.ExitCode.NO_TESTS_COLLECTED:
+        raise click.ClickException(f"pytest did not run: {_printed(tree)}")
+    return bool(code)
 
 
 def _pytest(tree: Path, arguments: list[str], plugin: Timing | QuickestFirst, limit: float) -> int:

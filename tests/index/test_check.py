@@ -294,7 +294,7 @@ def no_state(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
     transaction.put(b"state", b"{", db=databases["meta"])
 
 
-OTHER_DOCUMENTS = "other documents or keys than table 0"
+OTHER_DOCUMENTS = "table 1: It files other documents or keys than table 0"
 DAMAGE: dict[str, tuple[Change, str]] = {
     "bit of a block": (flip_in_block, "documents, block 0: It does not match its checksum."),
     "block cut short": (cut_block, "documents, block 0: It cannot be decoded"),

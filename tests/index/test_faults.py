@@ -599,6 +599,7 @@ def test_scratch_indexes_are_apart_and_leave_nothing(monkeypatch: pytest.MonkeyP
     one.flush()
     assert has(one, 1)
     assert not has(two, 1)
+    assert list(tmp_path.iterdir()) == []  # nor would they if the process ended now
     one.close()
     two.close()
     assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ import shutil
 from contextlib import closing
 from dataclasses import replace
 from itertools import count
+from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, Any
 
 import lmdb
@@ -181,3 +182,29 @@ def test_every_transaction_follows_a_map_that_has_moved(
             assert list(problems(index)) == []
         if len(calls) <= number:
             break
+
+
+def test_a_map_moves_once_those_who_search_are_done(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever does not want to wait for them is told at once."""
+    flaky = Flaky(monkeypatch)
+    environment = Environment(path, TUNING)
+    held, done = Event(), Event()
+
+    def search() -> None:
+        with environment.lock:
+            held.set()
+            done.wait(20)
+
+    thread = Thread(target=search)
+    thread.start()
+    assert held.wait(10)
+    flaky.once(0, fail(lmdb.MapResizedError("as if")), "begin")
+    with pytest.raises(lmdb.MapResizedError):
+        environment.read(wait=False)
+    assert thread.is_alive()
+    flaky.once(0, fail(lmdb.MapResizedError("as if")), "begin")
+    Timer(0.2, done.set).start()
+    with environment.read() as transaction:
+        assert transaction.get(b"state", db=environment.databases["meta"])
+    thread.join()
+    environment.close()
