@@ -205,6 +205,7 @@ def test_a_map_moves_once_those_who_search_are_done(path: Path, monkeypatch: pyt
     flaky.once(0, fail(lmdb.MapResizedError("as if")), "begin")
     Timer(0.2, done.set).start()
     with environment.read() as transaction:
-        assert transaction.get(b"state", db=environment.databases["meta"])
+        state = transaction.get(b"state", db=environment.databases["meta"])
+        assert isinstance(state, memoryview)  # a view of the map, no copy
     thread.join()
     environment.close()
