@@ -237,6 +237,12 @@ def test_a_page_of_an_unknown_site_takes_no_place() -> None:
     assert (found.kind, found.row, found.filed, [*found.replaces]) == ("preferred", 0, True, [])
 
 
+def test_an_unchanged_revisit_is_not_filed_anew_unless_somebody_asks() -> None:
+    rows = [Row(near=True, exact=True, own=True)]
+    assert not decide(candidates(rows)).filed
+    assert decide(candidates(rows), renewed=5.0).filed
+
+
 def test_without_candidates_it_is_unique() -> None:
     assert decide(candidates([])) == Decision("unique", filed=True, replaces=[])
     assert candidates([]).best(np.zeros(0, bool)) is None
