@@ -192,6 +192,7 @@ preferences = st.one_of(
     ),
 )
 NEAR = Row(near=True)
+SECOND = Preference(is_named_by=lambda url: url == "u1")
 
 
 @given(
@@ -211,6 +212,14 @@ NEAR = Row(near=True)
 @example([Row(near=True, exact=True, own=True)], True, 5.0, False, None, 100)
 @example([NEAR, Row(near=True, site=SITE + 1)], True, -math.inf, False, Preference(1.1), 110)
 @example([Row(near=True, shingles=0)], True, -math.inf, False, Preference(2.0), 2)
+@example([Row(near=True, shingles=0)], True, -math.inf, False, Preference(2.0), 1)
+@example([NEAR, Row()], True, -math.inf, False, SECOND, 100)
+@example([NEAR, NEAR], True, -math.inf, False, SECOND, 100)
+@example([NEAR, Row(near=True, pending=True)], True, -math.inf, False, SECOND, 100)
+@example([NEAR, Row(near=True, pending=True)], True, -math.inf, False, Preference(1.0), 100)
+@example([NEAR, Row(near=True, weak=True)], True, -math.inf, False, Preference(1.0), 100)
+@example([Row(near=True, weak=True), Row(own=True)], True, -math.inf, False, Preference(1.0), 100)
+@example([NEAR, Row(near=True, weak=True, site=UNKNOWN)], True, -math.inf, True, Preference(1.0), 100)
 @examples(200)
 def test_as_read_row_by_row(
     rows: list[Row],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import Documents, MemoryIndex
@@ -71,6 +73,18 @@ def test_scheme_and_features_of_an_index_are_those_that_it_was_made_with(name: s
         header.seed,
     )
     assert fingerprinter.signature(TEXT) == Fingerprinter(Features(), 7, load_scheme(name)).signature(TEXT)
+
+
+def test_another_release_of_the_segmenter_is_refused() -> None:
+    pytest.importorskip("rjieba")
+    header = header_for(Fingerprinter(Features(segmenter="rjieba"), 7), "plain 1")
+    assert fingerprinter_of(header, scheme_of(header)).segmenter == header.parameters["segmenter"]
+    other = replace(header, parameters={**header.parameters, "segmenter": "rjieba 0.0"})
+    with pytest.raises(IndexMismatch, match=r"segmenter: index rjieba 0\.0, now"):
+        fingerprinter_of(other, scheme_of(other))
+    unknown = {name: value for name, value in header.parameters.items() if name != "segmenter"}
+    older = replace(header, parameters=unknown)  # made when this was not noted
+    assert fingerprinter_of(older, scheme_of(older)).segmenter == header.parameters["segmenter"]
 
 
 @pytest.mark.parametrize("name", SCHEMES)
