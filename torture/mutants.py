@@ -13,16 +13,16 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import math
 import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ET
-from collections import defaultdict
+from collections import Counter
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 #: Which tests are those of a package, beside its own folder of tests.
 FURTHER = {
     "matching": [
-        "tests/test_detector.py", "tests/test_weak.py", "tests/test_preferred.py", "tests/test_short_lines.py"
+        "tests/test_detector.py", "tests/test_weak.py", "tests/test_preferred.py",
+        "tests/test_short_lines.py", "tests/index/test_header.py",
     ],
     "index": ["tests/test_floods.py"],
 }  # fmt: skip
@@ -56,8 +57,14 @@ _NEEDED = (
     "hypothesis", "lmdb", "lxml.html", "mmh3", "numpy", "pyarrow", "scrapy.crawler", "tldextract",
     "trafilatura",
 )  # fmt: skip
-#: Seconds that starting the tests may take, and how much slower than unchanged code a mutant may be.
-_START, _SLOWER = 60, 5
+#: How coverage measures processes that tests start, too.
+_EVERYWHERE = "branch = true\npatch =\n    _exit\n    fork\n    subprocess\n"
+#: Seconds that starting the tests or one of them may take, and how much slower than unchanged code a mutant
+#: may be.
+_START, _SLOWER = 30, 10
+#: Quick tests of so many files, which take about so many seconds in all, run first: to import all files takes
+#: longer than that.
+_FILES, _QUICK = 5, 5
 
 
 class Survey(NamedTuple):
@@ -65,7 +72,7 @@ class Survey(NamedTuple):
 
     #: For each module, by its path in the tree, and each line of it: the tests that run it.
     tests: dict[str, dict[int, set[str]]]
-    #: Seconds that each test takes.
+    #: Seconds that each test takes, with what is set up for it.
     seconds: dict[str, float]
 
 
@@ -76,7 +83,40 @@ class Fate(NamedTuple):
     mutant: Mutant
     #: "killed", "survived" or "unreached": no test runs its line.
     outcome: str
+    #: How many tests reach it.
     tests: int
+
+
+class Timing:
+    """A plugin of pytest that writes to *path* how many seconds each test takes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        self.path.write_text(json.dumps(self.seconds), encoding="utf-8")
+
+
+class QuickestFirst:
+    """A plugin of pytest that runs the tests of *seconds* and no others, those that take least first.
+
+    A test that takes much longer than its *seconds* fails: the fault may have made it wait for ever.
+    """
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.seconds = seconds
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        chosen = [item for item in items if item.nodeid in self.seconds]
+        items[:] = sorted(chosen, key=lambda item: self.seconds[item.nodeid])
+        for item in items:
+            limit = _START + _SLOWER * self.seconds[item.nodeid]
+            item.add_marker(pytest.mark.timeout(limit), append=False)
 
 
 @click.command()
@@ -85,6 +125,7 @@ class Fate(NamedTuple):
 @click.option("--seed", default=1, show_default=True, help="Which ones.")
 @click.option("--module", multiple=True, help="Only of modules whose name contains this.")
 @click.option("--tests", "chosen", multiple=True, help="These tests instead of those of the package.")
+@click.option("--within", default=0.0, help="Only the quickest tests, up to so many seconds; 0 for all.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write a JSON line for each mutant here.")
 def main(
     package: str,
@@ -92,6 +133,7 @@ def main(
     seed: int,
     module: tuple[str, ...],
     chosen: tuple[str, ...],
+    within: float,
     report: Path | None,
 ) -> None:
     """Sample mutants of scrapy_neardup/PACKAGE, such as matching or index/lmdb; print those that survive."""
@@ -114,7 +156,7 @@ def main(
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         fates = []
-        for number, fate in enumerate(_fates(tree, picked, survey), 1):
+        for number, fate in enumerate(_fates(tree, picked, survey, within or math.inf), 1):
             fates.append(fate)
             if fate.outcome != "killed":
                 click.echo(f"{number}: {fate.outcome} ({fate.tests} tests) {fate.module}:{fate.mutant}")
@@ -138,93 +180,101 @@ def _copy(root: Path, tree: Path) -> None:
 
 def _survey(tree: Path, package: str, tests: list[str]) -> Survey:
     """Run the *tests*, which have to pass, and see what they reach of a *package*."""
-    config = tree / "coverage.ini"
-    config.write_text(f"[run]\nsource = {package}\ndata_file = {tree}/reached\n")
+    config, times = tree / "coverage.ini", tree / "times.json"
+    config.write_text(f"[run]\nsource = {package}\ndata_file = {tree}/reached\n{_EVERYWHERE}")
     options = [f"--cov={package}", "--cov-context=test", "--cov-report=", f"--cov-config={config}"]
-    options += [f"--junitxml={tree}/times.xml", "-o", "junit_family=xunit1"]
-    command = [sys.executable, "-m", "pytest", *OPTIONS, *tests, *options]
-    environment = {**os.environ, "PYTHONPATH": str(tree)}
-    done = subprocess.run(command, check=False, cwd=tree, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise click.ClickException(f"The tests fail on the code as it is: {done.stdout[-3000:]}")
+    if _pytest(tree, [*tests, *options], Timing(times), math.inf):
+        raise click.ClickException(f"The tests fail on the code as it is: {_printed(tree)}")
     data = coverage.CoverageData(str(tree / "reached"))
     data.read()
-    reached: dict[str, dict[int, set[str]]] = {}
+    reached = {}
     for path in data.measured_files():
-        lines = data.contexts_by_lineno(path)
         reached[Path(path).relative_to(tree).as_posix()] = {
-            line: {_function(context.rpartition("|")[0]) for context in contexts}
-            for line, contexts in lines.items()
+            line: {context.rpartition("|")[0] for context in contexts}  # "test|run", or "" at import
+            for line, contexts in data.contexts_by_lineno(path).items()
         }
-    return Survey(reached, _seconds(tree / "times.xml"))
+    return Survey(reached, json.loads(times.read_text(encoding="utf-8")))
 
 
-def _seconds(path: Path) -> dict[str, float]:
-    """Return how long each test took, with all its parameters together."""
-    found: dict[str, float] = defaultdict(float)
-    for case in ET.parse(path).getroot().iter("testcase"):
-        names = case.get("classname", "").split(".")
-        stem = Path(case.get("file", "")).stem
-        inner = names[names.index(stem) + 1 :] if stem in names else []
-        test = _function("::".join([case.get("file", ""), *inner, case.get("name", "")]))
-        found[test] += float(case.get("time", 0))
-    return dict(found)
-
-
-def _function(test: str) -> str:
-    """Return the name of a test without its parameters, which may hold any character."""
-    return test.partition("[")[0]
-
-
-def _fates(tree: Path, picked: list[tuple[str, Mutant]], survey: Survey) -> Iterator[Fate]:
+def _fates(tree: Path, picked: list[tuple[str, Mutant]], survey: Survey, within: float) -> Iterator[Fate]:
+    """Yield what becomes of each mutant by the quickest tests that reach it, which take *within* seconds."""
     for module, mutant in picked:
         at_import = survey.tests.get(module, {})
         lines = range(mutant.statement, mutant.line + 1)
         tests = set().union(*(at_import.get(line, set()) for line in lines))
-        # What runs when the module is imported concerns every test that reaches the module.
-        if "" in tests:
+        # What runs when the module is imported, or in a process that tests start, concerns every test that
+        # reaches the module.
+        if tests == {""}:
             tests = set().union(*at_import.values())
-        ordered = sorted(tests & survey.seconds.keys(), key=lambda test: survey.seconds[test])
-        if not ordered:
+        reaching = {test: survey.seconds[test] for test in tests & survey.seconds.keys()}
+        if not reaching:
             yield Fate(module, mutant, "unreached", 0)
             continue
         path = tree / module
         source = path.read_bytes()
         Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
         path.write_bytes(mutant.apply(source))
-        limit = _START + _SLOWER * sum(survey.seconds[test] for test in ordered)
         try:
-            killed = _run(tree, ordered, limit)
+            killed = any(_fails(tree, some) for some in _in_two(reaching, within))
         finally:
             path.write_bytes(source)
-        yield Fate(module, mutant, "killed" if killed else "survived", len(ordered))
+        yield Fate(module, mutant, "killed" if killed else "survived", len(reaching))
 
 
-def _run(tree: Path, tests: list[str], limit: float) -> bool:
-    """Run *tests* until one fails, in a fork of this process; tell whether one did.
+def _in_two(seconds: dict[str, float], within: float) -> Iterator[dict[str, float]]:
+    """Yield quick tests of a few files, which most mutants do not survive, then the others.
 
-    This process has imported what they need. They fail if they take more than *limit* seconds, too.
+    All of them take *within* seconds, by the *seconds* that each takes.
     """
-    listed = tree / "chosen.txt"
-    listed.write_text("\n".join(tests), encoding="utf-8")
+    ordered = sorted(seconds, key=lambda test: seconds[test])
+    sums = accumulate(seconds[test] for test in ordered)
+    ordered = [test for test, total in zip(ordered, sums, strict=True) if total <= within] or ordered[:1]
+    files = {*list(dict.fromkeys(map(_file, ordered)))[:_FILES]}
+    first: dict[str, float] = {}
+    for test in ordered:
+        if _file(test) in files and sum(first.values()) < _QUICK:
+            first[test] = seconds[test]
+    yield first
+    if rest := {test: seconds[test] for test in ordered if test not in first}:
+        yield rest
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _fails(tree: Path, seconds: dict[str, float]) -> bool:
+    """Run the tests of *seconds*; return whether one has failed, or takes far too long."""
+    files = sorted({*map(_file, seconds)})
+    code = _pytest(tree, files, QuickestFirst(seconds), 2 * _START + _SLOWER * sum(seconds.values()))
+    if code == pytest.ExitCode.NO_TESTS_COLLECTED:
+        raise click.ClickException(f"pytest did not run: {_printed(tree)}")
+    return bool(code)
+
+
+def _pytest(tree: Path, arguments: list[str], plugin: Timing | QuickestFirst, limit: float) -> int:
+    """Run pytest in a fork of this process, which may have imported what tests need; return its exit code.
+
+    It is killed if it takes more than *limit* seconds.
+    """
     child = os.fork()
     if not child:
-        _become_pytest(tree, [f"@{listed}"])
+        _become_pytest(tree, arguments, plugin)
     ends = time.monotonic() + limit
     while time.monotonic() < ends:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            code = os.waitstatus_to_exitcode(status)
-            if code in (4, 5):
-                raise click.ClickException(f"pytest did not run: {(tree / 'printed').read_text()[-2000:]}")
-            return code != 0
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.02)
     os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return True
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def _become_pytest(tree: Path, arguments: list[str]) -> NoReturn:
+def _printed(tree: Path) -> str:
+    return (tree / "printed").read_text(encoding="utf-8", errors="replace")[-3000:]
+
+
+def _become_pytest(tree: Path, arguments: list[str], plugin: Timing | QuickestFirst) -> NoReturn:
     """Run pytest in this process, which was forked to do so; its output goes to a file."""
     code = 3
     try:
@@ -238,10 +288,11 @@ def _become_pytest(tree: Path, arguments: list[str]) -> NoReturn:
             str(tree),
             *(part for part in sys.path if part not in ("", str(Path(__file__).parents[1]))),
         ]
-        sys.dont_write_bytecode = True  # else the next mutant, written in the same second, would not be seen
+        # Else the next mutant, written in the same second, would not be seen.
+        sys.dont_write_bytecode = isinstance(plugin, QuickestFirst)
         for name in [name for name in sys.modules if name.partition(".")[0] in ("torture", "scrapy_neardup")]:
             del sys.modules[name]
-        code = int(pytest.main([*OPTIONS, *arguments]))
+        code = int(pytest.main([*OPTIONS, *arguments], plugins=[plugin]))
     finally:
         os._exit(code)
 

@@ -83,6 +83,14 @@ def test_round_trip(urls: list[str], header: Header, data: st.DataObject) -> Non
         assert some.records.tobytes() == new.records[rows].tobytes()
 
 
+@pytest.mark.parametrize("header", [HEADER, BARE])
+def test_a_block_without_documents(header: Header) -> None:
+    none = documents([], header)
+    assert decode_block(encode_block(none), header, check=True).urls == []
+    logged = decode_logged(encode_logged(none), header, check=True)
+    assert (logged.urls, logged.keys.shape, logged.records.shape) == ([], (header.keys, 0), (0,))
+
+
 def test_what_is_decoded_outlives_the_block() -> None:
     block = bytearray(encode_block(documents(["https://a.example/"] * 3, HEADER)))
     stored = decode_block(block, HEADER)

@@ -194,6 +194,11 @@ def delete_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -
     transaction.delete(next(partitions(transaction, databases, 1))[0], db=databases["runs"])
 
 
+def delete_two_partitions(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
+    for key, *_ in [*partitions(transaction, databases, 1)][:2]:
+        transaction.delete(key, db=databases["runs"])
+
+
 def cut_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
     key, keys, numbers = next(partitions(transaction, databases, 1))
     transaction.put(key, encoded(transaction, databases, keys, numbers)[:-1], db=databases["runs"])
@@ -294,7 +299,7 @@ def no_state(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
     transaction.put(b"state", b"{", db=databases["meta"])
 
 
-OTHER_DOCUMENTS = "other documents or keys than table 0"
+OTHER_DOCUMENTS = "table 1: It files other documents or keys than table 0"
 DAMAGE: dict[str, tuple[Change, str]] = {
     "bit of a block": (flip_in_block, "documents, block 0: It does not match its checksum."),
     "block cut short": (cut_block, "documents, block 0: It cannot be decoded"),
@@ -303,6 +308,7 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "block twice": (repeat_block, "documents, block 1: It overlaps"),
     "block unknown to the state": (forget_last_block, "log, block"),
     "partition deleted": (delete_partition, "It is missing."),
+    "two partitions deleted": (delete_two_partitions, "partition 0 and 1 more: It is missing."),
     "partition cut short": (cut_partition, "It does not match its checksum."),
     "bit of a partition": (flip_in_partition, "partition 0: It does not match its checksum."),
     "directory of another cut": (wrong_directory, "Its directory is wrong."),

@@ -328,3 +328,9 @@ def test_reset_while_another_process_uses_it_is_refused(path: Path) -> None:
         other.wait()
     with closing(LmdbIndex(path, HEADER, reset=True)) as index:
         assert index.gauges()["documents"] == 0
+
+
+def test_missing_directories_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "some" / "where"
+    open_index(path, HEADER).close()
+    assert (path / "data.mdb").is_file()

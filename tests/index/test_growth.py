@@ -6,12 +6,14 @@ import shutil
 from contextlib import closing
 from dataclasses import replace
 from itertools import count
+from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, Any
 
 import lmdb
 import numpy as np
 import pytest
 
+from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb import wal
 from scrapy_neardup.index.lmdb.check import check as problems
@@ -181,3 +183,55 @@ def test_every_transaction_follows_a_map_that_has_moved(
             assert list(problems(index)) == []
         if len(calls) <= number:
             break
+
+
+def test_a_map_moves_once_those_who_search_are_done(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever does not want to wait for them is told at once."""
+    flaky = Flaky(monkeypatch)
+    environment = Environment(path, TUNING)
+    held, done = Event(), Event()
+
+    def search() -> None:
+        with environment.lock:
+            held.set()
+            done.wait(20)
+
+    thread = Thread(target=search)
+    thread.start()
+    assert held.wait(10)
+    flaky.once(0, fail(lmdb.MapResizedError("as if")), "begin")
+    with pytest.raises(lmdb.MapResizedError):
+        environment.read(wait=False)
+    assert thread.is_alive()
+    flaky.once(0, fail(lmdb.MapResizedError("as if")), "begin")
+    Timer(0.2, done.set).start()
+    with environment.read() as transaction:
+        state = transaction.get(b"state", db=environment.databases["meta"])
+        assert isinstance(state, memoryview)  # a view of the map, no copy
+    thread.join()
+    environment.close()
+
+
+def test_an_environment_that_could_not_be_opened_again_is_opened_later(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a failed write LMDB lets nobody go on; the disk may still fail when the file is opened anew."""
+    flaky = Flaky(monkeypatch)
+    environment = Environment(path, TUNING)
+    before = environment.last_transaction()
+    broken = {"begin": lmdb.PanicError("as if"), "open": lmdb.DiskError("as if")}
+
+    def fail_once(call: str) -> None:
+        if call in broken:
+            raise broken.pop(call)
+
+    flaky.hook = fail_once
+    with pytest.raises(IndexUnavailable, match=r"cannot be opened \(as if\)"):
+        environment.read()
+    assert broken == {}
+    assert environment.last_transaction() == -1
+    for _ in range(2):
+        environment.read().abort()
+        assert environment.last_transaction() == before
+    assert flaky.opened == 2
+    environment.close()

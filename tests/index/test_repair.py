@@ -130,7 +130,7 @@ def test_removed_documents_that_cannot_be_told(path: Path) -> None:
 
 def test_a_file_that_was_cut_short(path: Path) -> None:
     size = (path / "data.mdb").stat().st_size
-    os.truncate(path / "data.mdb", size - 3 * 4096)
+    os.truncate(path / "data.mdb", size // 2 // 4096 * 4096)  # the last pages may be free ones
     with pytest.raises(IndexCorrupted, match="index repair"):
         LmdbIndex(path, HEADER)
     found = repaired(path)
@@ -191,6 +191,28 @@ def test_nothing_is_touched_if_nothing_can_be_saved(path: Path, key: bytes) -> N
     before = (path / "data.mdb").read_bytes()
     with pytest.raises(IndexCorrupted, match="nothing can be saved"):
         repair(path, READ)
+    assert (path / "data.mdb").read_bytes() == before
+    assert not list(path.glob("damaged-*")) + list(path.glob("repair-*"))
+
+
+@pytest.mark.parametrize(
+    ("script", "runs", "why"),
+    [
+        ("kill -9 $$", 1, "reading it ends the process"),
+        ('echo here >> "$3"; kill -9 $$', 2, "reading it ends the process"),
+        ('echo $$ >> "$3"; kill -9 $$', 50, "reading it ends the process"),
+        ("echo it is no use; exit 2", 1, "nothing can be saved: it is no use"),
+        ("echo it is odd >&2; exit 1", 1, "nothing can be saved: it is odd"),
+    ],
+)
+def test_a_process_that_gets_no_further_is_not_started_again(
+    path: Path, tmp_path: Path, script: str, runs: int, why: str
+) -> None:
+    """It says what it is about to read, and what has ended it is passed over the next time."""
+    before, count = (path / "data.mdb").read_bytes(), tmp_path / "count"
+    with pytest.raises(IndexCorrupted, match=why):
+        repair(path, ["/bin/sh", "-c", f"echo run >> '{count}'; {script}", "sh"])
+    assert len(count.read_text().splitlines()) == runs
     assert (path / "data.mdb").read_bytes() == before
     assert not list(path.glob("damaged-*")) + list(path.glob("repair-*"))
 

@@ -81,6 +81,15 @@ def test_what_cannot_be_read_is_passed_over_and_counted(path: Path) -> None:
     assert len(keys) > COUNT - len(REMOVED)
 
 
+def test_the_longer_nothing_can_be_read_the_more_is_passed_over_at_a_time(path: Path) -> None:
+    """Each try may end a process. After the first block that can be read, small steps are taken again."""
+    keys, losses, seen = read(path, {f"documents from {number}" for number in (0, 1, 3, 9, 10, 12)})
+    tried = [int(each.split()[2]) for each in seen if each.startswith("documents from")]
+    assert tried[:9] == [0, 1, 3, 7, 9, 10, 12, 16, 17]  # the second block begins with document 8
+    assert losses.gone == [n for n in range(8) if n not in REMOVED]
+    assert {*keys} == {f"u{n}" for n in range(8, COUNT) if n not in REMOVED}
+
+
 def test_ranges_of_numbers() -> None:
     assert Losses(gone=[7, 1, 2, 2, 9, 3]).ranges() == [(1, 3), (7, 7), (9, 9)]
     assert Losses().ranges() == []

@@ -24,6 +24,7 @@ from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
 from scrapy_neardup.fingerprint.bands import Bands
 from scrapy_neardup.fingerprint.hashing import distinct
 from scrapy_neardup.fingerprint.jaccard import jaccard, text_jaccard, word_shingles
+from scrapy_neardup.fingerprint.schemes import ANCHORS
 from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
 from scrapy_neardup.matching.matcher import Matcher
@@ -321,6 +322,51 @@ def test_a_signature_of_another_make_is_refused(field: str) -> None:
         changed = replace(signature, **{field: getattr(signature, field) + b"\x00"})
         with pytest.raises(ValueError, match="size"):
             detector.reserve(changed, "https://a.example/")
+
+
+@pytest.mark.parametrize("crowded", [False, True])
+@pytest.mark.parametrize("narrowed", [False, True])
+def test_candidates_are_complete_if_no_bound_has_left_any_out(crowded: bool, narrowed: bool) -> None:
+    with Detector.open() as detector:
+        detector.add(text(1), url="https://a.example/")
+        signature = detector.signature(text(1))
+        document = entries([signature], ["https://b.example/"], detector.index.header)
+        found = detector.index.find(document, detector.matcher.lookups)
+        assert (found.crowded, found.narrowed) == (False, False)
+        found = found._replace(crowded=crowded, narrowed=narrowed)
+        complete = detector.matcher.candidates(document, found).complete
+        assert complete == (not crowded and not narrowed)
+
+
+@pytest.mark.parametrize("anchors", [0, ANCHORS])
+def test_an_explanation_says_what_was_judged_of_texts_that_repeat_themselves(anchors: int) -> None:
+    """They are taken for varied if all their anchors agree; those are the last of the keys looked up."""
+    words = text(1, 100).split()
+    with Detector.open() as detector:
+        signatures = [
+            detector.signature(" ".join([*words * 2, *words[:50], last])) for last in ("one", "two")
+        ]
+        filed = entries(signatures, ["https://a.example/", "https://b.example/"], detector.index.header)
+        new, stored = filed.records[0], filed.records[1:]
+        assert detector.matcher.steps == ("digest", "url", "fingerprint", "keys")
+        told = detector.matcher.explain(new, stored, [0, 0, 1, anchors])
+        assert told["found_by"] == ["fingerprint", "keys"][: 1 + bool(anchors)]
+        judged = detector.matcher.judge(new, stored, np.array([False]), np.array([anchors]))
+        assert told["varied"] == judged.near[0] == bool(anchors)
+        assert told["jaccard"] == pytest.approx(judged.similarity[0])
+
+
+def test_unverified_candidates_are_all_near() -> None:
+    with Detector.open(verified=False) as detector:
+        signatures = [detector.signature(text(seed)) for seed in (1, 2)]
+        filed = entries(signatures, ["https://a.example/", "https://b.example/"], detector.index.header)
+        shared = np.array([ANCHORS])
+        judged = detector.matcher.judge(filed.records[0], filed.records[1:], np.array([False]), shared)
+        assert (judged.near[0], judged.exact[0], judged.fuller[0], judged.template[0]) == (1, 0, 0, 0)
+        assert detector.matcher.explain(filed.records[0], filed.records[1:], [0, 0, 0, 2]) == {
+            "step": "keys",
+            "found_by": ["keys"],
+        }
 
 
 def test_urls_are_found_as_they_are_filed() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint.anchors import anchors
@@ -22,6 +22,7 @@ from scrapy_neardup.matching.rules import (
     TITLED,
     Evidence,
     Findings,
+    beyond_chance,
     repeated,
     varied,
     verify,
@@ -238,6 +239,24 @@ def test_real_texts_are_varied() -> None:
         assert varied(tokens, shingles)
     assert not varied(42, 2)
     assert varied(np.array([40, 42]), np.array([34, 2])).tolist() == [True, False]
+
+
+COUNTS = st.tuples(st.sampled_from((100, 184, 185, 1000)), st.sampled_from((59, 60, 80, 400, 900)))
+
+
+@given(st.lists(st.tuples(COUNTS, COUNTS, st.booleans()), min_size=1, max_size=8))
+@example([((184, 60), (184, 60), False), ((184, 60), (184, 60), True)])
+@example([((184, 60), (184, 59), True), ((185, 60), (184, 60), True)])
+@example([((100, 80), (100, 80), False), ((100, 80), (184, 60), False)])
+def test_what_resembles_by_more_than_chance_is_told_pair_by_pair(
+    pairs: list[tuple[tuple[int, int], tuple[int, int], bool]],
+) -> None:
+    """Both are varied; or all long runs agree, and in both a third of the runs, and 60, are distinct."""
+    ones, others, same = (np.array(column) for column in zip(*pairs, strict=True))
+    found = beyond_chance((ones[:, 0], ones[:, 1]), (others[:, 0], others[:, 1]), same)
+    for row, (one, other, runs) in enumerate(pairs):
+        may_repeat = all(shingles >= max(60, (tokens - 4) / 3) for tokens, shingles in (one, other))
+        assert found[row] == ((varied(*one) and varied(*other)) or (runs and may_repeat))
 
 
 def test_another_title_on_one_site_is_another_page() -> None:

@@ -64,6 +64,12 @@ def test_a_page_under_many_urls_of_one_site_has_one_name() -> None:
     assert not any(spread.meets(f"{FIRST}{story}", url, 50) for url in met)
 
 
+def test_a_url_that_is_none_names_a_page_nevertheless() -> None:
+    spread = SiteCounter()
+    kinds = [spread.meets(FIRST, f"https://[{number}/story-{number % 5}.html", 50) for number in range(9)]
+    assert kinds == [False] * NAMES + [True] * (9 - NAMES)
+
+
 def test_long_texts_may_be_anywhere() -> None:
     spread = SiteCounter()
     assert not any(spread.meets(FIRST, url, LONGEST + 1) for url in urls(3 * SITES))

@@ -212,3 +212,102 @@ def test_lookups_that_met_a_bound_are_counted():
     told.item_judged({}, ODD, Verdict("unique", bounded=True))
     stats = told.crawler.stats.get_stats()
     assert (stats["neardup/bounded"], stats["neardup/item/bounded"]) == (1, 1)
+
+
+REVISIT = Verdict("revisit", url="https://b.example/", similarity=0.87, unchanged=True)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "action", "counted"),
+    [
+        (Verdict("unique"), "passed", {"unique": 1}),
+        (Verdict("wall"), "passed", {"wall": 1}),
+        (Verdict("template", url="https://b.example/"), "passed", {"template": 1}),
+        (COPY, "passed", {"duplicate": 1, "duplicate/near": 1, "duplicate/distance/2": 1}),
+        (COPY, "tag", {"duplicate": 1, "duplicate/near": 1, "duplicate/distance/2": 1, "tagged": 1}),
+        (Verdict("exact", url="u"), "drop_items", {"duplicate": 1, "duplicate/exact": 1}),
+        (Verdict("exact", url="u"), "drop_page", {"duplicate": 1, "duplicate/exact": 1, "dropped/page": 1}),
+        (REVISIT, "passed", {"revisit": 1, "revisit/unchanged": 1, "revisit/similarity/0.8": 1}),
+        (
+            Verdict("revisit", url="u", similarity=1.0),
+            "passed",
+            {"revisit": 1, "revisit/changed": 1, "revisit/similarity/1.0": 1},
+        ),
+        (
+            Verdict("revisit", url="u"),
+            "drop_page",
+            {"revisit": 1, "revisit/changed": 1, "revisit/similarity/0.0": 1, "dropped/page": 1},
+        ),
+    ],
+)
+def test_what_is_counted_and_reported_of_a_page(tmp_path, verdict, action, counted):
+    told = reporter(report=str(tmp_path / "report.jsonl"))
+    assert told.page_judged("https://a.example/", HtmlResponse("https://a.example/"), verdict, action) == []
+    stats = told.crawler.stats.get_stats()
+    assert {name.removeprefix("neardup/"): count for name, count in stats.items()} == {
+        "checked": 1,
+        **counted,
+    }
+    told.close()
+    if verdict.kind == "unique":
+        assert not (tmp_path / "report.jsonl").exists()
+        return
+    (line,) = lines(tmp_path / "report.jsonl")
+    assert (line["type"], line["verdict"], line["action"]) == ("page", verdict.kind, action)
+    assert line["changed"] == (not verdict.unchanged if verdict.kind == "revisit" else None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "action", "counted"),
+    [("tag", "tag", {"item/tagged": 1}), ("drop_page", "drop_item", {"item/dropped": 1})],
+)
+def test_what_is_counted_and_reported_of_an_item(tmp_path, policy, action, counted):
+    told = reporter(policy=policy, report=str(tmp_path / "report.jsonl"))
+    told.item_judged({}, "https://a.example/", COPY)
+    told.item_judged({}, "https://a.example/", Verdict("unique"))
+    stats = told.crawler.stats.get_stats()
+    assert {name.removeprefix("neardup/"): count for name, count in stats.items()} == {
+        "item/checked": 2,
+        "item/unique": 1,
+        "item/duplicate": 1,
+        "item/duplicate/near": 1,
+        "item/duplicate/distance/2": 1,
+        **counted,
+    }
+    (line,) = lines(tmp_path / "report.jsonl")
+    assert (line["type"], line["action"], line["match"]) == ("item", action, "https://b.example/\udfff")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "signal", "policy"),
+    [
+        (COPY, signals.page_duplicate, "drop_items"),
+        (REVISIT, signals.page_revisited, "drop_items"),
+        (Verdict("unique"), None, ""),
+        (Verdict("fuller", url="u"), None, ""),
+    ],
+)
+def test_which_signal_a_verdict_sends(verdict, signal, policy):
+    told, heard = reporter(), []
+    listeners = {
+        each: lambda policy, each=each: heard.append((each, policy))
+        for each in (signals.page_duplicate, signals.page_revisited, signals.item_duplicate)
+    }
+    for each, listener in listeners.items():
+        told.crawler.signals.connect(listener, each)
+    told.page_judged("https://a.example/", HtmlResponse("https://a.example/"), verdict, "drop_items")
+    assert heard == ([] if signal is None else [(signal, policy)])
+    heard.clear()
+    told.page_judged("https://a.example/", HtmlResponse("https://a.example/"), verdict, "passed")
+    assert heard == ([] if signal is None else [(signal, "keep")])
+
+
+def test_the_line_that_sums_a_crawl_up(caplog):
+    told = reporter()
+    for verdict in (Verdict("unique"), Verdict("unique"), COPY, Verdict("wall"), REVISIT):
+        told.page_judged("https://a.example/", HtmlResponse("https://a.example/"), verdict, "passed")
+    with caplog.at_level(logging.INFO):
+        told.close()
+    assert caplog.messages[-1] == (
+        "Near-duplicate detection: 5 pages judged, 2 unique, 1 near, 1 walls, 1 revisits"
+    )

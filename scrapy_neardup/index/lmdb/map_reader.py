@@ -11,11 +11,8 @@ class MapReader(Protocol):
     def drop(self) -> None:
         """Let go of the map until the next `refresh`."""
 
-    def refresh(self, *, wait: bool = True) -> bool:
-        """Read the newest commit; returns whether it is another one than before.
-
-        *wait*: see `Environment.read`.
-        """
+    def refresh(self, *, wait: bool = True) -> None:
+        """Read the newest commit. See `Environment.read` for *wait*."""
 
     def leave(self) -> object:
         """Let go of the map in a forked child; returns the open transaction, which is not ended."""

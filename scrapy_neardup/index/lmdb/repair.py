@@ -185,7 +185,8 @@ def _salvage(command: list[str], source: Path, target: Path, notes: Path, path: 
             return found
         if done.returncode > 0:
             raise corrupted(path / DATA, f"nothing can be saved: {(done.stdout or done.stderr)[-300:]}")
-        last = notes.read_text("utf-8").splitlines()[-1:]
+        # It may have ended before it could write anything.
+        last = notes.read_text("utf-8").splitlines()[-1:] if notes.exists() else []
         if not last or last == seen:
             break
         seen = last

@@ -78,27 +78,23 @@ class Snapshot:
         """
         return None if self._transaction is None else int(self._transaction.id())
 
-    def refresh(self, *, wait: bool = True) -> bool:
-        """Move on to the newest commit; returns whether anything changed.
-
-        See `Environment.read` for *wait*.
-        """
+    def refresh(self, *, wait: bool = True) -> None:
+        """Move on to the newest commit. See `Environment.read` for *wait*."""
         transaction = self._environment.read(wait=wait)
         try:
-            changed = self._take(transaction)
+            self._take(transaction)
         except BaseException:
             transaction.abort()
             raise
         old, self._transaction = self._transaction, transaction
         if old is not None:
             old.abort()
-        return changed
 
-    def _take(self, transaction: lmdb.Transaction) -> bool:
-        """Take over the state that *transaction* sees; returns whether it is another one than before."""
+    def _take(self, transaction: lmdb.Transaction) -> None:
+        """Take over the state that *transaction* sees."""
         raw = bytes(transaction.get(b"state", b"", db=self._environment.databases["meta"]))
         if raw == self._raw:
-            return False
+            return
         state, marked = State.from_json(raw), self._marked
         if state.removals != self._removals:
             marked = read_removed(transaction, self._environment.databases["dead"])
@@ -110,7 +106,6 @@ class Snapshot:
         if marked is not self._marked:
             self._marked = marked
             self._unite()
-        return True
 
     def drop(self) -> None:
         """Let go of the memory map, until the next read."""

@@ -1,0 +1,175 @@
+"""When the thread of an index commits, when it maintains, what it says about what fails."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import lmdb
+import pytest
+
+from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index import LmdbIndex
+
+from .consistency import check
+from .flaky import Flaky
+from .small import HEADER, SMALL, documents
+from .test_faults import has, store, wait
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Nothing is due by the time that has passed.
+PATIENT = replace(SMALL, group_seconds=60.0)
+#: Long enough for a thread to do what it should not.
+A_WHILE = 0.2
+
+
+def commits(index: LmdbIndex) -> int:
+    return index.gauges()["commits"]
+
+
+def test_a_full_group_is_committed_at_once_and_a_smaller_one_in_time(tmp_path: Path) -> None:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=PATIENT)) as index:
+        store(index, 1, 2, 3)
+        time.sleep(A_WHILE)
+        assert (commits(index), index.gauges()["backlog"]) == (0, 3)
+        store(index, 4)
+        wait(lambda: index.gauges()["backlog"] == 0)
+        assert commits(index) == 1
+        store(index, *range(5, 14))  # two groups, and one that waits
+        wait(lambda: index.gauges()["backlog"] == 1)
+        time.sleep(A_WHILE)
+        assert (commits(index), index.gauges()["backlog"]) == (3, 1)
+        index.flush()
+        assert (commits(index), index.gauges()["backlog"]) == (4, 0)
+        index.flush()
+        assert commits(index) == 4
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=replace(SMALL, group_seconds=0.1))) as index:
+        store(index, 14)
+        wait(lambda: index.gauges()["backlog"] == 0)
+        assert commits(index) == 1
+        assert not index.gauges()["degraded"]
+
+
+def test_a_removal_alone_is_committed_in_time(tmp_path: Path) -> None:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=replace(SMALL, group_seconds=0.1))) as index:
+        index.add(documents([1], ["u1"]))
+        index.discard([0])
+        wait(lambda: commits(index) == 1)
+        with index.reading() as reader:
+            assert reader.dead.tolist() == [0]
+
+
+def test_what_is_confirmed_during_a_flush_that_waits_goes_with_it(tmp_path: Path) -> None:
+    """So does all that is left when the index is closed."""
+    index = LmdbIndex(tmp_path, HEADER, tuning=PATIENT)
+    store(index, *range(11))
+    index.flush()
+    assert (index.gauges()["backlog"], commits(index)) == (0, 3)
+    store(index, 11)
+    index.close()
+    with closing(LmdbIndex(tmp_path, HEADER)) as again:
+        assert all(has(again, number) for number in range(12))
+
+
+@pytest.mark.parametrize(("documents_in_log", "runs"), [(15, 0), (16, 1)])
+def test_a_long_log_is_flushed(documents_in_log: int, runs: int, tmp_path: Path) -> None:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=PATIENT)) as index:
+        store(index, *range(documents_in_log))
+        index.flush()
+        if runs:
+            wait(lambda: index.gauges()["runs"] == runs)
+        time.sleep(A_WHILE)
+        assert index.gauges()["runs"] == runs
+        check(index)
+
+
+def test_many_removed_documents_are_a_reason_for_maintenance(tmp_path: Path) -> None:
+    """As many as would make the log long; a run that has lost a quarter waits for that."""
+    tuning = replace(PATIENT, flush_documents=4)
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
+        index.add(documents(range(12), [f"u{n}" for n in range(12)]))
+
+        def of_runs() -> list[int]:
+            with index.reading() as reader:
+                return [run.documents for run in reader.state.runs]
+
+        index.discard([1, 2, 3, 5])
+        index.discard([1])
+        index.flush()
+        wait(lambda: of_runs() == [8])
+        index.discard([6, 7, 8])
+        index.flush()
+        time.sleep(A_WHILE)
+        assert of_runs() == [8]
+        index.discard([9])
+        index.flush()
+        wait(lambda: of_runs() == [4])
+
+
+@pytest.fixture
+def flaky(monkeypatch: pytest.MonkeyPatch) -> Flaky:
+    return Flaky(monkeypatch)
+
+
+def fail(call: str) -> None:
+    if call == "put":
+        raise lmdb.DiskError("full")
+
+
+def test_a_flush_that_fails_says_how_much_waits_and_what_can_be_done(tmp_path: Path, flaky: Flaky) -> None:
+    tuning = replace(PATIENT, first_retry_seconds=60.0)
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
+        index.add(documents([50], ["u50"]))
+        store(index, 1, 2)
+        index.discard([0])
+        flaky.hook = fail
+        for tries in (1, 2):  # each flush tries at once, however long the next try by itself is away
+            with pytest.raises(
+                IndexUnavailable,
+                match=r"3 changes cannot be written .*\(full\); until they can.*: free space on its disk",
+            ) as raised:
+                index.flush()
+            assert isinstance(raised.value.__cause__, lmdb.DiskError)
+            gauges = index.gauges()
+            assert (gauges["commit_errors"], gauges["degraded"], gauges["commits"]) == (tries, 1, 0)
+        flaky.hook = None
+        index.flush()
+        gauges = index.gauges()
+        assert (gauges["commit_errors"], gauges["degraded"], gauges["commits"]) == (2, 0, 1)
+
+
+def test_a_commit_that_has_failed_is_tried_again_by_itself(tmp_path: Path, flaky: Flaky) -> None:
+    tuning = replace(SMALL, group_seconds=0.0, first_retry_seconds=0.02, last_retry_seconds=0.04)
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
+        flaky.hook = fail
+        store(index, 1)
+        wait(lambda: index.gauges()["commit_errors"] > 2)
+        assert has(index, 1)
+        flaky.hook = None
+        wait(lambda: not index.gauges()["degraded"])
+        assert index.gauges()["backlog"] == 0
+    patient = replace(tuning, first_retry_seconds=60.0, last_retry_seconds=60.0)
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=patient)) as index:
+        flaky.hook = fail
+        store(index, 2)
+        wait(lambda: index.gauges()["commit_errors"] == 1)
+        flaky.hook = None
+        store(index, *range(3, 10))  # a full group does not wait less
+        time.sleep(A_WHILE)
+        assert index.gauges()["backlog"] == 8
+        assert index.gauges()["commit_errors"] == 1
+
+
+def test_closing_an_index_that_cannot_be_written_says_what_is_lost(tmp_path: Path, flaky: Flaky) -> None:
+    index = LmdbIndex(tmp_path, HEADER, tuning=PATIENT)
+    store(index, 1, 2)
+    flaky.hook = fail
+    with pytest.raises(
+        IndexUnavailable, match=r"2 changes could not be written .*\(full\) and are forgotten"
+    ):
+        index.close()
+    index.close()

@@ -1,0 +1,147 @@
+"""What is filed can be made again from what is stored, and is found by what it was made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.errors import IndexMismatch
+from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
+from scrapy_neardup.fingerprint.main_text import MainText
+from scrapy_neardup.index import Documents, MemoryIndex
+from scrapy_neardup.index.tables import NO_KEY
+from scrapy_neardup.matching.records import (
+    DIGEST,
+    OWN,
+    TEMPLATE,
+    URL,
+    WEAK,
+    as_template,
+    derived_keys,
+    entries,
+    filed_url,
+    filters,
+    find_urls,
+    fingerprinter_of,
+    flags,
+    header_for,
+    scheme_of,
+    url_key,
+    with_flags,
+)
+from tests.examples import examples
+
+if TYPE_CHECKING:
+    from scrapy_neardup.index import Header
+
+TEXT = "the mayor has opened the new bridge over the river on monday " * 12
+
+
+def filed(name: str, *urls: str, **more: object) -> tuple[Header, Documents]:
+    fingerprinter = Fingerprinter(Features(), 7, load_scheme(name))
+    header = header_for(fingerprinter, "plain 1")
+    signatures = [
+        fingerprinter.signature(MainText(TEXT, f"Bridge {number}", "3 km")) for number in range(len(urls))
+    ]
+    return header, entries(signatures, urls, header, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_keys_that_follow_from_what_is_stored(name: str) -> None:
+    header, some = filed(name, "https://a.example/1", "", "https://a.example/ä")
+    keys = derived_keys(some.stored, header)
+    for place, derived in keys.items():
+        assert derived.dtype == np.uint64
+        assert derived.tolist() == some.keys[header.rows[place]][0].tolist()
+    assert set(keys) == {URL} | ({OWN} if load_scheme(name).simhash else set())
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_scheme_and_features_of_an_index_are_those_that_it_was_made_with(name: str) -> None:
+    header, _ = filed(name, "")
+    fingerprinter = fingerprinter_of(header, scheme_of(header))
+    again = header_for(fingerprinter, "plain 1")
+    assert (again.families, again.record, again.parameters, again.seed) == (
+        header.families,
+        header.record,
+        header.parameters,
+        header.seed,
+    )
+    assert fingerprinter.signature(TEXT) == Fingerprinter(Features(), 7, load_scheme(name)).signature(TEXT)
+
+
+def test_another_release_of_the_segmenter_is_refused() -> None:
+    pytest.importorskip("rjieba")
+    header = header_for(Fingerprinter(Features(segmenter="rjieba"), 7), "plain 1")
+    assert fingerprinter_of(header, scheme_of(header)).segmenter == header.parameters["segmenter"]
+    other = replace(header, parameters={**header.parameters, "segmenter": "rjieba 0.0"})
+    with pytest.raises(IndexMismatch, match=r"segmenter: index rjieba 0\.0, now"):
+        fingerprinter_of(other, scheme_of(other))
+    unknown = {name: value for name, value in header.parameters.items() if name != "segmenter"}
+    older = replace(header, parameters=unknown)  # made when this was not noted
+    assert fingerprinter_of(older, scheme_of(older)).segmenter == header.parameters["segmenter"]
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_page_of_a_template_is_found_by_digest_and_url_alone_unless_it_is_keyed(
+    name: str, keyed: bool
+) -> None:
+    scheme = load_scheme(name)
+    header, document = filed(name, "https://a.example/1")
+    page = as_template(with_flags(document, WEAK), scheme, keyed=keyed)
+    assert flags(page.records).tolist() == [TEMPLATE | WEAK]
+    assert flags(document.records).tolist() == [0]
+    own = page.keys[header.rows[OWN].start :, 0]
+    if keyed:
+        assert np.array_equal(page.keys, document.keys)
+    else:
+        assert np.array_equal(page.keys[:2], document.keys[:2])
+        # Each document needs a key among the fingerprints.
+        assert own.tolist() == [page.keys[DIGEST, 0]] * bool(scheme.simhash) + [NO_KEY] * scheme.keys
+    assert page.urls == document.urls
+
+
+def test_filters_stand_side_by_side() -> None:
+    _, some = filed("simhash", "", "")
+    names = ("numbers", "title", "figures", "words")
+    for records in (some.records, some.records[0]):
+        side_by_side = np.concatenate([records[name] for name in names], axis=-1)
+        assert np.array_equal(filters(records), side_by_side)
+
+
+def test_what_a_document_is_filed_with() -> None:
+    _, some = filed("simhash", "https://a.example/1#x")
+    assert some.urls == ["https://a.example/1"]
+    assert (some.records["scope"][0], some.records["time"][0]) == (0, 0)
+    _, some = filed("simhash", "https://a.example/1#x", keep_fragments=True, scope="news", time=9)
+    assert some.urls == ["https://a.example/1#x"]
+    assert some.records["time"][0] == 9
+    _, other = filed("simhash", "", scope="sport")
+    assert len({0, int(some.records["scope"][0]), int(other.records["scope"][0])}) == 3
+
+
+def test_the_key_of_a_url_is_the_same_for_ever() -> None:
+    assert url_key("https://a.example/", 7) != url_key("https://a.example/", 8)
+    assert url_key("https://a.example/ä\ud800", 7) == 4582181483022425743
+
+
+urls = st.sampled_from(["https://a.example/", "https://a.example/1", "https://b.example/"])
+with_fragment = st.builds(lambda url, end: url + end, urls, st.sampled_from(["", "#", "#top", "#a#b"]))
+
+
+@given(st.lists(with_fragment, max_size=8, unique=True), st.lists(with_fragment, max_size=4))
+@examples(60)
+def test_urls_are_found_with_and_without_their_fragment(stored: list[str], asked: list[str]) -> None:
+    header, some = filed("simhash", *stored, keep_fragments=True)
+    index = MemoryIndex(header)
+    numbers = dict(zip(stored, index.add(some).tolist(), strict=True))
+    wanted = {form for url in asked for form in (url, filed_url(url))} & set(stored)
+    found, known = find_urls(index, asked)
+    assert sorted(found) == sorted(numbers[url] for url in wanted)
+    assert known == wanted

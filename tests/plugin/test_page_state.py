@@ -1,0 +1,70 @@
+"""A page counts as stored only if all of its output is; whose items may pass depends on what it repeats."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from scrapy_neardup.plugin.page_state import PageState
+from scrapy_neardup.plugin.policies import POLICIES
+from scrapy_neardup.verdict import Verdict
+
+COUNTS = st.integers(0, 3)
+
+
+def page(**fields):
+    state = PageState("https://a.example/", "drop_items", "")
+    for name, value in fields.items():
+        setattr(state, name, value)
+    return state
+
+
+SOUND = {"callback_ended": True, "failed": False, "outputs_running": 0}
+
+
+@given(
+    ended=st.booleans(),
+    failed=st.booleans(),
+    running=st.integers(0, 2),
+    yielded=COUNTS,
+    passed=COUNTS,
+    stored=COUNTS,
+    dropped=COUNTS,
+)
+@example(True, False, 0, 0, 0, 0, 0)  # a list of links
+@example(True, False, 0, 1, 1, 1, 0)
+@example(True, False, 0, 2, 2, 1, 1)  # a pipeline has dropped one
+@example(True, False, 0, 1, 1, 0, 1)  # or the only one
+@example(True, False, 0, 2, 2, 1, 0)  # one is still on its way, or was swallowed
+@example(True, False, 0, 1, 0, 0, 0)  # another middleware has kept it
+@example(True, False, 0, 0, 1, 1, 0)  # or has put one in
+@example(True, False, 0, 1, 1, 2, 0)  # or made two of one
+@example(True, False, 1, 1, 1, 1, 0)
+def test_when_a_page_is_stored(ended, failed, running, yielded, passed, stored, dropped):
+    state = page(
+        callback_ended=ended,
+        failed=failed,
+        outputs_running=running,
+        callback_items=yielded,
+        passed_items=passed,
+        stored_items=stored,
+        dropped_items=dropped,
+    )
+    over = ended and not failed and running == 0
+    none_vanished = stored + dropped >= passed
+    never_had_any = yielded == 0 and passed == 0
+    assert state.is_stored == (over and none_vanished and (stored > 0 or never_had_any))
+
+
+def test_a_new_page_is_not_stored():
+    assert not page().is_stored
+    assert page(callback_ended=True).is_stored
+
+
+def test_whose_items_may_pass():
+    for policy, weak in product(POLICIES, (False, True)):
+        match = Verdict("near", url="https://b.example/", weak=weak)
+        assert page(policy=policy, match=match).spares_items == (policy == "drop_items" and weak)
+        assert not page(policy=policy).spares_items
