@@ -90,12 +90,14 @@ class LmdbIndex(LocalIndex):
             self._catch_up()
             yield
 
-    def _search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int) -> Matches:
+    def _search(
+        self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0, first: int = 0
+    ) -> Matches:
         with decoding("A partition"):
             return search_all(
                 (
-                    lambda some: search_runs(self._snapshot, family, some, distance, most),
-                    lambda some: self._memtable.columns.search(family, some, distance, most),
+                    lambda some: search_runs(self._snapshot, family, some, distance, most, first),
+                    lambda some: self._memtable.columns.search(family, some, distance, most, first),
                 ),
                 keys,
                 most,
@@ -104,17 +106,6 @@ class LmdbIndex(LocalIndex):
     def _is_known(self, family: int, keys: list[int]) -> bool:
         with decoding("A partition"):
             return self._memtable.columns.is_known(family, keys) or is_known(self._snapshot, family, keys)
-
-    def _search_first(self, family: int, keys: NDArray[np.uint64], most: int, first: int) -> Matches:
-        with decoding("A partition"):
-            return search_all(
-                (
-                    lambda some: search_runs(self._snapshot, family, some, 0, most, first),
-                    lambda some: self._memtable.columns.search(family, some, 0, most, first),
-                ),
-                keys,
-                most,
-            )
 
     def _search_closest(self, lookup: Lookup, keys: NDArray[np.uint64]) -> Met:
         family, distance, *_, compared = lookup
