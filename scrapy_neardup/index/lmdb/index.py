@@ -18,6 +18,7 @@ from .creation import open_header
 from .directory import shared_use, write_sidecar
 from .environment import Environment
 from .faults import translated
+from .maintenance import Maintenance
 from .reading import reading
 from .tuning import DEFAULT
 from .wal import append
@@ -71,7 +72,8 @@ class LmdbIndex(LocalIndex):
             self._contents = Contents(self._environment, self.header)
             self._memtable, self._snapshot = self._contents.memtable, self._contents.snapshot
             self._undo = undo.pop_all()
-        self._writer = Writer(self._environment, self.header, self._memtable, self._contents.look, window)
+        self._maintenance = Maintenance(self._environment, self._contents, window)
+        self._writer = Writer(self._environment, self._contents, self._maintenance)
 
     # Searching
 
@@ -134,7 +136,7 @@ class LmdbIndex(LocalIndex):
                 else:
                     state = load(self._environment, self.header, part)
                 numbers.append(np.arange(state.next - len(part.urls), state.next))
-            for _ in self._writer.maintenance():
+            for _ in self._maintenance.steps():
                 pass
             with self.lock:
                 self._writer.settle()
