@@ -9,7 +9,8 @@ from __future__ import annotations
 from .features import Features, Weight
 from .fingerprinter import Fingerprinter, simhash
 from .main_text import MainText
-from .schemes import SCHEMES, Pairs, Scheme, load_scheme
+from .scheme import Pairs, Scheme
+from .schemes import SCHEMES, load_scheme
 from .signature import Signature
 from .simhash import hamming, vote
 

@@ -18,7 +18,8 @@ from .keywords import fingerprint_keywords
 from .main_text import MainText, main_text
 from .normalise import normalise
 from .paragraphs import long_paragraphs
-from .schemes import Anchored, Scheme
+from .scheme import Scheme
+from .schemes import Anchored
 from .segment import load_segmenter, segment
 from .signature import Signature
 from .simhash import fingerprint_each

@@ -44,7 +44,7 @@ class LocalIndex(ABC):
 
     def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
         with self._newest():
-            matches = self._search(family, keys, 0, 0)
+            matches = self._search(family, keys)
             return matches, self.fetch(matches.document)
 
     def reserve_if(
@@ -59,19 +59,18 @@ class LocalIndex(ABC):
         """Return a block that holds the lock, and in which all that others have filed is seen."""
 
     @abstractmethod
-    def _search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int) -> Matches:
-        """Find documents by keys of one family. Called under the lock, as are those below."""
+    def _search(
+        self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0, first: int = 0
+    ) -> Matches:
+        """Find documents by keys of one family. Called under the lock, as are those below.
+
+        A key that more than *most* documents match is passed over, unless *most* is 0. If keys have to be
+        equal, those documents of a key suffice that were filed *first*, so many unless it is 0.
+        """
 
     @abstractmethod
     def _is_known(self, family: int, keys: list[int]) -> bool:
         """Whether any document, perhaps a removed one, has one of *keys* of a family of equal keys."""
-
-    @abstractmethod
-    def _search_first(self, family: int, keys: NDArray[np.uint64], most: int, first: int) -> Matches:
-        """Find documents by equal keys, of each key at least the *first* ones that were filed.
-
-        A key that more than *most* documents match is passed over, unless *most* is 0.
-        """
 
     @abstractmethod
     def _search_closest(self, lookup: Lookup, keys: NDArray[np.uint64]) -> Met:
@@ -134,7 +133,7 @@ class LocalIndex(ABC):
         if not nearest or (len(keys) > 1 and not self.header.families[family].equal):
             return met(self._search(family, keys, distance, most))
         if self.header.families[family].equal:
-            return most_shared(met(self._search_first(family, keys, most, nearest + 1)), nearest)
+            return most_shared(met(self._search(family, keys, 0, most, nearest + 1)), nearest)
         return self._search_closest(lookup, keys)
 
     def _keys(self, document: Documents, family: int) -> NDArray[np.uint64]:

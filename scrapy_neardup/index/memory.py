@@ -66,14 +66,15 @@ class MemoryIndex(LocalIndex):
     def _newest(self) -> threading.RLock:
         return self.lock
 
-    def _search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int) -> Matches:
-        return search_all([lambda some: self._columns.search(family, some, distance, most)], keys, most)
+    def _search(
+        self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0, first: int = 0
+    ) -> Matches:
+        return search_all(
+            [lambda some: self._columns.search(family, some, distance, most, first)], keys, most
+        )
 
     def _is_known(self, family: int, keys: list[int]) -> bool:
         return self._columns.is_known(family, keys)
-
-    def _search_first(self, family: int, keys: NDArray[np.uint64], most: int, first: int) -> Matches:
-        return search_all([lambda some: self._columns.search(family, some, 0, most, first)], keys, most)
 
     def _search_closest(self, lookup: Lookup, keys: NDArray[np.uint64]) -> Met:
         # To compare a key with all others takes a millisecond a million, whatever they are.

@@ -14,7 +14,7 @@ import numpy as np
 
 from scrapy_neardup.fingerprint.details import WEIGHT
 from scrapy_neardup.fingerprint.filters import substituted_each
-from scrapy_neardup.fingerprint.schemes import Pairs
+from scrapy_neardup.fingerprint.scheme import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import lmdb
 
@@ -25,7 +25,7 @@ from .data_file import DATA, check_data_file
 from .directory import check_directory
 from .faults import translated
 from .forks import FORKED, environments
-from .opening import open_environment
+from .memory_map import MemoryMap
 from .tuning import DEFAULT
 
 if TYPE_CHECKING:
@@ -69,15 +69,12 @@ class Environment:
         self._transacting = False
         #: The thread that moves the memory map at the moment.
         self._mover: int | None = None
-        #: Whether the environment was closed and could not be opened again.
-        self._lost = False
-        self._map_bytes = tuning.map_bytes
         try:
             with translated(self.path, "opened"):
                 if path is not None:
                     check_directory(path)
                     check_data_file(path / DATA)
-                self._open()
+                self._map = MemoryMap(self.path, tuning, sync=not self.scratch)
                 if self.scratch and sys.platform != "win32":
                     # Nobody else opens it. A file without a name is gone with the process, however that ends.
                     shutil.rmtree(self.path)
@@ -86,6 +83,15 @@ class Environment:
                 shutil.rmtree(self.path, ignore_errors=True)
             raise
         environments.add(self)
+
+    @property
+    def databases(self) -> dict[str, Any]:
+        """The databases of the index by their names, see `layout`."""
+        return self._map.databases
+
+    @property
+    def _env(self) -> lmdb.Environment:
+        return self._map.env
 
     # Transactions
 
@@ -121,7 +127,7 @@ class Environment:
             try:
                 return self._begin(True, transact)
             except lmdb.MapFullError:  # noqa: PERF203
-                self._move_map(self._grow)
+                self._move_map(self._map.grow)
 
     def _begin(self, wait: bool, begin: Callable[[], Result]) -> Result:
         """Run *begin*, and again each time that the error that it raised could be mended."""
@@ -138,10 +144,10 @@ class Environment:
         """Remove the cause of *error*, if that is possible; returns whether it was."""
         if self._mover == threading.get_ident():
             return False
-        if self._lost or isinstance(error, lmdb.PanicError):  # a meta page could not be written
-            return self._move_map(self._reopen, wait)
+        if self._map.lost or isinstance(error, lmdb.PanicError):  # a meta page could not be written
+            return self._move_map(self._map.reopen, wait)
         if isinstance(error, lmdb.MapResizedError):  # another process has made the map larger
-            return self._move_map(self._adopt, wait)
+            return self._move_map(self._map.adopt, wait)
         if isinstance(error, lmdb.ReadersFullError):
             return self.reader_check() > 0
         return False
@@ -150,7 +156,7 @@ class Environment:
 
     def last_transaction(self) -> int:
         """Return the number of the last commit by any process; -1 while that cannot be told."""
-        return -1 if self._lost else int(self._env.info()["last_txnid"])
+        return -1 if self._map.lost else int(self._env.info()["last_txnid"])
 
     def size(self) -> int:
         """Return how many bytes of the file are in use."""
@@ -217,37 +223,3 @@ class Environment:
                         reader.refresh()
                 self._mover = None
         return True
-
-    def _adopt(self) -> None:
-        """Map as much as another process has."""
-        try:
-            self._env.set_mapsize(0)
-        except lmdb.Error:  # LMDB has let go of the map; perhaps what is in use can be mapped
-            self._reopen()
-
-    def _grow(self) -> None:
-        """Double the map. If the system refuses, the old size is mapped again and the error is raised."""
-        size = int(self._env.info()["map_size"])
-        try:
-            self._env.set_mapsize(2 * size)
-        except lmdb.Error:
-            self._map_bytes = size
-            self._reopen()
-            raise
-        self._map_bytes = 2 * size
-
-    def _reopen(self) -> None:
-        """Close the environment and open it again. Raises `IndexUnavailable` if its file is gone."""
-        self._lost = True
-        self._env.close()
-        if not (self.path / DATA).is_file():  # LMDB would make a new one
-            raise IndexUnavailable(
-                f"The file of the index in {self.path} is gone: close the index and open it again."
-            )
-        self._open()
-        self._lost = False
-
-    def _open(self) -> None:
-        self._env, self.databases, self._map_bytes = open_environment(
-            self.path, self._map_bytes, self.tuning.min_map_bytes, sync=not self.scratch
-        )

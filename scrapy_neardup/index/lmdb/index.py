@@ -7,24 +7,19 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import lmdb
 import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.local import LocalIndex
-from scrapy_neardup.index.search import closest, search_all
-from scrapy_neardup.index.sorted_arrays import is_member
 
 from .compaction import load, merge_all
+from .contents import Contents
 from .creation import open_header
 from .directory import shared_use, write_sidecar
 from .environment import Environment
-from .equal_keys import is_known
-from .faults import decoding, translated
-from .memtable import Memtable
+from .faults import translated
+from .maintenance import Maintenance
 from .reading import reading
-from .search import search_one, search_runs
-from .snapshot import Snapshot
 from .tuning import DEFAULT
 from .wal import append
 from .writer import Writer
@@ -40,6 +35,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.reservation import Reservation
     from scrapy_neardup.index.search import Met
 
+    from .snapshot import Snapshot
     from .tuning import Tuning
 
 
@@ -65,8 +61,6 @@ class LmdbIndex(LocalIndex):
     ) -> None:
         self.path = path
         self._closed = False
-        #: The error that keeps later commits from being seen.
-        self._behind: lmdb.Error | None = None
         where = Path(tempfile.gettempdir()) if path is None else path
         with translated(where, "opened"), contextlib.ExitStack() as undo:
             if path is not None:
@@ -75,60 +69,35 @@ class LmdbIndex(LocalIndex):
             undo.callback(self._environment.close)
             super().__init__(self._environment.lock)
             self.header = open_header(self._environment, wanted, ignore)
-            self._memtable = Memtable(self.header, tuning)
-            self._snapshot = Snapshot(self._environment, self.header)
-            self._snapshot.refresh()
-            self._memtable.follow(self._snapshot)
+            self._contents = Contents(self._environment, self.header)
+            self._memtable, self._snapshot = self._contents.memtable, self._contents.snapshot
             self._undo = undo.pop_all()
-        self._writer = Writer(self._environment, self.header, self._memtable, self._look, window)
+        self._maintenance = Maintenance(self._environment, self._contents, window)
+        self._writer = Writer(self._environment, self._contents, self._maintenance)
 
     # Searching
 
     @contextlib.contextmanager
     def _newest(self) -> Iterator[None]:
         with self.lock, self._translated():
-            self._catch_up()
+            self.require_open()
+            self._contents.catch_up()
             yield
 
-    def _search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int) -> Matches:
-        with decoding("A partition"):
-            return search_all(
-                (
-                    lambda some: search_runs(self._snapshot, family, some, distance, most),
-                    lambda some: self._memtable.columns.search(family, some, distance, most),
-                ),
-                keys,
-                most,
-            )
+    def _search(
+        self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0, first: int = 0
+    ) -> Matches:
+        return self._contents.search(family, keys, distance, most, first)
 
     def _is_known(self, family: int, keys: list[int]) -> bool:
-        with decoding("A partition"):
-            return self._memtable.columns.is_known(family, keys) or is_known(self._snapshot, family, keys)
-
-    def _search_first(self, family: int, keys: NDArray[np.uint64], most: int, first: int) -> Matches:
-        with decoding("A partition"):
-            return search_all(
-                (
-                    lambda some: search_runs(self._snapshot, family, some, 0, most, first),
-                    lambda some: self._memtable.columns.search(family, some, 0, most, first),
-                ),
-                keys,
-                most,
-            )
+        return self._contents.is_known(family, keys)
 
     def _search_closest(self, lookup: Lookup, keys: NDArray[np.uint64]) -> Met:
-        family, distance, *_, compared = lookup
-        with decoding("A partition"):
-            in_runs, narrowed = search_one(self._snapshot, family, int(keys[0]), distance, compared)
-            in_memory = self._memtable.columns.search(family, keys, distance)
-            dead = self._snapshot.dead
-            gone = (lambda documents: is_member(documents, dead)) if len(dead) else None
-            found = closest([*in_runs, *in_memory], lookup.nearest, gone)
-        return found._replace(narrowed=True) if narrowed else found
+        return self._contents.search_closest(lookup, keys)
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock, self._translated():
-            return self._memtable.fetch(documents, self._snapshot)
+            return self._contents.fetch(documents)
 
     # Adding and removing
 
@@ -149,8 +118,7 @@ class LmdbIndex(LocalIndex):
         self._memtable.release(document)
 
     def discard(self, documents: Sequence[int]) -> None:
-        with self.lock, self._translated():
-            self._catch_up()
+        with self._newest():
             self._memtable.discard(documents, self._snapshot)
             if self._memtable.removals:
                 self._writer.notice()
@@ -168,11 +136,11 @@ class LmdbIndex(LocalIndex):
                 else:
                     state = load(self._environment, self.header, part)
                 numbers.append(np.arange(state.next - len(part.urls), state.next))
-            for _ in self._writer.maintenance():
+            for _ in self._maintenance.steps():
                 pass
             with self.lock:
                 self._writer.settle()
-                self._look()
+                self._contents.look()
         return np.concatenate(numbers)
 
     # The index as a whole
@@ -188,21 +156,18 @@ class LmdbIndex(LocalIndex):
             for _ in merge_all(self._environment, self.header):
                 pass
             with self.lock:
-                self._look()
+                self._contents.look()
 
     def gauges(self) -> dict[str, int]:
-        with self.lock, self._translated():
-            self._catch_up()
-            memtable, state = self._memtable, self._snapshot.state
-            removed = int(np.searchsorted(self._snapshot.dead, state.flushed))
-            stored = sum(run.documents for run in state.runs) - removed
+        with self._newest():
+            memtable = self._memtable
             return {
-                "documents": stored + len(memtable.columns) - memtable.pending,
+                "documents": self._contents.count(),
                 "pending": memtable.pending,
                 "backlog": len(memtable.queue),
-                "runs": len(state.runs),
+                "runs": len(self._snapshot.state.runs),
                 "bytes": self._environment.size(),
-                "degraded": int(self._writer.degraded or self._behind is not None),
+                "degraded": int(self._writer.degraded or self._contents.behind is not None),
                 **self._writer.counts,
             }
 
@@ -248,28 +213,3 @@ class LmdbIndex(LocalIndex):
 
     def _translated(self, what: str = "used") -> translated:
         return translated(self._environment.path, what)
-
-    # Keeping up with other processes
-
-    def _catch_up(self) -> None:
-        """Take in what other processes have committed, as far as that can be seen at the moment.
-
-        Needs the lock.
-        """
-        self.require_open()
-        self._look()
-        self._memtable.follow(self._snapshot)  # the snapshot moves on by itself when the memory map moves
-
-    def _look(self) -> None:
-        """Move on to the newest commit, unless one of this process is under way. Needs the lock."""
-        if self._memtable.committing or self._environment.last_transaction() == self._snapshot.commit:
-            return
-        try:
-            self._snapshot.refresh(wait=False)
-        except lmdb.Error as error:
-            if not self._snapshot.attached:
-                raise
-            self._behind = error  # the older view has to do until the map can be moved
-            return
-        self._memtable.follow(self._snapshot)
-        self._behind = None

@@ -13,7 +13,8 @@ from scrapy_neardup.index.sorted_arrays import is_member
 from .blocks import block_size, decode_block, decode_logged
 from .faults import decoding
 from .layout import HELD, State, decode_held, key_number, number_key, partition_key
-from .partition import decode_partition, is_whole
+from .partition import is_whole
+from .partition_cache import PartitionCache
 from .tombstones import read_removed
 
 if TYPE_CHECKING:
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
     from .layout import Run
     from .partition import Partition
 
-#: LMDB may move a value of fewer bytes when a neighbour changes, because it lies inside a leaf page. A larger
-#: one has pages of its own, and a view of it stays valid as long as its run exists.
-LEAF_VALUE_BYTES = 1 << 16
-#: What it takes to remember a partition that is read in place.
-PARTITION_BYTES = 1 << 11
-
 
 class Snapshot:
     """Reads an index as one transaction sees it, and moves on to a newer one with `refresh`.
@@ -47,10 +42,7 @@ class Snapshot:
         self.tuning = environment.tuning
         self.header = header
         self._transaction: lmdb.Transaction | None = None
-        #: Partitions read so far, by run, table and number.
-        self._partitions: dict[tuple[int, int, int], Partition] = {}
-        #: About what they take since all were forgotten.
-        self._partition_bytes = 0
+        self._partitions = PartitionCache(self.tuning.partition_bytes)
         #: Which documents of its range a run holds, by the number of the run.
         self._held: dict[int, NDArray[np.bool_]] = {}
         #: The bytes of the state that was read last, and its count of changes of the tombstones.
@@ -101,7 +93,7 @@ class Snapshot:
         self.state, self._raw, self._removals = state, raw, state.removals
         self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
         live = {run.id for run in state.runs}
-        self._partitions = {key: view for key, view in self._partitions.items() if key[0] in live}
+        self._partitions.keep(live)
         self._held = {run: held for run, held in self._held.items() if run in live}
         if marked is not self._marked:
             self._marked = marked
@@ -225,13 +217,7 @@ class Snapshot:
                     f"A partition of run {run.id} does not match its checksum: run "
                     "`scrapy-neardup index check`."
                 )
-            copied = len(data) < LEAF_VALUE_BYTES
-            found = decode_partition(bytes(data) if copied else data, cut)
-            self._partition_bytes += PARTITION_BYTES + len(data) * copied
-            if self._partition_bytes > self.tuning.partition_bytes:
-                self._partitions.clear()
-                self._partition_bytes = PARTITION_BYTES + len(data) * copied
-            self._partitions[key] = found
+            found = self._partitions.remember(key, data, cut)
         return found
 
     def _values(self, name: str, start: int) -> Iterator[tuple[int, bytes | memoryview]]:

@@ -6,63 +6,43 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from scrapy_neardup import clock
 from scrapy_neardup.errors import IndexUnavailable
 
-from .compaction import maintain
 from .faults import remedy
 from .retry import Retry
 from .wal import append
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from scrapy_neardup.index.header import Header
-
+    from .contents import Contents
     from .environment import Environment
-    from .memtable import Memtable
+    from .maintenance import Maintenance
 
 OTHER_WRITER = "another process holds its lock"
 
 
 class Writer:
-    """Writes the changes of *memtable* to the log in group commits, and runs the maintenance when it is due.
+    """Writes the changes of the memtable of *contents* in group commits, and maintains the index in between.
 
-    *refresh* moves the index on to the newest commit. Documents older than *window* seconds may expire; 0
-    keeps all. A method that "needs the lock" is called with the lock of the environment held.
+    A method that "needs the lock" is called with the lock of the environment held.
     """
 
-    def __init__(
-        self,
-        environment: Environment,
-        header: Header,
-        memtable: Memtable,
-        refresh: Callable[[], None],
-        window: float,
-    ) -> None:
+    def __init__(self, environment: Environment, contents: Contents, maintenance: Maintenance) -> None:
         self._environment = environment
         self._tuning = environment.tuning
-        self._header = header
-        self._memtable = memtable
-        self._refresh = refresh
-        self._window = window
+        self._contents = contents
+        self._memtable = contents.memtable
+        self._maintenance = maintenance
         self._wake = threading.Condition(environment.lock)
         #: The time since which the oldest change waits for the disk; None if there is no change.
         self._waiting_since: float | None = None
         #: How many flushes were asked for, and how many of them are done.
         self._flushes = self._flushed = 0
         self._closing = False
-        first, last = self._tuning.first_retry_seconds, self._tuning.last_retry_seconds
-        where, goes_on = f"The index in {environment.path}", "the crawl goes on"
-        not_written = f"{where} cannot be written; {goes_on}, fingerprints are kept in memory and tried again"
-        self._commits = Retry(not_written, first, last)
-        self._maintenance = Retry(
-            f"{where} cannot be maintained; {goes_on}, searches become slower", last, last
+        complaint = (
+            f"The index in {environment.path} cannot be written; the crawl goes on, fingerprints are kept in "
+            "memory and tried again"
         )
-        #: How many documents this process has removed since the last maintenance.
-        self._removed = 0
-        #: The time from which on to look for expired runs again.
-        self._expire_at = clock.LONG_AGO
+        self._commits = Retry(complaint, self._tuning.first_retry_seconds, self._tuning.last_retry_seconds)
         self.counts = {"commits": 0, "commit_errors": 0, "forgotten": 0}
         self._thread = threading.Thread(target=self._work, name="neardup-index", daemon=True)
         self._thread.start()
@@ -124,28 +104,16 @@ class Writer:
             self._waiting_since is not None
             and time.monotonic() > self._waiting_since + self._tuning.disk_wait_seconds
         )
-        return self._commits.error is not None or self._maintenance.error is not None or late
-
-    def maintenance(self) -> Iterator[None]:
-        """Flush, expire and merge what is due, yielding after every short transaction."""
-        expires = int(clock.now() - self._window) if self._window else 0
-        self._removed = 0
-        yield from maintain(self._environment, self._header, expires)
-        with self._environment.lock:  # without it, another thread might just reopen the environment
-            self._refresh()
-            self._environment.reader_check()
+        return self._commits.error is not None or self._maintenance.failing or late
 
     # The thread
 
     def _work(self) -> None:
         """Alternate between commits and short steps of the maintenance, until the index is closed."""
-        # The steps of the maintenance under way. No other thread may end them, because they hold locks of
-        # this one.
-        steps: Iterator[None] | None = None
-        while not self._write_changes(wait=steps is None):
-            steps = self._maintain_a_little(steps)
-        # The frame of this method may live on in the traceback of an error.
-        steps = None
+        while not self._write_changes(wait=not self._maintenance.under_way):
+            if not self._closing:
+                self._maintenance.advance()
+        self._maintenance.abandon()
 
     def _write_changes(self, *, wait: bool) -> bool:
         """Commit if it is due, after a *wait* until it may be; returns whether the index is being closed."""
@@ -164,25 +132,6 @@ class Writer:
             self._flushed = flushes
             self._wake.notify_all()
         return closing
-
-    def _maintain_a_little(self, steps: Iterator[None] | None) -> Iterator[None] | None:
-        """Refresh the index, and take the next of the *steps* of the maintenance, or the first if it is due.
-
-        Returns the steps that are left; None if there are none.
-        """
-        try:
-            with self._environment.lock:
-                self._refresh()  # an older view keeps LMDB from using pages again
-            if steps is None and self._maintenance_due():
-                steps = self.maintenance()
-            if steps is not None and next(steps, self) is self:  # they have come to their end
-                steps = None
-                self._maintenance.succeeded()
-        except Exception as error:  # noqa: BLE001
-            steps = None
-            with self._environment.lock:
-                self._maintenance.failed(error)
-        return steps
 
     def _commit_due(self) -> bool:
         """Whether to commit now. Needs the lock."""
@@ -222,29 +171,13 @@ class Writer:
         with self._wake:
             memtable.commit(group, state)
             self.counts["commits"] += 1
-            self._removed += len(group.removals)
+            self._maintenance.removed += len(group.removals)
             self._waiting_since = time.monotonic() if memtable.changes else None
-            self._refresh()
+            self._contents.look()
             self._wake.notify_all()
             urgent = self._flushes > self._flushed or self._closing
             full = len(memtable.queue) >= self._tuning.group_documents
             return full or (urgent and memtable.changes > 0)
-
-    def _maintenance_due(self) -> bool:
-        """Whether there is something for the maintenance to do.
-
-        That is if the log is long, if many documents were removed, if the last try has failed, or if runs may
-        have expired.
-        """
-        with self._environment.lock:
-            now = time.monotonic()
-            if self._closing or now < self._maintenance.at:
-                return False
-            if self._window and now >= self._expire_at:
-                self._expire_at = now + self._tuning.expiry_seconds
-                return True
-            many = max(self._memtable.unflushed, self._removed) >= self._tuning.flush_documents
-            return self._maintenance.error is not None or many
 
     # What fails
 
