@@ -47,7 +47,7 @@ def has(index: LmdbIndex, number: int) -> bool:
     return index.fetch(matches.document).urls == [f"u{number}"]
 
 
-def wait(until: Callable[[], object], seconds: float = 5) -> None:
+def wait(until: Callable[[], object], seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not until():
         assert time.monotonic() < end, "waited in vain"
