@@ -11,6 +11,8 @@ import time
 from itertools import pairwise
 
 import pytest
+from scrapy import Request
+from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import IndexUnavailable
@@ -92,22 +94,24 @@ async def test_an_error_that_nobody_expects_lets_all_pages_pass(site, crawl, pag
 
 async def test_an_index_that_does_not_answer_is_not_waited_for(site, crawl, pages, reserving, caplog):
     """What it answers later is released: nobody knows whether the page is stored."""
-    answers = threading.Event()
-    reserving(lambda: answers.wait(20))
+    answers, in_time = threading.Event(), []
+    reserving(lambda: in_time.append(answers.wait(60)))
 
     class Late(pages):
-        def parse(self, response):
-            answers.set()
-            yield from super().parse(response)
+        async def parse(self, response):
+            self.note(response)
+            yield {"url": response.url}
+            if response.url.endswith("/a"):
+                answers.set()
+                await run_in_thread(time.sleep, 0.5)
+                yield Request(f"{site.url}/b", self.parse)
 
-    started = time.monotonic()
-    settings = {"NEARDUP_PENDING_TIMEOUT": 0.3, "NEARDUP_DIR": "index"}
-    result = await crawl(Late, settings, urls=[site.article("/a")])
-    assert time.monotonic() - started < 10
-    assert result["error/reserve"] == 1
+    site.article("/b")
+    result = await crawl(Late, {"NEARDUP_PENDING_TIMEOUT": 0.3}, urls=[site.article("/a")])
+    assert in_time == [True, True]
     assert f"no answer of the index for {site.url}/a" in caplog.text
-    assert len(result.items) == 1
-    assert result["checked"] == 0
+    assert {name: count for name, count in result.errors.items() if count} == {"neardup/error/reserve": 1}
+    assert (len(result.items), result["checked"], result["unique"]) == (2, 1, 1)
 
 
 async def test_unchanged_revisits(site, crawl, pages):
