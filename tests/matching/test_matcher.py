@@ -338,6 +338,36 @@ def test_candidates_are_complete_if_no_bound_has_left_any_out(crowded: bool, nar
         assert complete == (not crowded and not narrowed)
 
 
+def test_which_stored_documents_count() -> None:
+    """All of the same scope, unless they are too old or all scopes are asked for."""
+    with Detector.open() as detector:
+        signature, header = detector.signature(text(1)), detector.index.header
+        for url, scope, time in (("1", "", 0), ("2", "news", 5), ("3", "", 5)):
+            detector.index.add(entries([signature], [url], header, scope=scope, time=time))
+        document = entries([signature], ["4"], header)
+        found = detector.index.find(document, detector.matcher.lookups)
+
+        def urls(*oldest: int, all_scopes: bool = False) -> set[str]:
+            return {*detector.matcher.candidates(document, found, *oldest, all_scopes=all_scopes).urls}
+
+        assert urls() == {"1", "3"}
+        assert urls(all_scopes=True) == {"1", "2", "3"}
+        assert urls(1) == urls(5) == {"3"}
+        assert urls(5, all_scopes=True) == {"2", "3"}
+        assert urls(6) == set()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_each_lookup_of_a_crawl_has_bounds(scheme: str) -> None:
+    matcher = Matcher(load_scheme(scheme))
+    assert len(matcher.lookups) == len(matcher.unbounded_lookups) == len(matcher.steps)
+    for lookup, unbounded in zip(matcher.lookups, matcher.unbounded_lookups, strict=True):
+        assert (unbounded.nearest, unbounded.compared) == (0, 0)
+        assert 72 < lookup.nearest <= 1000  # benchmarks/bounds.py: real pages meet no more than 72
+        assert 10**5 < lookup.compared < 10**7  # some milliseconds
+        assert lookup == unbounded._replace(nearest=lookup.nearest, compared=lookup.compared)
+
+
 @pytest.mark.parametrize("anchors", [0, ANCHORS])
 def test_an_explanation_says_what_was_judged_of_texts_that_repeat_themselves(anchors: int) -> None:
     """They are taken for varied if all their anchors agree; those are the last of the keys looked up."""
