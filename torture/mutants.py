@@ -21,7 +21,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -92,7 +92,7 @@ class Timing:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.seconds: Counter[str] = Counter()
+        self.seconds: dict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] += report.duration
