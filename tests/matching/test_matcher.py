@@ -338,6 +338,23 @@ def test_candidates_are_complete_if_no_bound_has_left_any_out(crowded: bool, nar
         assert complete == (not crowded and not narrowed)
 
 
+def test_equal_texts_are_equal_in_all_respects_whatever_else_was_met() -> None:
+    with Detector.open() as detector:
+        signatures = [detector.signature(text(seed)) for seed in (1, 2, 3)]
+        filed = entries(signatures, ["1", "2", "3"], detector.index.header)
+        for exact in ([True, True], [True, False], [False, False]):
+            judged = detector.matcher.judge(
+                filed.records[0], filed.records[1:], np.array(exact), np.zeros(2, int)
+            )
+            assert judged.exact.tolist() == judged.near.tolist() == exact
+            for row, same in enumerate(exact):
+                figures = (judged.distance[row], judged.similarity[row], judged.containment[row])
+                assert (figures == (0, 1, 1)) == same
+            others = (judged.fuller, judged.template, judged.text_only)
+            assert not any(each.any() for each in others)
+            assert (judged.distance.dtype, judged.similarity.dtype) == (np.uint8, np.float32)
+
+
 def test_which_stored_documents_count() -> None:
     """All of the same scope, unless they are too old or all scopes are asked for."""
     with Detector.open() as detector:
