@@ -355,6 +355,23 @@ def test_equal_texts_are_equal_in_all_respects_whatever_else_was_met() -> None:
             assert (judged.distance.dtype, judged.similarity.dtype) == (np.uint8, np.float32)
 
 
+def test_how_much_of_a_text_is_known_depends_on_which_came_first() -> None:
+    with Detector.open() as detector:
+        signatures = [detector.signature(text(1, words)) for words in (150, 400)]
+        filed = entries(signatures, ["https://a.example/", "https://b.example/"], detector.index.header)
+        excerpt, whole = filed.records[:1], filed.records[1:]
+        told = detector.matcher.explain(excerpt[0], whole, [0, 0, 1, 0])
+        assert told["length"] == pytest.approx(excerpt["shingles"][0] / whole["shingles"][0])
+        assert told["known"] == told["containment"] > 0.8
+        told = detector.matcher.explain(whole[0], excerpt, [0, 0, 1, 0])
+        assert told["length"] == pytest.approx(whole["shingles"][0] / excerpt["shingles"][0])
+        assert told["known"] == pytest.approx(told["containment"] / told["length"])
+        replaced = (1 - told["containment"]) * excerpt["shingles"][0]
+        assert told["replaced"] == pytest.approx(replaced, abs=0.01)
+        assert told["tokens"] == excerpt["tokens"][0]
+        assert (told["one_site"], told["two_sites"]) == (False, True)
+
+
 def test_which_stored_documents_count() -> None:
     """All of the same scope, unless they are too old or all scopes are asked for."""
     with Detector.open() as detector:
