@@ -39,7 +39,7 @@ test-all: $(VENV)/test $(VENV)/spark browser
 	$(BIN)/python -m pytest $(SPREAD) --ignore $(ALONE) $(ARGS)
 	$(BIN)/python -m pytest $(ALONE) $(ARGS)
 
-# How much of the package the tests run, but for what runs in processes of its own. It is printed; nothing fails by it.
+# How much of the package the tests run, in processes that they start, too (pyproject.toml). It is printed; nothing fails by it.
 coverage: $(VENV)/test browser
 	$(BIN)/python -m pytest $(SPREAD) --ignore $(ALONE) --cov scrapy_neardup \
 		--cov-report term:skip-covered $(ARGS)

@@ -92,7 +92,7 @@ class Timing:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.seconds: dict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] += report.duration

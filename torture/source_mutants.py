@@ -43,8 +43,8 @@ class Mutant:
 def mutants(source: bytes) -> list[Mutant]:
     """Return all mutants of a module, in the order of their places.
 
-    Annotations, messages of errors, what stands under TYPE_CHECKING, and the ``strict`` of a ``zip``, which
-    only asserts something, are left alone: none of them runs, or no test should say what it is.
+    Annotations, protocols, messages of errors, what stands under TYPE_CHECKING, and the ``strict`` of a
+    ``zip``, which only asserts something, are left alone: none runs, or no test should say what it is.
     """
     starts = [0]
     for line in source.splitlines(keepends=True):
@@ -106,9 +106,11 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
 def _is_left_alone(node: ast.AST) -> bool:
     if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
         return True
-    return isinstance(node, (ast.JoinedStr, ast.Raise)) or (
-        isinstance(node, ast.keyword) and node.arg == "strict"
-    )
+    if isinstance(node, ast.ClassDef):
+        return any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases)
+    if isinstance(node, ast.keyword):
+        return node.arg == "strict"
+    return isinstance(node, (ast.JoinedStr, ast.Raise))
 
 
 def _compared(node: ast.Compare, changed: int, new: str, text: str) -> str:

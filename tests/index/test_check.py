@@ -348,6 +348,23 @@ def test_damage_is_found(path: Path, damage: str) -> None:
     assert any(expected in problem for problem in problems), problems
 
 
+def test_no_run_is_passed_over(path: Path) -> None:
+    """Partitions of several runs whose numbers are not taken yet, one after another."""
+
+    def leave(transaction: lmdb.Transaction) -> None:
+        first = state(transaction, environment.databases)["next_run"]
+        for number in (first, first + 1, first + 2, first + 5):
+            for table in (0, 4):
+                key = partition_key(number, table, 3)
+                transaction.put(key, b"", db=environment.databases["runs"])
+
+    with opened(path) as (environment, _):
+        environment.write(leave)
+        problems = found(environment)
+    assert len(problems) == 4
+    assert all("its number is not taken yet" in problem for problem in problems)
+
+
 def test_leftovers_of_a_killed_process_are_no_problem(path: Path) -> None:
     def leave(transaction: lmdb.Transaction) -> None:
         number = state(transaction, environment.databases)["next_run"]

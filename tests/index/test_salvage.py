@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from scrapy_neardup.index import Documents, LmdbIndex
+from scrapy_neardup.index.lmdb.layout import read_state, write_state
 from scrapy_neardup.index.lmdb.offline import environment_of
 from scrapy_neardup.index.lmdb.salvage import Losses, Salvage
 
@@ -15,6 +17,8 @@ from .small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import lmdb
 
 COUNT, REMOVED = 100, (3, 95)
 
@@ -88,6 +92,24 @@ def test_the_longer_nothing_can_be_read_the_more_is_passed_over_at_a_time(path: 
     assert tried[:9] == [0, 1, 3, 7, 9, 10, 12, 16, 17]  # the second block begins with document 8
     assert losses.gone == [n for n in range(8) if n not in REMOVED]
     assert {*keys} == {f"u{n}" for n in range(8, COUNT) if n not in REMOVED}
+
+
+def test_a_block_that_goes_on_behind_its_run(path: Path) -> None:
+    """By a state that is wrong by one document."""
+    with environment_of(path) as (environment, _):
+
+        def shorten(transaction: lmdb.Transaction) -> None:
+            state = read_state(environment, transaction)
+            (run,) = state.runs
+            assert run.stop == state.flushed == 90
+            run = replace(run, stop=89, documents=run.documents - 1)
+            write_state(environment, transaction, replace(state, flushed=89, runs=(run,)))
+
+        environment.write(shorten)
+    keys, losses, _ = read(path, set())
+    assert 89 in losses.gone
+    assert {f"u{n}" for n in range(90, COUNT) if n not in REMOVED} <= {*keys}
+    assert not {*losses.gone} & {int(url[1:]) for url in keys}
 
 
 def test_ranges_of_numbers() -> None:

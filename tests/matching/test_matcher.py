@@ -338,6 +338,70 @@ def test_candidates_are_complete_if_no_bound_has_left_any_out(crowded: bool, nar
         assert complete == (not crowded and not narrowed)
 
 
+def test_equal_texts_are_equal_in_all_respects_whatever_else_was_met() -> None:
+    with Detector.open() as detector:
+        signatures = [detector.signature(text(seed)) for seed in (1, 2, 3)]
+        filed = entries(signatures, ["1", "2", "3"], detector.index.header)
+        for exact in ([True, True], [True, False], [False, False]):
+            judged = detector.matcher.judge(
+                filed.records[0], filed.records[1:], np.array(exact), np.zeros(2, int)
+            )
+            assert judged.exact.tolist() == judged.near.tolist() == exact
+            for row, same in enumerate(exact):
+                figures = (judged.distance[row], judged.similarity[row], judged.containment[row])
+                assert (figures == (0, 1, 1)) == same
+            others = (judged.fuller, judged.template, judged.text_only)
+            assert not any(each.any() for each in others)
+            assert (judged.distance.dtype, judged.similarity.dtype) == (np.uint8, np.float32)
+
+
+def test_how_much_of_a_text_is_known_depends_on_which_came_first() -> None:
+    with Detector.open() as detector:
+        signatures = [detector.signature(text(1, words)) for words in (150, 400)]
+        filed = entries(signatures, ["https://a.example/", "https://b.example/"], detector.index.header)
+        excerpt, whole = filed.records[:1], filed.records[1:]
+        told = detector.matcher.explain(excerpt[0], whole, [0, 0, 1, 0])
+        assert told["length"] == pytest.approx(excerpt["shingles"][0] / whole["shingles"][0])
+        assert told["known"] == told["containment"] > 0.8
+        told = detector.matcher.explain(whole[0], excerpt, [0, 0, 1, 0])
+        assert told["length"] == pytest.approx(whole["shingles"][0] / excerpt["shingles"][0])
+        assert told["known"] == pytest.approx(told["containment"] / told["length"])
+        replaced = (1 - told["containment"]) * excerpt["shingles"][0]
+        assert told["replaced"] == pytest.approx(replaced, abs=0.01)
+        assert told["tokens"] == excerpt["tokens"][0]
+        assert (told["one_site"], told["two_sites"]) == (False, True)
+
+
+def test_which_stored_documents_count() -> None:
+    """All of the same scope, unless they are too old or all scopes are asked for."""
+    with Detector.open() as detector:
+        signature, header = detector.signature(text(1)), detector.index.header
+        for url, scope, time in (("1", "", 0), ("2", "news", 5), ("3", "", 5)):
+            detector.index.add(entries([signature], [url], header, scope=scope, time=time))
+        document = entries([signature], ["4"], header)
+        found = detector.index.find(document, detector.matcher.lookups)
+
+        def urls(*oldest: int, all_scopes: bool = False) -> set[str]:
+            return {*detector.matcher.candidates(document, found, *oldest, all_scopes=all_scopes).urls}
+
+        assert urls() == {"1", "3"}
+        assert urls(all_scopes=True) == {"1", "2", "3"}
+        assert urls(1) == urls(5) == {"3"}
+        assert urls(5, all_scopes=True) == {"2", "3"}
+        assert urls(6) == set()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_each_lookup_of_a_crawl_has_bounds(scheme: str) -> None:
+    matcher = Matcher(load_scheme(scheme))
+    assert len(matcher.lookups) == len(matcher.unbounded_lookups) == len(matcher.steps)
+    for lookup, unbounded in zip(matcher.lookups, matcher.unbounded_lookups, strict=True):
+        assert (unbounded.nearest, unbounded.compared) == (0, 0)
+        assert 72 < lookup.nearest <= 1000  # benchmarks/bounds.py: real pages meet no more than 72
+        assert 10**5 < lookup.compared < 10**7  # some milliseconds
+        assert lookup == unbounded._replace(nearest=lookup.nearest, compared=lookup.compared)
+
+
 @pytest.mark.parametrize("anchors", [0, ANCHORS])
 def test_an_explanation_says_what_was_judged_of_texts_that_repeat_themselves(anchors: int) -> None:
     """They are taken for varied if all their anchors agree; those are the last of the keys looked up."""

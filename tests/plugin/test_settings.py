@@ -62,6 +62,10 @@ def test_defaults():
         ("item_fields", '{"*": "a"}', {object: ("a",)}),
         ("item_fields", {"collections.OrderedDict": ["a"]}, {OrderedDict: ("a",)}),
         ("item_fields", {dict: ("a",)}, {dict: ("a",)}),
+        ("item_fields", {"*": (" a ",)}, {object: ("a",)}),
+        ("prefer_longer", "0.1", 0.1),
+        ("prefer_longer", 10, 10.0),
+        ("store", "Redis://server:6379/0?name=news", "Redis://server:6379/0?name=news"),
     ],
 )
 def test_values(name, value, attribute):
@@ -91,6 +95,15 @@ def test_values(name, value, attribute):
         ("item_fields", {"no.such.Item": ["a"]}, "cannot be imported"),
         ("item_fields", {dict: []}, "list of field names"),
         ("item_fields", [1], "list of field names"),
+        ("item_fields", [" "], "list of field names"),
+        ("item_fields", {"scrapy_neardup.plugin.settings.POLICIES": ["a"]}, "list of field names"),
+        ("prefer_longer", 0, "a share such as 0.1"),
+        ("prefer_longer", 10.5, "a share such as 0.1"),
+        ("prefer_longer", "nan", "a share such as 0.1"),
+        ("prefer_longer", "longer", "a share such as 0.1"),
+        ("store", "index", "redis://"),
+        ("store", "ftp://server/", "redis://"),
+        ("store", 7, "redis://"),
     ],
 )
 def test_bad_values(name, value, remedy):
@@ -100,6 +113,11 @@ def test_bad_values(name, value, remedy):
     assert message.startswith(f"NEARDUP_{name.upper()} ")
     assert remedy in message
     assert "\n" not in message
+
+
+def test_an_index_has_one_place():
+    with pytest.raises(ConfigurationError, match="NEARDUP_STORE and NEARDUP_DIR both name an index"):
+        config(store="redis://server:6379/0?name=news", dir="/index")
 
 
 def test_switched_on_or_off():

@@ -1,0 +1,101 @@
+"""Opening the file: with less address space if there is no more, again if others are at it, else refused."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import lmdb
+import pytest
+
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+from scrapy_neardup.index.lmdb.environment import Environment
+from scrapy_neardup.index.lmdb.opening import DATABASES, open_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+MAP = 1 << 26
+BUSY = lmdb.InvalidParameterError("Invalid argument")
+FULL = lmdb.MemoryError("Cannot allocate memory")
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
+    """Let LMDB fail to open a file with these errors in turn; returns the sizes of maps that were tried."""
+    real = lmdb.open
+
+    def use(*errors: Exception) -> list[int]:
+        left, sizes = [*errors], []
+
+        def fail_first(*arguments: Any, **options: Any) -> Any:
+            sizes.append(options["map_size"])
+            if left:
+                raise left.pop(0)
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(lmdb, "open", fail_first)
+        return sizes
+
+    return use
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2])
+def test_less_is_mapped_if_there_is_no_more_address_space(
+    tmp_path: Path, failing: Callable[..., list[int]], failures: int
+) -> None:
+    sizes = failing(*[FULL] * failures)
+    environment, databases, mapped = open_environment(tmp_path, MAP, MAP // 4, sync=True)
+    with closing(environment):
+        assert sizes == [MAP >> number for number in range(failures + 1)]
+        assert mapped == MAP >> failures == environment.info()["map_size"]
+        assert tuple(databases) == DATABASES
+
+
+def test_there_is_a_least_that_is_mapped(tmp_path: Path, failing: Callable[..., list[int]]) -> None:
+    sizes = failing(FULL, FULL, FULL)
+    with pytest.raises(
+        IndexUnavailable, match=r"cannot be opened \(Cannot allocate memory\): raise the limit"
+    ):
+        open_environment(tmp_path, MAP, MAP // 4, sync=True)
+    assert sizes == [MAP, MAP // 2, MAP // 4]
+
+
+def test_others_that_open_or_close_it_at_the_same_moment_are_waited_for(
+    tmp_path: Path, failing: Callable[..., list[int]]
+) -> None:
+    sizes = failing(*[BUSY] * 50)
+    environment, _, mapped = open_environment(tmp_path, MAP, MAP, sync=True)
+    environment.close()
+    assert sizes == [MAP] * 51
+    assert mapped == MAP
+    sizes = failing(*[BUSY] * 51)
+    with pytest.raises(IndexUnavailable, match=r"cannot be opened \(Invalid argument\)"):
+        open_environment(tmp_path, MAP, MAP, sync=True)
+    assert sizes == [MAP] * 51
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (lmdb.DiskError("Input/output error"), IndexUnavailable, r"\(Input/output error\): free space"),
+        (lmdb.InvalidError("as if"), IndexCorrupted, r"is damaged \(as if\)"),
+        (OSError(13, "Permission denied"), IndexUnavailable, r"\(Permission denied\): "),
+        (MemoryError(), IndexUnavailable, r"\(MemoryError\): raise the limit"),
+    ],
+)
+def test_other_errors_are_told_at_once(
+    tmp_path: Path, failing: Callable[..., list[int]], error: Exception, kind: type[Exception], said: str
+) -> None:
+    """An index that is open in another directory has nothing to do with it."""
+    with closing(Environment(tmp_path / "other")):
+        sizes = failing(error)
+        with pytest.raises(kind, match=said):
+            open_environment(tmp_path, MAP, MAP, sync=True)
+        assert len(sizes) == 1
+
+
+def test_an_index_that_this_process_has_open(tmp_path: Path) -> None:
+    with closing(Environment(tmp_path)), pytest.raises(IndexUnavailable, match="use the one that is open"):
+        Environment(tmp_path)
