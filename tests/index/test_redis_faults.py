@@ -20,14 +20,13 @@ from tests.index.redis_server import DelayingProxy, RedisServer, running, until
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex, scripts
+from scrapy_neardup.index.redis.calls import Call, Calls
 from scrapy_neardup.index.redis.server import FAILURES, Server
-from scrapy_neardup.index.redis.settling import Settling, Write
+from scrapy_neardup.index.redis.settling import Write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
-
-    from scrapy_neardup.index.redis.server import Call
 
 pytestmark = pytest.mark.slow
 
@@ -225,12 +224,10 @@ def test_no_more_than_some_writes_wait_for_a_server() -> None:
         sent.extend(call.arguments[0] for call in calls)
         return [1] * len(calls)
 
-    from scrapy_neardup.index.redis.server import Call
-
-    settling = Settling(send, waiting=10)
+    made = Calls(send, waiting=10)
     for number in range(25):
-        settling.put([Write(Call("", (), (number,)))])
-    assert (len(settling), settling.lost) == (10, 15)
+        made.settling.put([Write(Call("", (), (number,)))])
+    assert (len(made.settling), made.settling.lost) == (10, 15)
     away[0] = False
-    settling.close()
+    made.close()
     assert sent == list(range(15, 25))

@@ -20,9 +20,9 @@ from scrapy_neardup.matching.records import entries, header_for
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex
+from scrapy_neardup.index.redis.calls import Call, Calls
 from scrapy_neardup.index.redis.layout import EPOCH_BITS, epoch_of
-from scrapy_neardup.index.redis.server import Call
-from scrapy_neardup.index.redis.settling import GROUP_SECONDS, Settling, Write
+from scrapy_neardup.index.redis.settling import GROUP_SECONDS, Write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,16 +162,16 @@ def test_what_was_settled_goes_along_with_what_is_read() -> None:
     alone = [0]
 
     def send(calls: Sequence[Call]) -> list[Any]:
-        alone[0] += all(call.script == "settle" for call in calls)
+        alone[0] += all(call.step == "settle" for call in calls)
         return [0] * len(calls)
 
-    settling = Settling(send)
+    made = Calls(send)
     start = time.monotonic()
     for _ in range(300):
-        settling.put([Write(Call("settle", (), ()))])
-        settling.drain(Call("look", (), ()))
+        made.settling.put([Write(Call("settle", (), ()))])
+        made.read(Call("look", (), ()))
     seconds = time.monotonic() - start
-    settling.close()
+    made.close()
     assert alone[0] <= 1 + 3 * seconds / GROUP_SECONDS
 
 

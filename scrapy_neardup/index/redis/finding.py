@@ -54,7 +54,7 @@ class Finder:
             epochs, age = store.epochs, store.server.age
             probes = probes_in(epochs)
             if not probes:
-                store.settling.drain()
+                store.calls.drain()
                 return probes, NOTHING_LOOKED
             equal = {(probe.name, probe.tag): probe.epoch for probe in probes if probe.tag}
             near = {probe.name: probe.epoch for probe in probes if not probe.tag}
@@ -63,7 +63,7 @@ class Finder:
                 for bucket, epoch in zip(self._memory.known([*near], age), near.values(), strict=True)
             ]
             # What this process has settled goes along, and is seen.
-            newest, *parts = store.settling.drain(store.looking([*equal], near, known, MOST_BYTES))
+            newest, *parts = store.calls.read(store.looking([*equal], near, known, MOST_BYTES))
             if epoch_of(newest + 1) == epochs[-1]:
                 break
             store.learn_epochs()
@@ -81,7 +81,7 @@ class Finder:
         for name, cut in looked.buckets.items():
             if cut.is_cut:
                 unknown = Bucket(cut.epoch)
-                _, part = store.run(store.looking((), [name], [unknown], MAX_BYTES))
+                _, part = store.calls.run(store.looking((), [name], [unknown], MAX_BYTES))
                 buckets[name] = unknown.followed(*part)
         return looked._replace(buckets=buckets)
 

@@ -9,7 +9,7 @@ import numpy as np
 from scrapy_neardup.index.matches import Matches
 from scrapy_neardup.index.search import NONE_MET, Met, closest, most_shared
 
-from .layout import REST, REST_BITS
+from .layout import NEAR_BYTES, REST, REST_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +38,11 @@ class Probe(NamedTuple):
     #: What the entries of others are compared with, and in how many bits they may differ.
     target: int = 0
     distance: int = 0
+
+    @property
+    def entry(self) -> bytes:
+        """What an entry that is met has before its number, but for some bits of a fingerprint."""
+        return self.tag or self.target.to_bytes(NEAR_BYTES - 3, "little")
 
     def matches(self, looked: Looked, distance: int) -> Matches | None:
         """Return what this meets, None for nothing; the whole keys differ in at most *distance* bits."""
