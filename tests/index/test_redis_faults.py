@@ -20,7 +20,8 @@ from tests.index.redis_server import DelayingProxy, RedisServer, running, until
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex, scripts
-from scrapy_neardup.index.redis.calls import Call, Calls
+from scrapy_neardup.index.redis.calls import Calls
+from scrapy_neardup.index.redis.scripts import Call
 from scrapy_neardup.index.redis.server import FAILURES, Server
 from scrapy_neardup.index.redis.settling import Write
 

@@ -20,8 +20,9 @@ from scrapy_neardup.matching.records import entries, header_for
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex
-from scrapy_neardup.index.redis.calls import Call, Calls
+from scrapy_neardup.index.redis.calls import Calls
 from scrapy_neardup.index.redis.layout import EPOCH_BITS, epoch_of
+from scrapy_neardup.index.redis.scripts import Call
 from scrapy_neardup.index.redis.settling import GROUP_SECONDS, Write
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .layout import NEAR_BYTES, NO_NUMBERS, unpack_near
+from .layout import NEAR_BYTES, NO_KEYS, NO_NUMBERS, unpack_near
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +27,6 @@ MOST_BYTES = (1 << 20) // NEAR_BYTES * NEAR_BYTES
 #: No value of a server is longer.
 MAX_BYTES = 1 << 29
 
-_NO_KEYS = np.empty(0, np.uint64)
-
 
 class Bucket(NamedTuple):
     """What is known of a bucket."""
@@ -39,7 +37,7 @@ class Bucket(NamedTuple):
     length: int = 0
     last: bytes = b""
     #: The keys and the numbers of its entries, as `unpack_near` returns them.
-    keys: NDArray[np.uint64] = _NO_KEYS
+    keys: NDArray[np.uint64] = NO_KEYS
     numbers: NDArray[np.int64] = NO_NUMBERS
 
     def followed(self, start: int, data: bytes, anew: int = 0) -> Bucket:

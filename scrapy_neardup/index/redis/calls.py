@@ -12,13 +12,7 @@ from .settling import AT_ONCE, WAITING, Settling
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-
-class Call(NamedTuple):
-    """A step of the script with its keys and its arguments."""
-
-    step: str
-    keys: Sequence[bytes]
-    arguments: Sequence[bytes | str | int]
+    from .scripts import Call
 
 
 class _Made(NamedTuple):

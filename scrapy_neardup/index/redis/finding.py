@@ -56,8 +56,8 @@ class Finder:
             if not probes:
                 store.calls.drain()
                 return probes, NOTHING_LOOKED
-            equal = {(probe.name, probe.tag): probe.epoch for probe in probes if probe.tag}
-            near = {probe.name: probe.epoch for probe in probes if not probe.tag}
+            equal = {(probe.name, probe.entry): probe.epoch for probe in probes if probe.target is None}
+            near = {probe.name: probe.epoch for probe in probes if probe.target is not None}
             known = [
                 bucket or Bucket(epoch)
                 for bucket, epoch in zip(self._memory.known([*near], age), near.values(), strict=True)
@@ -68,8 +68,9 @@ class Finder:
                 break
             store.learn_epochs()
         numbers = {
-            place: unpack_numbers(data, epoch) if data else NO_NUMBERS
+            place: unpack_numbers(data, epoch)
             for (place, epoch), data in zip(equal.items(), parts, strict=False)
+            if data
         }
         buckets = [bucket.followed(*part) for bucket, part in zip(known, parts[len(equal) :], strict=True)]
         self._memory.keep([*near], buckets, age)

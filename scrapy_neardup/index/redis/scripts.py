@@ -6,9 +6,22 @@ arguments are the identity of the index and the prefix of its keys; then come th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from .script_filing import FILE
 from .script_finding import FETCH, LEASES, LOOK
 from .script_parts import BEGIN, BUCKETS, DOCUMENTS, END
 from .script_settling import CONFIRM, REMOVE, RENEW
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 SCRIPT = f"{BEGIN}{DOCUMENTS}{BUCKETS}{LOOK}{FILE}{FETCH}{LEASES}{RENEW}{CONFIRM}{REMOVE}{END}"
+
+
+class Call(NamedTuple):
+    """One step with its keys and its arguments."""
+
+    step: str
+    keys: Sequence[bytes]
+    arguments: Sequence[bytes | str | int]

@@ -15,7 +15,7 @@ from scrapy_neardup.errors import IndexUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .calls import Call
+    from .scripts import Call
 
 #: At most so many writes wait while the server is away; the oldest goes then, and its document lapses.
 WAITING = 10_000

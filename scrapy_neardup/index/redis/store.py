@@ -9,10 +9,10 @@ import numpy as np
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.leases import Lease
 
-from .calls import Call, Calls
+from .calls import Calls
 from .layout import Layout, epoch_of
 from .opening import write_header
-from .scripts import SCRIPT
+from .scripts import SCRIPT, Call
 from .server import IndexGone
 from .settling import Write
 
@@ -34,7 +34,7 @@ BATCH = 512
 GROUP = 1024
 #: Steps in one run of the script: the server does nothing else meanwhile.
 STEPS = 32
-#: What the step `file` is told of an entry: how many bits of others that are met may differ, whether it is filed.
+#: What the step `file` is told of an entry: by how many bits others that are met may differ, if it is filed.
 _NOT_MET = 255
 _FILED, _NEITHER = bytes((_NOT_MET, 1)), bytes((_NOT_MET, 0))
 
