@@ -15,7 +15,7 @@ from scrapy_neardup.index.tables import NO_KEY
 from .buckets import MAX_BYTES, MOST_BYTES, Bucket, BucketMemory
 from .layout import NO_NUMBERS, epoch_of, unpack_numbers
 from .looked import NOTHING_LOOKED, Looked
-from .probes import probes_of, probes_of_key
+from .probes import probes_of, probes_of_keys
 from .store import BATCH, Known
 
 if TYPE_CHECKING:
@@ -182,5 +182,5 @@ class Finder:
             probe
             for number, key in enumerate(keys, first)
             if not (kind.equal and kind.keys > 1 and key == int(NO_KEY))
-            for probe in probes_of_key(layout, number, family, key, distance, epochs)
+            for probe in probes_of_keys(layout, number, family, [key], distance, epochs)
         ]

@@ -145,26 +145,27 @@ def epoch_of(number: int) -> int:
     return number >> EPOCH_BITS
 
 
-def unpack_near(data: bytes, epoch: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the keys and the numbers of the entries of a fingerprint's bucket: uint64[n], int64[n].
+def unpack_keys(data: bytes) -> NDArray[np.uint64]:
+    """Return the keys of the entries of a fingerprint's bucket: uint64[n].
 
-    Of the keys, bits that name the bucket may be missing. Raises `IndexCorrupted` for what is no number of
-    entries.
+    Bits that name the bucket may be missing. Raises `IndexCorrupted` for what is no number of entries.
     """
     if len(data) % NEAR_BYTES:
         raise damaged("a bucket that was cut")
-    if not data:
-        return NO_KEYS, NO_NUMBERS
-    # The last byte of what is read as a key belongs to the number, the first of what is read as a number to
-    # the key.
-    shape, steps = len(data) // NEAR_BYTES, NEAR_BYTES
-    keys: NDArray[np.uint64] = np.ndarray(shape, "<u8", data, 0, steps) & np.uint64(REST)
-    numbers = np.ndarray(shape, "<u4", data, NEAR_BYTES - 4, steps) >> 8
-    return keys, numbers.astype(np.int64) | epoch << EPOCH_BITS
+    # The last byte of each belongs to a number.
+    keys: NDArray[np.uint64] = np.ndarray(len(data) // NEAR_BYTES, "<u8", data, 0, NEAR_BYTES) & _REST
+    return keys
+
+
+def unpack_numbers_of(data: bytes, rows: NDArray[np.intp], epoch: int) -> NDArray[np.int64]:
+    """Return the numbers of the entries at *rows* of a fingerprint's bucket: int64[n]."""
+    # The first byte of each belongs to a key.
+    numbers = np.ndarray(len(data) // NEAR_BYTES, "<u4", data, NEAR_BYTES - 4, NEAR_BYTES)
+    return (numbers[rows] >> 8).astype(np.int64) | epoch << EPOCH_BITS
 
 
 def unpack_numbers(data: bytes, epoch: int) -> NDArray[np.int64]:
-    """Return numbers of 3 bytes each, int64[n]. Raises as `unpack_near` does."""
+    """Return numbers of 3 bytes each, int64[n]. Raises as `unpack_keys` does."""
     if not data:
         return NO_NUMBERS
     if len(data) % 3:
@@ -175,3 +176,4 @@ def unpack_numbers(data: bytes, epoch: int) -> NDArray[np.int64]:
 
 
 NO_NUMBERS, NO_KEYS = np.empty(0, np.int64), np.empty(0, np.uint64)
+_REST = np.uint64(REST)

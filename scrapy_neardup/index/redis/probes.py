@@ -50,7 +50,7 @@ class Probe(NamedTuple):
         (rows,) = (bits <= self.distance).nonzero()
         if not len(rows):
             return None
-        return _matches(bucket.numbers[rows], bits[rows] + np.uint8(distance - self.distance))
+        return _matches(bucket.numbers(rows), bits[rows] + np.uint8(distance - self.distance))
 
 
 def _matches(numbers: NDArray[np.int64], distances: NDArray[np.uint8]) -> Matches:
@@ -69,31 +69,38 @@ class MetByProbes(NamedTuple):
 def probes_of(layout: Layout, document: Documents, lookups: Sequence[Lookup], epochs: range) -> list[Probe]:
     """Return the probes of *document*, one row, in the buckets of *epochs*."""
     keys = layout.keys(document)
+    probes: list[Probe] = []
+    for number, (family, distance, *_) in enumerate(lookups):
+        probes += probes_of_keys(layout, number, family, keys[family], distance, epochs)
+    return probes
+
+
+def probes_of_keys(
+    layout: Layout, lookup: int, family: int, keys: Sequence[int], distance: int, epochs: range
+) -> list[Probe]:
+    """Return the probes of *keys* of a *family*, as those of the lookup with number *lookup*."""
+    places = layout.key_places
+    if layout.equal[family]:
+        return [
+            Probe(lookup, key, bucket, epoch, entry)
+            for key in keys
+            for epoch in epochs
+            for bucket, entry in places(family, key, epoch)
+        ]
+    tables = layout.header.families[family].tables
+    if tables.radius(distance):
+        return [probe for key in keys for probe in _flipped(layout, lookup, family, key, distance, epochs)]
     return [
-        probe
-        for number, lookup in enumerate(lookups)
-        for key in keys[lookup.family]
-        for probe in probes_of_key(layout, number, lookup.family, key, lookup.distance, epochs)
+        Probe(lookup, key, bucket, epoch, entry, int.from_bytes(entry, "little"), distance)
+        for key in keys
+        for epoch in epochs
+        for bucket, entry in places(family, key, epoch)
     ]
 
 
-def probes_of_key(
-    layout: Layout, lookup: int, family: int, key: int, distance: int, epochs: range
-) -> list[Probe]:
-    """Return the probes of one *key* of a *family*, as those of the lookup with number *lookup*."""
-    if layout.equal[family]:
-        return [
-            Probe(lookup, key, place.bucket, epoch, place.entry)
-            for epoch in epochs
-            for place in layout.key_places(family, key, epoch)
-        ]
+def _flipped(layout: Layout, lookup: int, family: int, key: int, distance: int, epochs: range) -> list[Probe]:
+    """Return the probes of a *key* in whose buckets a bit of the prefix may differ."""
     tables = layout.header.families[family].tables
-    if not tables.radius(distance):
-        return [
-            Probe(lookup, key, bucket, epoch, entry, int.from_bytes(entry, "little"), distance)
-            for epoch in epochs
-            for bucket, entry in layout.key_places(family, key, epoch)
-        ]
     # Several flips may lead to the same bucket. An entry has the last bits of the key, the name the first.
     probes: dict[tuple[bytes, int], Probe] = {}
     for table, (permuted, flips) in enumerate(
@@ -117,7 +124,10 @@ def compare(
     met: list[dict[int, list[Matches]]] = [{} for _ in lookups]
     narrowed = [False for _ in lookups]
     for probe in probes:
-        if probe.target is not None and looked.buckets[probe.name].is_cut:
+        if probe.target is None:
+            if (probe.name, probe.entry) not in looked.numbers:
+                continue  # so it is for most
+        elif looked.buckets[probe.name].is_cut:
             narrowed[probe.lookup] = True
         matches = probe.matches(looked, lookups[probe.lookup].distance)
         if matches is not None:
