@@ -82,10 +82,14 @@ def test_a_page_whose_epoch_ends_while_it_is_judged_meets_what_the_next_one_has(
         assert met == [[], ["u6"]]
 
 
-def test_only_who_files_under_the_same_keys_has_a_page_judged_again(address: Address) -> None:
+def test_only_who_files_what_is_met_has_a_page_judged_again(address: Address) -> None:
     with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
         for like, times in (
             (documents([0xF0F0F0F0F0F0F0F0], 5), 1),
+            (documents([0xFF], 8), 1),  # in the same buckets, but too far
+            (documents([0xFF] * 40 + [3], 10), 2),  # before others that are too far
+            (documents([3] + [0xFF] * 40, 60), 2),
+            (documents([0xFF] * 500, 200), 2),  # so many that they are not all compared
             (documents([3], 6), 2),
             (documents([1 << 63], 7), 2),
         ):
