@@ -41,7 +41,7 @@ def start(script: str, *arguments: object) -> subprocess.Popen[str]:
 def test_one_of_each_group_is_kept(
     redis_server: RedisServer, rivals: int, threads: int, failing: float
 ) -> None:
-    turns = 150
+    turns = 150 // threads
     url = redis_server.url(f"rivals{rivals}{threads}{failing}")
     redis_server.send("FLUSHALL")  # the barrier of the run before
     processes = [start("rivals.py", url, own, rivals, turns, failing, threads) for own in range(rivals)]
