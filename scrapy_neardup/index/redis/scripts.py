@@ -25,3 +25,13 @@ class Call(NamedTuple):
     step: str
     keys: Sequence[bytes]
     arguments: Sequence[bytes | str | int]
+
+
+def packed(identity: str, prefix: bytes, calls: Sequence[Call]) -> list[bytes | str | int]:
+    """Return the number of keys, the keys and the arguments of a run of the script that makes *calls*."""
+    keys = [prefix + b"id"]
+    arguments: list[bytes | str | int] = [identity, prefix]
+    for step, more, of_step in calls:
+        keys += more
+        arguments += (step, len(more), len(of_step), *of_step)
+    return [len(keys), *keys, *arguments]

@@ -12,7 +12,7 @@ from scrapy_neardup.index.leases import Lease
 from .calls import Calls
 from .layout import Layout, epoch_of
 from .opening import write_header
-from .scripts import SCRIPT, Call
+from .scripts import SCRIPT, Call, packed
 from .server import IndexGone
 from .settling import Write
 
@@ -34,7 +34,7 @@ BATCH = 512
 GROUP = 1024
 #: Steps in one run of the script: the server does nothing else meanwhile.
 STEPS = 32
-#: What the step `file` is told of an entry: by how many bits others that are met may differ, if it is filed.
+#: What the step ``file`` is told of an entry, see script_filing.py: that it is filed, or not; none is met.
 _NOT_MET = 255
 _FILED, _NEITHER = bytes((_NOT_MET, 1)), bytes((_NOT_MET, 0))
 
@@ -88,7 +88,7 @@ class Store:
     def _send(self, calls: Sequence[Call]) -> list[Any]:
         """Make *calls* in one round trip, see `Calls`."""
         groups = [calls[start : start + STEPS] for start in range(0, len(calls), STEPS)]
-        runs = [self._packed(group) for group in groups]
+        runs = [packed(self.header.uuid, self.address.prefix, group) for group in groups]
         answers = self.server.run(SCRIPT, runs)
         gone = [row for row, answer in enumerate(answers) if isinstance(answer, IndexGone)]
         if gone:
@@ -100,16 +100,6 @@ class Store:
             for group, answer in zip(groups, answers, strict=True)
             for each in (answer if isinstance(answer, list) else [answer] * len(group))
         ]
-
-    def _packed(self, calls: Sequence[Call]) -> list[bytes | str | int]:
-        """Return the number of keys, the keys and the arguments of a run of the script that makes *calls*."""
-        prefix = self.address.prefix
-        keys = [prefix + b"id"]
-        arguments: list[bytes | str | int] = [self.header.uuid, prefix]
-        for step, more, of_step in calls:
-            keys += more
-            arguments += (step, len(more), len(of_step), *of_step)
-        return [len(keys), *keys, *arguments]
 
     def _restore(self) -> None:
         """Begin an empty index with the header of this one: the server has lost it.
