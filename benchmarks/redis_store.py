@@ -1,6 +1,6 @@
 """Measures an index on a Redis server: documents a second, memory of a document, probes, round trips.
 
-    python benchmarks/redis_store.py [--documents 100000] [--processes 2] [--texts texts.jsonl.gz]
+    python benchmarks/redis_store.py [--documents 100000] [--in-flight 16] [--texts texts.jsonl.gz]
 
 Starts a server of its own, and ends it. Documents are those of made texts, or of real ones (lines of JSON
 with a text), with some bits of the fingerprint exchanged for those of another text and other keys drawn anew:
@@ -18,16 +18,21 @@ import socket
 import subprocess
 import tempfile
 import time
-from contextlib import closing
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import redis
 
 from scrapy_neardup.detector import Detector
-from scrapy_neardup.index import Documents, open_index
+from scrapy_neardup.index import Documents
 from scrapy_neardup.index.protocol import Filing
 from scrapy_neardup.matching.records import OWN, entries
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Barrier
 
 #: Texts that are made when none are given, and words of each.
 MADE_TEXTS, MADE_WORDS = 500, 300
@@ -36,8 +41,9 @@ MADE_TEXTS, MADE_WORDS = 500, 300
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--documents", type=int, default=100_000)
-    parser.add_argument("--reserved", type=int, default=10_000, help="of them, filed one by one")
+    parser.add_argument("--reserved", type=int, default=10_000, help="filed one by one, each time")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--in-flight", type=int, default=16, help="pages at a time that a process asks about")
     parser.add_argument("--tables", type=int, default=4)
     parser.add_argument("--texts", type=Path)
     options = parser.parse_args()
@@ -60,7 +66,7 @@ def measure(url: str, options: argparse.Namespace) -> None:
     with Detector.open(url, tables=options.tables, extractor="none") as detector:
         signed = documents_of(detector, options.texts)
         empty = client.info("memory")["used_memory"]
-        bulk = options.documents - options.reserved
+        bulk = options.documents - 2 * options.reserved
         start, cpu = time.perf_counter(), server_seconds(client)
         for first in range(0, bulk, 10_000):
             detector.index.add(make(detector, first, min(10_000, bulk - first), signed))
@@ -70,28 +76,45 @@ def measure(url: str, options: argparse.Namespace) -> None:
             f"added in bulk: {bulk:,} documents, {bulk / (time.perf_counter() - start):,.0f} a second, "
             f"{(server_seconds(client) - cpu) / bulk * 1e6:.0f} µs of the server each"
         )
-        client.config_resetstat()
-        cpu = server_seconds(client)
-        each = options.reserved // options.processes
-        context = multiprocessing.get_context("spawn")
-        with context.Pool(options.processes) as pool:
-            jobs = [
-                (url, options.tables, bulk + each * number, each, signed)
-                for number in range(options.processes)
-            ]
-            rates, seconds = zip(*pool.starmap(reserve, jobs), strict=True)
-        calls = {name[8:]: each["calls"] for name, each in client.info("commandstats").items()}
-        trips = calls.get("evalsha", 0) + calls.get("eval", 0)
-        print(
-            f"reserved and confirmed: {sum(rates):,.0f} documents a second by {options.processes} processes, "
-            f"{sum(seconds) / options.reserved * 1e6:.0f} µs of a process and "
-            f"{(server_seconds(client) - cpu) / options.reserved * 1e6:.0f} µs of the server each"
-        )
-        print(f"scripts run for a document: {trips / options.reserved:.2f}")
+        reserve_by_all(client, url, bulk, 1, signed, options)
+        reserve_by_all(client, url, bulk + options.reserved, options.in_flight, signed, options)
         used = client.info("memory")["used_memory"] - empty
         stored = detector.gauges()["documents"]
         print(f"memory: {used / stored:,.0f} B a document at {stored:,} documents, {client.dbsize():,} keys")
         probes(detector, signed)
+
+
+def reserve_by_all(
+    client: redis.Redis, url: str, first: int, in_flight: int, signed: Documents, options: argparse.Namespace
+) -> None:
+    """Have processes file documents numbered from *first* on, each so many at a time; print what it takes."""
+    client.config_resetstat()
+    each = options.reserved // options.processes
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(options.processes)
+    with context.Pool(options.processes, _use, (ready,)) as pool:
+        jobs = [
+            (url, options.tables, first + each * number, each, in_flight, signed)
+            for number in range(options.processes)
+        ]
+        cpu = server_seconds(client)
+        rates, seconds = zip(*pool.starmap(reserve, jobs, 1), strict=True)
+    calls = {name[8:]: each["calls"] for name, each in client.info("commandstats").items()}
+    trips = calls.get("evalsha", 0) + calls.get("eval", 0)
+    own, servers = sum(seconds), server_seconds(client) - cpu
+    print(
+        f"reserved and confirmed, {in_flight} at a time: {sum(rates):,.0f} documents a second by "
+        f"{options.processes} processes, {own / options.reserved * 1e6:.0f} µs of a process and "
+        f"{servers / options.reserved * 1e6:.0f} µs of the server each, "
+        f"{trips / options.reserved:.2f} runs of the script"
+    )
+
+
+_ready: list[Barrier] = []
+
+
+def _use(ready: Barrier) -> None:
+    _ready.append(ready)
 
 
 def server_seconds(client: redis.Redis) -> float:
@@ -114,17 +137,23 @@ def probes(detector: Detector, signed: Documents) -> None:
         print(f"probe, {name} time: p50 {p50:.2f} ms, p99 {p99:.2f} ms")
 
 
-def reserve(url: str, tables: int, first: int, count: int, signed: Documents) -> tuple[float, float]:
-    """File documents one by one; return how many a second, and the processor time."""
-    with Detector.open(url, tables=tables, extractor="none") as detector, closing(open_index(url, None)):
+def reserve(
+    url: str, tables: int, first: int, count: int, in_flight: int, signed: Documents
+) -> tuple[float, float]:
+    """File documents one by one, so many at a time; return how many a second, and the processor time."""
+    with Detector.open(url, tables=tables, extractor="none") as detector:
         documents = make(detector, first, count, signed)
-        start, cpu = time.perf_counter(), time.process_time()
-        for row in range(count):
-            one = documents.take(slice(row, row + 1))
-            reservation = detector.index.reserve_if(
-                one, detector.matcher.lookups, lambda _, one=one: Filing(one)
-            )
+        ones = [documents.take(slice(row, row + 1)) for row in range(count)]
+
+        def file(one: Documents) -> None:
+            reservation = detector.index.reserve_if(one, detector.matcher.lookups, lambda _: Filing(one))
+            assert reservation is not None
             reservation.confirm()
+
+        with ThreadPoolExecutor(in_flight) as pool:  # as a crawl does
+            _ready[0].wait()
+            start, cpu = time.perf_counter(), time.process_time()
+            deque(pool.map(file, ones) if in_flight > 1 else map(file, ones), maxlen=0)
         detector.flush()
         return count / (time.perf_counter() - start), time.process_time() - cpu
 

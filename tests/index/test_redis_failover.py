@@ -117,6 +117,21 @@ def test_a_number_given_twice_settles_no_other_page(redis_url: str, confirmed: b
         assert one.gauges()["documents"] == 1 + confirmed
 
 
+def test_a_number_given_twice_removes_no_page_in_place_of_one_that_is_replaced(redis_url: str) -> None:
+    with closing(open_index(redis_url, HEADER)) as one, closing(open_index(redis_url, HEADER)) as two:
+        assert isinstance(one, RedisIndex)
+        number = one.add(documents([1])).item()
+        mine = reserve(one, documents([0xFF << 20], 2), replaces=[number])
+        (other,) = one._own
+        forget_the_only_one(one, other)
+        forget_the_only_one(one, number)
+        assert two.add(documents([0xFFFF << 40], 5)).item() == number
+        mine.confirm()
+        one.flush()
+        assert urls_near(one, 0xFFFF << 40) == ["u5"]
+        assert urls_near(one, 0xFF << 20) == ["u2"]
+
+
 def test_a_page_is_judged_anew_if_a_replica_has_taken_over_meanwhile(redis_url: str) -> None:
     with closing(open_index(redis_url, HEADER)) as one, closing(open_index(redis_url, HEADER)) as two:
         assert isinstance(one, RedisIndex)

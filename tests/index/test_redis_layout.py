@@ -20,9 +20,10 @@ from scrapy_neardup.matching.records import entries, header_for
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex
+from scrapy_neardup.index.redis.calls import Calls
 from scrapy_neardup.index.redis.layout import EPOCH_BITS, epoch_of
-from scrapy_neardup.index.redis.server import Call
-from scrapy_neardup.index.redis.settling import GROUP_SECONDS, Settling, Write
+from scrapy_neardup.index.redis.scripts import Call
+from scrapy_neardup.index.redis.settling import GROUP_SECONDS, Write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,10 +82,14 @@ def test_a_page_whose_epoch_ends_while_it_is_judged_meets_what_the_next_one_has(
         assert met == [[], ["u6"]]
 
 
-def test_only_who_files_under_the_same_keys_has_a_page_judged_again(address: Address) -> None:
+def test_only_who_files_what_is_met_has_a_page_judged_again(address: Address) -> None:
     with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
         for like, times in (
             (documents([0xF0F0F0F0F0F0F0F0], 5), 1),
+            (documents([0xFF], 8), 1),  # in the same buckets, but too far
+            (documents([0xFF] * 40 + [3], 10), 2),  # before others that are too far
+            (documents([3] + [0xFF] * 40, 60), 2),
+            (documents([0xFF] * 500, 200), 2),  # so many that they are not all compared
             (documents([3], 6), 2),
             (documents([1 << 63], 7), 2),
         ):
@@ -162,16 +167,16 @@ def test_what_was_settled_goes_along_with_what_is_read() -> None:
     alone = [0]
 
     def send(calls: Sequence[Call]) -> list[Any]:
-        alone[0] += all(call.script == "settle" for call in calls)
+        alone[0] += all(call.step == "settle" for call in calls)
         return [0] * len(calls)
 
-    settling = Settling(send)
+    made = Calls(send)
     start = time.monotonic()
     for _ in range(300):
-        settling.put([Write(Call("settle", (), ()))])
-        settling.drain(Call("look", (), ()))
+        made.settling.put([Write(Call("settle", (), ()))])
+        made.read(Call("look", (), ()))
     seconds = time.monotonic() - start
-    settling.close()
+    made.close()
     assert alone[0] <= 1 + 3 * seconds / GROUP_SECONDS
 
 

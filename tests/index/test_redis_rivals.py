@@ -35,12 +35,16 @@ def start(script: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
-@pytest.mark.parametrize(("rivals", "failing"), [(2, 0.0), (2, 0.4), (4, 0.4)])
-def test_one_of_each_group_is_kept(redis_server: RedisServer, rivals: int, failing: float) -> None:
-    turns = 150
-    url = redis_server.url(f"rivals{rivals}{failing}")
+@pytest.mark.parametrize(
+    ("rivals", "threads", "failing"), [(2, 1, 0.0), (2, 1, 0.4), (4, 1, 0.4), (2, 4, 0.0), (2, 4, 0.4)]
+)
+def test_one_of_each_group_is_kept(
+    redis_server: RedisServer, rivals: int, threads: int, failing: float
+) -> None:
+    turns = 150 // threads
+    url = redis_server.url(f"rivals{rivals}{threads}{failing}")
     redis_server.send("FLUSHALL")  # the barrier of the run before
-    processes = [start("rivals.py", url, own, rivals, turns, failing) for own in range(rivals)]
+    processes = [start("rivals.py", url, own, rivals, turns, failing, threads) for own in range(rivals)]
     confirmed: Counter[int] = Counter()
     failed: Counter[int] = Counter()
     for process in processes:
@@ -51,7 +55,7 @@ def test_one_of_each_group_is_kept(redis_server: RedisServer, rivals: int, faili
         failed.update(lost)
     assert [turn for turn in range(turns) if confirmed[turn] > 1] == []
     # All were lost only where the pages of all have failed.
-    assert [turn for turn in range(turns) if not confirmed[turn] and failed[turn] < rivals] == []
+    assert [turn for turn in range(turns) if not confirmed[turn] and failed[turn] < rivals * threads] == []
     if not failing:
         assert len(confirmed) == turns
 

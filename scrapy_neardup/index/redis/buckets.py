@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .layout import NEAR_BYTES, NO_NUMBERS, unpack_near
+from .layout import NEAR_BYTES, NO_KEYS, unpack_keys, unpack_numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,20 +27,17 @@ MOST_BYTES = (1 << 20) // NEAR_BYTES * NEAR_BYTES
 #: No value of a server is longer.
 MAX_BYTES = 1 << 29
 
-_NO_KEYS = np.empty(0, np.uint64)
-
 
 class Bucket(NamedTuple):
     """What is known of a bucket."""
 
     #: The epoch of its documents.
     epoch: int
-    #: Its length in bytes, and its last entry.
+    #: Its length in bytes.
     length: int = 0
-    last: bytes = b""
-    #: The keys and the numbers of its entries, as `unpack_near` returns them.
-    keys: NDArray[np.uint64] = _NO_KEYS
-    numbers: NDArray[np.int64] = NO_NUMBERS
+    #: Its entries as far as they are known, and their keys.
+    data: bytes = b""
+    keys: NDArray[np.uint64] = NO_KEYS
 
     def followed(self, start: int, data: bytes, anew: int = 0) -> Bucket:
         """Return the bucket after an answer of the script LOOK, which has its *data* from byte *start* on.
@@ -49,15 +46,24 @@ class Bucket(NamedTuple):
         """
         if not data and not anew:
             return self
-        keys, numbers = unpack_near(data, self.epoch)
-        if not anew:
-            keys, numbers = np.concatenate((self.keys, keys)), np.concatenate((self.numbers, numbers))
-        return Bucket(self.epoch, start + len(data), data[-NEAR_BYTES:], keys, numbers)
+        keys = unpack_keys(data)
+        if anew:
+            return Bucket(self.epoch, start + len(data), data, keys)
+        return Bucket(self.epoch, start + len(data), self.data + data, np.concatenate((self.keys, keys)))
+
+    @property
+    def last(self) -> bytes:
+        """Its last entry."""
+        return self.data[-NEAR_BYTES:]
+
+    def numbers(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the numbers of the entries at *rows*."""
+        return unpack_numbers_of(self.data, rows, self.epoch)
 
     @property
     def is_cut(self) -> bool:
         """Whether only the newest of its entries are known."""
-        return self.length > len(self.keys) * NEAR_BYTES
+        return self.length > len(self.data)
 
 
 class BucketMemory:
@@ -104,4 +110,4 @@ class BucketMemory:
 
 
 def _bytes(bucket: Bucket) -> int:
-    return bucket.keys.nbytes + bucket.numbers.nbytes
+    return len(bucket.data) + bucket.keys.nbytes

@@ -15,7 +15,7 @@ from scrapy_neardup.index.tables import NO_KEY
 from .buckets import MAX_BYTES, MOST_BYTES, Bucket, BucketMemory
 from .layout import NO_NUMBERS, epoch_of, unpack_numbers
 from .looked import NOTHING_LOOKED, Looked
-from .probes import probes_of, probes_of_key
+from .probes import probes_of, probes_of_keys
 from .store import BATCH, Known
 
 if TYPE_CHECKING:
@@ -54,22 +54,23 @@ class Finder:
             epochs, age = store.epochs, store.server.age
             probes = probes_in(epochs)
             if not probes:
-                store.settling.drain()
+                store.calls.drain()
                 return probes, NOTHING_LOOKED
-            equal = {(probe.name, probe.tag): probe.epoch for probe in probes if probe.tag}
-            near = {probe.name: probe.epoch for probe in probes if not probe.tag}
+            equal = {(probe.name, probe.entry): probe.epoch for probe in probes if probe.target is None}
+            near = {probe.name: probe.epoch for probe in probes if probe.target is not None}
             known = [
                 bucket or Bucket(epoch)
                 for bucket, epoch in zip(self._memory.known([*near], age), near.values(), strict=True)
             ]
             # What this process has settled goes along, and is seen.
-            newest, *parts = store.settling.drain(store.looking([*equal], near, known, MOST_BYTES))
+            newest, *parts = store.calls.read(store.looking([*equal], near, known, MOST_BYTES))
             if epoch_of(newest + 1) == epochs[-1]:
                 break
             store.learn_epochs()
         numbers = {
-            place: unpack_numbers(data, epoch) if data else NO_NUMBERS
+            place: unpack_numbers(data, epoch)
             for (place, epoch), data in zip(equal.items(), parts, strict=False)
+            if data
         }
         buckets = [bucket.followed(*part) for bucket, part in zip(known, parts[len(equal) :], strict=True)]
         self._memory.keep([*near], buckets, age)
@@ -81,7 +82,7 @@ class Finder:
         for name, cut in looked.buckets.items():
             if cut.is_cut:
                 unknown = Bucket(cut.epoch)
-                _, part = store.run(store.looking((), [name], [unknown], MAX_BYTES))
+                _, part = store.calls.run(store.looking((), [name], [unknown], MAX_BYTES))
                 buckets[name] = unknown.followed(*part)
         return looked._replace(buckets=buckets)
 
@@ -181,5 +182,5 @@ class Finder:
             probe
             for number, key in enumerate(keys, first)
             if not (kind.equal and kind.keys > 1 and key == int(NO_KEY))
-            for probe in probes_of_key(layout, number, family, key, distance, epochs)
+            for probe in probes_of_keys(layout, number, family, [key], distance, epochs)
         ]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from .address import Address
     from .layout import Layout, Place
-    from .store import Known
+    from .store import Filed, Known
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0
@@ -98,11 +98,12 @@ class RedisIndex:
                 return None
             epoch = self._store.epochs[-1]
             places = self.layout.places(filing.document, epoch, candidates.crowded)
-            number = self._store.run(
-                self._store.filing(filing.document, epoch, places, looked, self.leases.seconds)
+            replaced = self._replaced(filing, known)
+            number = self._store.calls.run(
+                self._store.filing(filing.document, epoch, places, probes, looked.newest, self.leases.seconds)
             )
             if number > 0:
-                return self._hold(number, filing, places, known)
+                return self._hold(number, filing, places, replaced)
             if number < 0:
                 self._store.learn_epochs()
             self._retries += 1
@@ -140,10 +141,10 @@ class RedisIndex:
         known = self._store.fetch(sorted(set(documents)))
         calls = [self._store.removal(self._store.filed_of(known, number)) for number in known.numbers]
         for start in range(0, len(calls), BATCH):
-            self._store.run_all(calls[start : start + BATCH])
+            self._store.calls.run_all(calls[start : start + BATCH])
 
     def flush(self) -> None:
-        self._store.settling.drain()
+        self._store.calls.drain()
 
     def gauges(self) -> dict[str, int]:
         self._before_reading()
@@ -155,9 +156,9 @@ class RedisIndex:
         return {
             "documents": stored - unsettled,
             "pending": int(self.server.call("ZCOUNT", prefix + b"p", now, "+inf")),
-            "backlog": len(self._store.settling),
+            "backlog": len(self._store.calls.settling),
             "retries": self._retries,
-            "lost": self._store.settling.lost,
+            "lost": self._store.calls.settling.lost,
             "failed_calls": self.server.failed,
             "skipped_calls": self.server.skipped,
         }
@@ -172,7 +173,7 @@ class RedisIndex:
             reservation.release()
         self.leases.close()
         try:
-            self._store.settling.close()
+            self._store.calls.close()
         finally:
             self.server.close()
 
@@ -181,7 +182,7 @@ class RedisIndex:
     def buckets(self, names: Collection[bytes]) -> dict[bytes, bytes]:
         """Return what is in some buckets, by name."""
         unknown = [Bucket(0)] * len(names)
-        _, *parts = self._store.run(self._store.looking((), names, unknown, MAX_BYTES))
+        _, *parts = self._store.calls.run(self._store.looking((), names, unknown, MAX_BYTES))
         return {name: part[1] for name, part in zip(names, parts, strict=True)}
 
     def states(self, numbers: Sequence[int]) -> list[Lease]:
@@ -190,12 +191,22 @@ class RedisIndex:
 
     # Pending documents
 
-    def _hold(self, number: int, filing: Filing, places: Sequence[Place], known: Known) -> Reservation:
-        """Return the reservation of a document that was just filed."""
-        # What is replaced was met, as a rule, so it need not be asked for again.
-        replaced = {
-            each: self._store.filed_of(known, each) for each in filing.replaces if each in known.numbers
-        }
+    def _replaced(self, filing: Filing, known: Known) -> list[Filed]:
+        """Return how the documents are filed that go when another one is confirmed."""
+        others = [each for each in filing.replaces if each not in known.numbers]
+        parts = [known, self._store.fetch(sorted(others))] if others else [known]
+        # The beginning of each is known, so none goes in whose place a replica has another one by then.
+        return [
+            self._store.filed_of(part, each)
+            for part in parts
+            for each in filing.replaces
+            if each in part.numbers
+        ]
+
+    def _hold(
+        self, number: int, filing: Filing, places: Sequence[Place], replaced: Sequence[Filed]
+    ) -> Reservation:
+        """Return the reservation of a document that was just filed, in place of those *replaced*."""
         filed = self._store.filed(number, filing.document, places)
 
         def settle(reservation: Reservation) -> None:
@@ -204,11 +215,8 @@ class RedisIndex:
                 kept = filing.weak if reservation.weak else filing.document
             writes = self._store.settlement(filed, filing.document, kept)
             if reservation.confirmed:
-                writes += [Write(self._store.removal(each)) for each in replaced.values()]
-                others = [each for each in filing.replaces if each not in replaced]
-                if others:
-                    writes.append(self._store.removal_unseen(others))
-            self._store.settling.put(writes)
+                writes += [Write(self._store.removal(each)) for each in replaced]
+            self._store.calls.settling.put(writes)
             with self._lock:
                 self._own.pop(number, None)
             self.leases.drop(number)
@@ -231,7 +239,7 @@ class RedisIndex:
     def _before_reading(self) -> None:
         """Write what this process has settled, so that the next answers show it."""
         self._require_open()
-        self._store.settling.drain()
+        self._store.calls.drain()
 
     def _require_open(self) -> None:
         if self._closed:

@@ -87,6 +87,14 @@ class Layout:
         #: where it is then filed.
         self.key_places = lru_cache(256)(self._key_places)
         self.near_bits, self.equal_bits = (LONG_BITS, LONG_BITS) if is_long else (NEAR_BITS, EQUAL_BITS)
+        #: Whether the keys of each family have to be equal.
+        self.equal = [family.equal for family in header.families]
+        #: The rows of the keys of each family, and whether a document may lack some.
+        self._rows = [
+            (rows, family.equal and family.keys > 1)
+            for rows, family in zip(header.rows, header.families, strict=True)
+        ]
+        self._buckets = prefix + b"b"
 
     def places(
         self, document: Documents, epoch: int, without: Collection[tuple[int, int]] = ()
@@ -96,21 +104,22 @@ class Layout:
         *without* are keys under which it is not, each with its family.
         """
         places: dict[Place, None] = {}
-        for family in range(len(self.header.families)):
-            for key in self.keys(document, family):
+        for family, keys in enumerate(self.keys(document)):
+            for key in keys:
                 if (family, key) not in without:
                     places.update(dict.fromkeys(self.key_places(family, key, epoch)))
         return list(places)
 
-    def keys(self, document: Documents, family: int) -> list[int]:
-        """Return the keys that *document*, one row, has of a *family*."""
-        keys: list[int] = document.keys[self.header.rows[family], 0].tolist()
-        kind = self.header.families[family]
-        return [key for key in keys if key != _ALL] if kind.equal and kind.keys > 1 else keys
+    def keys(self, document: Documents) -> list[list[int]]:
+        """Return the keys that *document*, one row, has of each family."""
+        keys: list[int] = document.keys[:, 0].tolist()
+        return [
+            [key for key in keys[rows] if key != _ALL] if may_lack else keys[rows]
+            for rows, may_lack in self._rows
+        ]
 
     def _key_places(self, family: int, key: int, epoch: int) -> tuple[Place, ...]:
-        kind = self.header.families[family]
-        if kind.equal:
+        if self.equal[family]:
             # The same key of another family lies elsewhere.
             spread = (key ^ family << 56) * _SPREAD & _ALL
             tag = spread >> 48 - self.equal_bits & 0xFFFF
@@ -118,7 +127,9 @@ class Layout:
             return (Place(bucket, tag.to_bytes(2, "little")),)
         return tuple(
             Place(self.near_bucket(table, permuted, epoch), (permuted & REST).to_bytes(7, "little"))
-            for table, permuted in enumerate(kind.tables.permute(key), self.header.first_table[family])
+            for table, permuted in enumerate(
+                self.header.families[family].tables.permute(key), self.header.first_table[family]
+            )
         )
 
     def near_bucket(self, table: int, permuted: int, epoch: int) -> bytes:
@@ -126,7 +137,7 @@ class Layout:
         return self._bucket(table, epoch, permuted >> 64 - self.near_bits)
 
     def _bucket(self, table: int, epoch: int, bits: int) -> bytes:
-        return b"%sb%b" % (self.prefix, (table << 56 | epoch << 24 | bits).to_bytes(9, "big"))
+        return self._buckets + (table << 56 | epoch << 24 | bits).to_bytes(9, "big")
 
 
 def epoch_of(number: int) -> int:
@@ -134,23 +145,27 @@ def epoch_of(number: int) -> int:
     return number >> EPOCH_BITS
 
 
-def unpack_near(data: bytes, epoch: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the keys and the numbers of the entries of a fingerprint's bucket: uint64[n], int64[n].
+def unpack_keys(data: bytes) -> NDArray[np.uint64]:
+    """Return the keys of the entries of a fingerprint's bucket: uint64[n].
 
-    Of the keys, bits that name the bucket may be missing. Raises `IndexCorrupted` for what is no number of
-    entries.
+    Bits that name the bucket may be missing. Raises `IndexCorrupted` for what is no number of entries.
     """
     if len(data) % NEAR_BYTES:
         raise damaged("a bucket that was cut")
-    entries = np.frombuffer(data, np.uint8).reshape(-1, NEAR_BYTES)
-    wide = np.zeros((len(entries), 16), np.uint8)
-    wide[:, :7], wide[:, 8:11] = entries[:, :7], entries[:, 7:]
-    columns = wide.view("<u8")
-    return columns[:, 0].copy(), columns[:, 1].astype(np.int64) | epoch << EPOCH_BITS
+    # The last byte of each belongs to a number.
+    keys: NDArray[np.uint64] = np.ndarray(len(data) // NEAR_BYTES, "<u8", data, 0, NEAR_BYTES) & _REST
+    return keys
+
+
+def unpack_numbers_of(data: bytes, rows: NDArray[np.intp], epoch: int) -> NDArray[np.int64]:
+    """Return the numbers of the entries at *rows* of a fingerprint's bucket: int64[n]."""
+    # The first byte of each belongs to a key.
+    numbers = np.ndarray(len(data) // NEAR_BYTES, "<u4", data, NEAR_BYTES - 4, NEAR_BYTES)
+    return (numbers[rows] >> 8).astype(np.int64) | epoch << EPOCH_BITS
 
 
 def unpack_numbers(data: bytes, epoch: int) -> NDArray[np.int64]:
-    """Return numbers of 3 bytes each, int64[n]. Raises as `unpack_near` does."""
+    """Return numbers of 3 bytes each, int64[n]. Raises as `unpack_keys` does."""
     if not data:
         return NO_NUMBERS
     if len(data) % 3:
@@ -160,4 +175,5 @@ def unpack_numbers(data: bytes, epoch: int) -> NDArray[np.int64]:
     return wide.view("<i8")[:, 0] | epoch << EPOCH_BITS
 
 
-NO_NUMBERS = np.empty(0, np.int64)
+NO_NUMBERS, NO_KEYS = np.empty(0, np.int64), np.empty(0, np.uint64)
+_REST = np.uint64(REST)

@@ -9,7 +9,7 @@ import numpy as np
 from scrapy_neardup.index.matches import Matches
 from scrapy_neardup.index.search import NONE_MET, Met, closest, most_shared
 
-from .layout import REST, REST_BITS
+from .layout import NEAR_BYTES, REST, REST_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index.protocol import Documents, Lookup
 
-    from .buckets import Bucket
     from .layout import Layout
     from .looked import Looked
 
@@ -33,28 +32,25 @@ class Probe(NamedTuple):
     key: int
     name: bytes
     epoch: int
-    #: The tag of a key that has to be equal; empty for that of a fingerprint.
-    tag: bytes
-    #: What the entries of others are compared with, and in how many bits they may differ.
-    target: int = 0
+    #: What the entries of others are compared with, but for their numbers.
+    entry: bytes
+    #: The same as a number, and in how many bits they may differ; None for a key that has to be equal.
+    target: int | None = None
     distance: int = 0
 
     def matches(self, looked: Looked, distance: int) -> Matches | None:
         """Return what this meets, None for nothing; the whole keys differ in at most *distance* bits."""
-        if self.tag:
-            numbers = looked.numbers[self.name, self.tag]
-            return _matches(numbers, np.zeros(len(numbers), np.uint8)) if len(numbers) else None
-        return self.matches_in(looked.buckets[self.name], distance)
-
-    def matches_in(self, bucket: Bucket, distance: int) -> Matches | None:
-        """Return what this meets in a *bucket* of fingerprints."""
+        if self.target is None:
+            numbers = looked.numbers.get((self.name, self.entry))
+            return None if numbers is None else _matches(numbers, np.zeros(len(numbers), np.uint8))
+        bucket = looked.buckets[self.name]
         if not len(bucket.keys):
             return None
         bits = np.bitwise_count(bucket.keys ^ np.uint64(self.target))
         (rows,) = (bits <= self.distance).nonzero()
         if not len(rows):
             return None
-        return _matches(bucket.numbers[rows], bits[rows] + np.uint8(distance - self.distance))
+        return _matches(bucket.numbers(rows), bits[rows] + np.uint8(distance - self.distance))
 
 
 def _matches(numbers: NDArray[np.int64], distances: NDArray[np.uint8]) -> Matches:
@@ -72,42 +68,52 @@ class MetByProbes(NamedTuple):
 
 def probes_of(layout: Layout, document: Documents, lookups: Sequence[Lookup], epochs: range) -> list[Probe]:
     """Return the probes of *document*, one row, in the buckets of *epochs*."""
+    keys = layout.keys(document)
+    probes: list[Probe] = []
+    for number, (family, distance, *_) in enumerate(lookups):
+        probes += probes_of_keys(layout, number, family, keys[family], distance, epochs)
+    return probes
+
+
+def probes_of_keys(
+    layout: Layout, lookup: int, family: int, keys: Sequence[int], distance: int, epochs: range
+) -> list[Probe]:
+    """Return the probes of *keys* of a *family*, as those of the lookup with number *lookup*."""
+    places = layout.key_places
+    if layout.equal[family]:
+        return [
+            Probe(lookup, key, bucket, epoch, entry)
+            for key in keys
+            for epoch in epochs
+            for bucket, entry in places(family, key, epoch)
+        ]
+    tables = layout.header.families[family].tables
+    if tables.radius(distance):
+        return [probe for key in keys for probe in _flipped(layout, lookup, family, key, distance, epochs)]
     return [
-        probe
-        for number, lookup in enumerate(lookups)
-        for key in layout.keys(document, lookup.family)
-        for probe in probes_of_key(layout, number, lookup.family, key, lookup.distance, epochs)
+        Probe(lookup, key, bucket, epoch, entry, int.from_bytes(entry, "little"), distance)
+        for key in keys
+        for epoch in epochs
+        for bucket, entry in places(family, key, epoch)
     ]
 
 
-def probes_of_key(
-    layout: Layout, lookup: int, family: int, key: int, distance: int, epochs: range
-) -> list[Probe]:
-    """Return the probes of one *key* of a *family*, as those of the lookup with number *lookup*."""
-    kind = layout.header.families[family]
-    if kind.equal:
-        return [
-            Probe(lookup, key, place.bucket, epoch, place.entry)
-            for epoch in epochs
-            for place in layout.key_places(family, key, epoch)
-        ]
-    if not kind.tables.radius(distance):
-        return [
-            Probe(lookup, key, place.bucket, epoch, b"", int.from_bytes(place.entry, "little"), distance)
-            for epoch in epochs
-            for place in layout.key_places(family, key, epoch)
-        ]
+def _flipped(layout: Layout, lookup: int, family: int, key: int, distance: int, epochs: range) -> list[Probe]:
+    """Return the probes of a *key* in whose buckets a bit of the prefix may differ."""
+    tables = layout.header.families[family].tables
     # Several flips may lead to the same bucket. An entry has the last bits of the key, the name the first.
     probes: dict[tuple[bytes, int], Probe] = {}
     for table, (permuted, flips) in enumerate(
-        zip(kind.tables.permute(key), kind.tables.flips(distance), strict=True),
+        zip(tables.permute(key), tables.flips(distance), strict=True),
         layout.header.first_table[family],
     ):
+        target = permuted & REST
+        entry = target.to_bytes(NEAR_BYTES - 3, "little")
         for flip in flips:
             rest = distance - (flip >> REST_BITS).bit_count()
             for epoch in epochs:
                 name = layout.near_bucket(table, permuted ^ flip, epoch)
-                probes[name, rest] = Probe(lookup, key, name, epoch, b"", permuted & REST, rest)
+                probes[name, rest] = Probe(lookup, key, name, epoch, entry, target, rest)
     return list(probes.values())
 
 
@@ -118,7 +124,10 @@ def compare(
     met: list[dict[int, list[Matches]]] = [{} for _ in lookups]
     narrowed = [False for _ in lookups]
     for probe in probes:
-        if not probe.tag and looked.buckets[probe.name].is_cut:
+        if probe.target is None:
+            if (probe.name, probe.entry) not in looked.numbers:
+                continue  # so it is for most
+        elif looked.buckets[probe.name].is_cut:
             narrowed[probe.lookup] = True
         matches = probe.matches(looked, lookups[probe.lookup].distance)
         if matches is not None:

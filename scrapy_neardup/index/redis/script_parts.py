@@ -1,10 +1,10 @@
-"""What scripts that run on the server have in common. See layout.py for the names of keys."""
+"""What the steps that run on the server have in common. See layout.py for the names of keys."""
 
 from __future__ import annotations
 
 #: Refuses an index that is not the one which the caller means.
 BEGIN = """
-local prefix = ARGV[2]
+local prefix, step = ARGV[2], {}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   return redis.error_reply('NEARDUPGONE the index is not there, or another one is')
 end
@@ -12,10 +12,17 @@ end
 
 #: The time, the documents, and how long their leases hold.
 DOCUMENTS = """
+local clock
 local function now()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+  if not clock then
+    local time = redis.call('TIME')
+    clock = time[1] * 1000 + math.floor(time[2] / 1000)
+  end
+  return clock
 end
+
+-- The last number that was given to a document.
+local function newest() return tonumber(redis.call('GET', prefix .. 'n')) end
 
 -- Documents are kept in lists of 1024: these have less room for a length than a server for a key.
 local function place(number)
@@ -34,35 +41,31 @@ end
 
 -- How many milliseconds the lease of a document still holds: -1 of one that is confirmed, -2 of one that is
 -- gone.
-local function lease_of(number, value, time)
+local function lease_of(number, value)
   if not value then return -2 end
   local score = redis.call('ZSCORE', prefix .. 'p', number)
   if not score then return -1 end
-  return math.max(0, tonumber(score) - time)
-end
-"""
-
-#: Where the older entries of a bucket are.
-OLDER = """
--- The key of the older entries of a bucket.
-local function older(bucket)
-  return prefix .. 'a' .. string.sub(bucket, #prefix + 2)
+  return math.max(0, tonumber(score) - now())
 end
 """
 
 #: What is in buckets.
-BUCKETS = (
-    OLDER
-    + """
+BUCKETS = """
+-- The key of the older entries of a bucket.
+local function older(bucket)
+  return prefix .. 'a' .. string.sub(bucket, #prefix + 2)
+end
+
 -- The first number of the epoch of a bucket, which its name says.
 local function start_of(bucket)
   return struct.unpack('>I4', bucket, #prefix + 4) * 16777216
 end
 
--- What is in the keys that 'of' names for the buckets from KEYS[first] to KEYS[last]: false where nothing is.
-local function contents(first, last, of)
-  local names, all = {}, {}
-  for each = first, last do names[#names + 1] = of(KEYS[each]) end
+-- What some keys hold, in their order: false where nothing is.
+local function contents(names)
+  if #names == 0 then return {} end
+  if #names <= 1000 then return redis.call('MGET', unpack(names)) end
+  local all = {}
   for start = 1, #names, 1000 do
     for _, value in ipairs(redis.call('MGET', unpack(names, start, math.min(start + 999, #names)))) do
       all[#all + 1] = value
@@ -70,30 +73,20 @@ local function contents(first, last, of)
   end
   return all
 end
-
-local function newer(bucket) return bucket end
-
--- The numbers above 'least' in two parts of a bucket, of documents that have a key of this tag, 3 bytes each.
-local function numbers_of(parts, tag, least)
-  local found = {}
-  for each = 1, 2 do
-    local data = parts[each]
-    local at = data and string.find(data, tag, 1, true)
-    while at do
-      if at % 5 == 1 and struct.unpack('<I3', data, at + 2) > least then
-        found[#found + 1] = string.sub(data, at + 2, at + 4)
-      end
-      at = string.find(data, tag, at + 1, true)
-    end
-  end
-  return table.concat(found)
-end
-
--- Whether a bucket has a number above 'since'.
-local function has_grown(bucket, since)
-  local last = redis.call('GETRANGE', bucket, -3, -1)
-  if last == '' then last = redis.call('GETRANGE', older(bucket), -3, -1) end
-  return last ~= '' and struct.unpack('<I3', last) > since - start_of(bucket)
-end
 """
-)
+
+#: Does each of the steps that are asked for. ARGV, after the first two: for each its name, how many keys and
+#: how many arguments it has, and these. Returns the answer of each; an error is that of one step alone.
+END = """
+local answers, key, at = {}, 1, 3
+while at <= #ARGV do
+  local name, keys, args = ARGV[at], {}, {}
+  for each = 1, tonumber(ARGV[at + 1]) do keys[each] = KEYS[key + each] end
+  for each = 1, tonumber(ARGV[at + 2]) do args[each] = ARGV[at + 2 + each] end
+  key, at = key + #keys, at + 3 + #args
+  local done, answer = pcall(step[name], keys, args)
+  if not done and type(answer) ~= 'table' then answer = redis.error_reply(tostring(answer)) end
+  answers[#answers + 1] = answer
+end
+return answers
+"""

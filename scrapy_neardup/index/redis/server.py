@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from hashlib import sha1
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.errors import DependencyUnavailable, IndexUnavailable
 
@@ -31,20 +31,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Calls of one index at a time: more wait for each other.
-AT_ONCE = 32
 #: So many failures in a row open the circuit, for seconds that double up to the last.
 FAILURES, FIRST_PAUSE, LAST_PAUSE = 3, 1.0, 15.0
 #: What a server says that has lost the index.
 GONE = "NEARDUPGONE"
-
-
-class Call(NamedTuple):
-    """A script of scripts.py with its keys and its arguments."""
-
-    script: str
-    keys: Sequence[bytes]
-    arguments: Sequence[bytes | str | int]
 
 
 class IndexGone(IndexUnavailable):
@@ -60,8 +50,6 @@ class Server:
         self.address = address
         self._first_pause = first_pause
         self._connections = Connections(address, answer_seconds)
-        #: Calls that may be under way at a time.
-        self._turns = threading.BoundedSemaphore(AT_ONCE)
         self._lock = threading.Lock()
         self._failures = 0
         self._pause = first_pause
@@ -76,45 +64,52 @@ class Server:
 
     def call(self, *command: bytes | str | int) -> Any:
         """Send one *command*; return its answer. Raises `IndexUnavailable`."""
-        (answer,) = self._guarded([command], [None])
+        self._require_asked()
+        (answer,) = self._checked(self._sent([command]))
+        if isinstance(answer, IndexUnavailable):
+            raise answer
         return answer
 
-    def run(self, call: Call) -> Any:
-        """Run a script. Raises `IndexUnavailable`, or `IndexGone`."""
-        (answer,) = self.run_all([call])
-        return answer
+    def run(self, script: str, runs: Sequence[Sequence[bytes | str | int]]) -> list[Any]:
+        """Run *script* some times in one round trip, each with a number of keys, these, and arguments.
 
-    def run_all(self, calls: Sequence[Call]) -> list[Any]:
-        """Run scripts in one round trip; return their answers. Raises as `run` does, if one of them fails."""
-        commands = [
-            ("EVALSHA", _digest(script), len(keys), *keys, *arguments) for script, keys, arguments in calls
+        Returns the answers. In place of that of one that has failed, and in place of each error in the list
+        that one answers with, stands an `IndexUnavailable`. Raises it if the server cannot be reached.
+        """
+        self._require_asked()
+        answers = self._sent([("EVALSHA", _digest(script), *run) for run in runs])
+        for row, run in enumerate(runs):
+            # The server is new, or has forgotten its scripts.
+            if isinstance(answers[row], redis.exceptions.NoScriptError):
+                (answers[row],) = self._sent([("EVAL", script, *run)])
+        each = [answer if isinstance(answer, list) else [answer] for answer in answers]
+        checked = iter(self._checked([part for parts in each for part in parts]))
+        return [
+            [next(checked) for _ in parts] if isinstance(answer, list) else next(checked)
+            for parts, answer in zip(each, answers, strict=True)
         ]
-        return self._guarded(commands, [call.script for call in calls])
 
     def close(self) -> None:
         """Close the connections."""
         self._connections.close()
 
-    def _guarded(
-        self, commands: Sequence[Sequence[bytes | str | int]], scripts: Sequence[str | None]
-    ) -> list[Any]:
-        """Send *commands* in one round trip, each with the script that it calls; return their answers."""
-        self._require_asked()
+    def _sent(self, commands: Sequence[Sequence[bytes | str | int]]) -> list[Any]:
+        """Send *commands* in one round trip; return their answers, some of which may be errors."""
         try:
-            with self._turns:
-                answers = self._connections.send(commands)
-                for row, script in enumerate(scripts):
-                    # The server is new, or has forgotten its scripts.
-                    if script is not None and isinstance(answers[row], redis.exceptions.NoScriptError):
-                        (answers[row],) = self._connections.send([("EVAL", script, *commands[row][2:])])
-            for answer in answers:
-                if isinstance(answer, Exception):
-                    raise answer
+            return self._connections.send(commands)
         except (redis.exceptions.RedisError, OSError) as error:
-            raise self._note(error) from error
-        if self._failures or self._said:
-            self._note_answer()
-        return answers
+            self._note(error)
+            raise self._unavailable(error) from error
+
+    def _checked(self, answers: list[Any]) -> list[Any]:
+        """Return *answers* with an `IndexUnavailable` in place of each error. Needs one answer."""
+        errors = [answer for answer in answers if isinstance(answer, Exception)]
+        if not errors:
+            if self._failures or self._said:
+                self._note_answer()
+            return answers
+        self._note(errors[0], is_alive=len(errors) < len(answers))
+        return [self._unavailable(each) if isinstance(each, Exception) else each for each in answers]
 
     def _require_asked(self) -> None:
         """Raise `IndexUnavailable` while the circuit is open; let one call pass after each pause."""
@@ -128,24 +123,31 @@ class Server:
             self.skipped += 1
         raise IndexUnavailable(f"The index {self.address.shown} does not answer; it is tried again soon.")
 
-    def _note(self, error: Exception) -> IndexUnavailable:
-        """Count a failure, open the circuit if there were several; return what to raise."""
-        # The client library lists all that it knows of all Sentinels.
-        unknown = isinstance(error, MasterNotFoundError)
-        text = "no Sentinel names a server that is written to" if unknown else str(error)
+    def _note(self, error: Exception, *, is_alive: bool = False) -> None:
+        """Count a failure, say so once, open the circuit if there were several.
+
+        *is_alive* says that the server has done another thing meanwhile.
+        """
         with self._lock:
             self.failed += 1
             self.age += 1
-            self._failures += 1
+            self._failures = 0 if is_alive else self._failures + 1
             if self._failures >= FAILURES:
                 self._closed_until = time.monotonic() + self._pause
                 self._pause = min(2 * self._pause, LAST_PAUSE)
             say, self._said = not self._said, True
-        kind = IndexGone if GONE in text else IndexUnavailable
-        message = f"The index {self.address.shown} cannot be used ({text}): {_remedy(error)}"
         if say:
-            logger.warning("%s Meanwhile pages pass without a verdict.", message)
-        return kind(message)
+            logger.warning("%s Meanwhile pages pass without a verdict.", self._unavailable(error))
+
+    def _unavailable(self, error: Exception) -> IndexUnavailable:
+        """Return what to raise for an error."""
+        # The client library lists all that it knows of all Sentinels.
+        unknown = isinstance(error, MasterNotFoundError)
+        text = "no Sentinel names a server that is written to" if unknown else str(error)
+        kind = IndexGone if GONE in text else IndexUnavailable
+        unavailable = kind(f"The index {self.address.shown} cannot be used ({text}): {_remedy(error)}")
+        unavailable.__cause__ = error
+        return unavailable
 
     def _note_answer(self) -> None:
         with self._lock:

@@ -9,12 +9,12 @@ import numpy as np
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.leases import Lease
 
+from .calls import Calls
 from .layout import Layout, epoch_of
-from .looked import NOTHING_LOOKED
 from .opening import write_header
-from .scripts import CONFIRM, FETCH, FILE, LEASES, LOOK, REMOVE, RENEW
-from .server import Call, IndexGone
-from .settling import Settling, Write
+from .scripts import SCRIPT, Call, packed
+from .server import IndexGone
+from .settling import Write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,13 +25,18 @@ if TYPE_CHECKING:
     from .address import Address
     from .buckets import Bucket
     from .layout import Place
-    from .looked import Looked
+    from .probes import Probe
     from .server import Server
 
 #: Documents sent or asked for in one round trip.
 BATCH = 512
-#: Documents of a group, see scripts.py.
+#: Documents of a group, see script_parts.py.
 GROUP = 1024
+#: Steps in one run of the script: the server does nothing else meanwhile.
+STEPS = 32
+#: What the step ``file`` is told of an entry, see script_filing.py: that it is filed, or not; none is met.
+_NOT_MET = 255
+_FILED, _NEITHER = bytes((_NOT_MET, 1)), bytes((_NOT_MET, 0))
 
 
 class Known(NamedTuple):
@@ -63,7 +68,7 @@ class Store:
         self.server = server
         self.header = header
         self.layout = Layout(header, address.prefix)
-        self.settling = Settling(self.run_all)
+        self.calls = Calls(self._send)
         self.nothing = Known([], self.layout.values.unpack([]), [])
         self._window = round(window * 1000)
         #: The epochs whose documents may be there; the next one that is filed is of the last.
@@ -80,26 +85,21 @@ class Store:
         last = epoch_of(int(newest) + 1)
         self.epochs = range(epoch_of(int(groups[0]) * GROUP) if groups else last, last + 1)
 
-    def call(self, script: str, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> Call:
-        """Return the call of a script of scripts.py on this index."""
-        prefix = self.address.prefix
-        return Call(script, [prefix + b"id", *keys], [self.header.uuid, prefix, *arguments])
-
-    def run(self, call: Call) -> Any:
-        """Make a call; return its answer."""
-        try:
-            return self.server.run(call)
-        except IndexGone:
+    def _send(self, calls: Sequence[Call]) -> list[Any]:
+        """Make *calls* in one round trip, see `Calls`."""
+        groups = [calls[start : start + STEPS] for start in range(0, len(calls), STEPS)]
+        runs = [packed(self.header.uuid, self.address.prefix, group) for group in groups]
+        answers = self.server.run(SCRIPT, runs)
+        gone = [row for row, answer in enumerate(answers) if isinstance(answer, IndexGone)]
+        if gone:
             self._restore()
-            return self.server.run(call)
-
-    def run_all(self, calls: Sequence[Call]) -> list[Any]:
-        """Make some calls in one round trip; return their answers."""
-        try:
-            return self.server.run_all(calls)
-        except IndexGone:
-            self._restore()
-            return self.server.run_all(calls)
+            for row, answer in zip(gone, self.server.run(SCRIPT, [runs[row] for row in gone]), strict=True):
+                answers[row] = answer
+        return [
+            each
+            for group, answer in zip(groups, answers, strict=True)
+            for each in (answer if isinstance(answer, list) else [answer] * len(group))
+        ]
 
     def _restore(self) -> None:
         """Begin an empty index with the header of this one: the server has lost it.
@@ -125,37 +125,41 @@ class Store:
         arguments: list[bytes | str | int] = [len(equal), *(tag for _, tag in equal), most_bytes]
         for bucket in known:
             arguments += (bucket.length, bucket.last)
-        return self.call(LOOK, [*(name for name, _ in equal), *near], arguments)
+        return Call("look", [*(name for name, _ in equal), *near], arguments)
 
     def filing(
         self,
         document: Documents,
         epoch: int,
         places: Sequence[Place],
-        looked: Looked = NOTHING_LOOKED,
+        probes: Sequence[Probe] = (),
+        newest: int = 0,
         lease_seconds: float = 0,
     ) -> Call:
         """Return the call that files *document*, one row, in *places* of an *epoch*.
 
-        It does so unless others are filed where it was *looked* for them.
+        It does so unless *probes* meet what was filed after the document *newest*.
         """
-        entries = [place.entry for place in places]
+        marks = {(place.bucket, place.entry): _FILED for place in places}
+        for probe in probes:
+            place = probe.name, probe.entry
+            distance, is_filed = marks.get(place, _NEITHER)
+            if distance == _NOT_MET or distance < probe.distance:
+                marks[place] = bytes((probe.distance, is_filed))
         arguments: list[bytes | str | int] = [
             self.layout.values.pack(document),
             round(lease_seconds * 1000),
             self._window,
             epoch,
-            looked.newest,
-            len(looked.numbers),
-            len(looked.buckets),
+            newest,
         ]
-        keys = [*(name for name, _ in looked.numbers), *looked.buckets, *(place.bucket for place in places)]
-        return self.call(FILE, keys, [*arguments, *(tag for _, tag in looked.numbers), *entries])
+        arguments += [mark + entry for (_, entry), mark in marks.items()]
+        return Call("file", [bucket for bucket, _ in marks], arguments)
 
     def file(self, documents: Sequence[Documents]) -> list[int]:
         """File some documents, one row each, in one round trip; return their numbers."""
         epoch = self.epochs[-1]
-        numbers = self.run_all(
+        numbers = self.calls.run_all(
             [self.filing(each, epoch, self.layout.places(each, epoch)) for each in documents]
         )
         filed = [number for number in numbers if number > 0]
@@ -168,7 +172,7 @@ class Store:
     def removal(self, filed: Filed, *, if_lapsed: bool = False) -> Call:
         """Return the call that removes a document."""
         keys, entries = [place.bucket for place in filed.places], [place.entry for place in filed.places]
-        return self.call(REMOVE, keys, [filed.number, filed.start, int(if_lapsed), *entries])
+        return Call("remove", keys, [filed.number, filed.start, int(if_lapsed), *entries])
 
     def fetch(self, numbers: Sequence[int]) -> Known:
         """Return those of the documents *numbers*, ascending, that are there, with all that is stored."""
@@ -177,12 +181,12 @@ class Store:
         leases: list[Lease] = []
         for start in range(0, len(numbers), BATCH):
             some = numbers[start : start + BATCH]
-            for number, (value, lease) in zip(some, self.run(self.call(FETCH, (), some)), strict=True):
+            for number, (value, lease) in zip(some, self.calls.run(Call("fetch", (), some)), strict=True):
                 if value is None:
                     continue
                 if lease == 0:
                     removal = self.removal(self._filed_as(number, value), if_lapsed=True)
-                    self.settling.put([Write(removal)])
+                    self.calls.settling.put([Write(removal)])
                     continue
                 there.append(number)
                 values.append(value)
@@ -205,39 +209,33 @@ class Store:
 
     def settlement(self, filed: Filed, document: Documents, kept: Documents | None) -> list[Write]:
         """Return what makes of a pending *document*, *filed* so, the one that is *kept*, None for none."""
-
-        def file_again(there: int) -> bool:
-            if there:
-                return False
-            assert kept is not None  # else nobody asks
-            self.file([kept])
-            return True
-
         if kept is None:
             return [Write(self.removal(filed))]
         if kept is not document and not np.array_equal(kept.keys, document.keys):
-            return [Write(self.removal(filed), lambda _: file_again(0))]
+            return [Write(self.removal(filed), lambda _: [self._filed_again(kept)])]
         value = b"" if kept is document else self.layout.values.pack(kept)
-        return [Write(self.call(CONFIRM, (), (filed.number, filed.start, value)), file_again)]
+        confirmation = Call("confirm", (), (filed.number, filed.start, value))
+        return [Write(confirmation, lambda there: () if there else [self._filed_again(kept)])]
 
-    def removal_unseen(self, numbers: Sequence[int]) -> Write:
-        """Return what removes documents of which only the *numbers* are known: they are fetched first."""
+    def _filed_again(self, document: Documents) -> Write:
+        """Return what files *document*, one row, beside whatever is there."""
 
-        def remove(answers: Sequence[tuple[bytes | None, int]]) -> bool:
-            for number, (value, _) in zip(numbers, answers, strict=True):
-                if value is not None:
-                    self.run(self.removal(self._filed_as(number, value)))
-            return True
+        def done(number: int) -> Sequence[Write]:
+            if number > 0:
+                return ()
+            self.learn_epochs()
+            return [self._filed_again(document)]
 
-        return Write(self.call(FETCH, (), numbers), remove)
+        epoch = self.epochs[-1]
+        return Write(self.filing(document, epoch, self.layout.places(document, epoch)), done)
 
     def renew(self, numbers: Sequence[int], seconds: float) -> None:
         """Have the leases of pending documents end so many *seconds* from now."""
-        self.run(self.call(RENEW, (), (round(seconds * 1000), *numbers)))
+        self.calls.run(Call("renew", (), (round(seconds * 1000), *numbers)))
 
     def leases(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*; that of one that is kept says so."""
-        return [_lease(each) for each in self.run(self.call(LEASES, (), numbers))]
+        return [_lease(each) for each in self.calls.run(Call("leases", (), numbers))]
 
 
 def _lease(milliseconds: int) -> Lease:
