@@ -108,6 +108,18 @@ def crawl_of(
     )
 
 
+def schema_of(columns: str) -> pa.Schema:
+    """Return the Arrow schema of *columns* as Spark writes them: ``name type, name type``."""
+    import pyarrow as pa
+
+    kinds = {
+        "long": pa.int64(), "int": pa.int32(), "string": pa.string(), "float": pa.float32(),
+        "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(),
+        "array<string>": pa.list_(pa.string()),
+    }  # fmt: skip
+    return pa.schema([(name, kinds[kind]) for name, kind in map(str.split, columns.split(", "))])
+
+
 def _whole(table: pa.Table | pa.RecordBatch, name: str) -> Any:
     column = table.column(name)
     return column.combine_chunks() if hasattr(column, "combine_chunks") else column
