@@ -95,7 +95,7 @@ def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
 
 
 def _listed(pairs: DataFrame, space: Workspace) -> DataFrame:
-    """Keep all repeats among *pairs*, the most alike `SIBLINGS` of a page's template, and `REJECTED` others."""
+    """Keep the repeats among *pairs*, the `SIBLINGS` closest of each page's template, `REJECTED` others."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
