@@ -15,7 +15,7 @@ from scrapy_neardup.audit.sources.fields import Fields
 from scrapy_neardup.audit.stored import COLUMNS, encodable, row_of
 from scrapy_neardup.errors import ConfigurationError
 
-from .columns import schema_of
+from .columns import column_names, schema_of
 from .frames import mapped
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ SIGNED = (
     "refers_url string, reason string, wall boolean, keys binary, record binary, headline string, "
     "paragraphs binary, text binary, count long"
 )
-_COLUMNS = tuple(part.split()[0] for part in SIGNED.split(", "))
+_COLUMNS = column_names(SIGNED)
 #: Rows that an executor hands over at a time.
 _ROWS = 500
 

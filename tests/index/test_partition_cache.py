@@ -1,4 +1,4 @@
-"""Partitions that a snapshot remembers: views where LMDB leaves them in place, else copies, and not too many."""
+"""Partitions that a snapshot remembers: views where LMDB leaves them in place, else copies; not too many."""
 
 from __future__ import annotations
 
