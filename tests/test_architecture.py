@@ -121,6 +121,12 @@ def test_places_named_in_the_table_of_changes_are_there() -> None:
             assert (ROOT / page).exists(), page
 
 
+def test_the_map_of_the_index_on_disk_names_each_module() -> None:
+    named = re.findall(r"`(\w+)`", import_module(f"{PACKAGE}.index.lmdb").__doc__ or "")
+    modules = [name.rpartition(".")[2] for name in MODULES if name.startswith("index.lmdb.")]
+    assert sorted(named) == sorted(modules)
+
+
 @pytest.mark.parametrize(
     ("page", "names"),
     [

@@ -95,7 +95,7 @@ def _read(crawl: Crawl, store: Store) -> tuple[NDArray[np.int64], NDArray[np.uin
 
 
 def _by_site(sites: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the places of each of *sites* (int64[n]) in it."""
+    """Return, for each different site, its places in *sites* (int64[n])."""
     order = np.argsort(sites, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(sites[order])) + 1) if len(sites) else []
 
@@ -144,7 +144,7 @@ def _signed_anew(
 
 def rest_of(text: MainText, left_out: Collection[int], title: str) -> MainText:
     """Return *text* without the paragraphs *left_out* (their keys), under another *title*."""
-    # Which ones a page has tells it from others, where what is left of it does not.
+    # Two pages may differ in nothing but which of these paragraphs they have: words stand for these.
     marks = " ".join(word for key in sorted(left_out) for word in _words(key))
     return text._replace(
         text=without_paragraphs(text.text, left_out) if left_out else text.text,
@@ -154,6 +154,6 @@ def rest_of(text: MainText, left_out: Collection[int], title: str) -> MainText:
 
 
 def _words(key: int) -> list[str]:
-    """Return what stands for the paragraph with *key*: more words than are forgiven, none with a number."""
+    """Return words that stand for the paragraph with *key*: without digits, and more than rules forgive."""
     word = f"{key:016x}".translate(_LETTERS)
     return [f"{word}{ending}" for ending in "xyz"]

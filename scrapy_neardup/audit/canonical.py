@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ALL_RULES", "RULES", "Pages", "canonical_ranks", "check_rules", "parse_rules"]
 
-#: All rules by which a canonical page can be chosen; and those that are used as a rule, in their order.
+#: All rules by which a canonical page can be chosen; and those that are used by default, in their order.
 ALL_RULES = tuple(COLUMNS)
 RULES = tuple(name for name in ALL_RULES if name != "latest")
 

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 _REPEATS = frozenset(("exact", "near", "part"))
 #: What a change is called, the good ones first. ``gone``: the page is in the crawl no more. ``handled``: it
 #: now names its canonical page, or asks not to be indexed. ``rewritten``: it repeats no page now.
-#: ``new_page``: it repeats one, and was not in the earlier crawl. ``now_repeats``: it was, and repeated none,
-#: or was handled.
-#: ``stays``: it repeats a page as before.
+#: ``new_page``: it repeats one, and was not in the earlier crawl. ``now_repeats``: it repeats one, and in the
+#: earlier crawl it repeated none or was handled. ``stays``: it repeats a page as before.
 CHANGES = ("gone", "handled", "rewritten", "new_page", "now_repeats", "stays")
 
 

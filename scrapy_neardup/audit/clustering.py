@@ -50,8 +50,9 @@ class Clustered(NamedTuple):
 class AuditJudge(Judge):
     """Asks for more than the rules, see `cluster`.
 
-    That is *least* similarity, equality to pages of a *template* (bool[n]), and no other one of the *names*
-    on one site; None if these are not known.
+    A near-duplicate has at least the similarity *least*. A page of a *template* (bool[n]) is repeated by an
+    equal text alone, and so is a page of the same site that has another one of the *names*; None if names are
+    not known.
     """
 
     template: NDArray[np.bool_]
@@ -84,10 +85,11 @@ class AuditJudge(Judge):
 def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]) -> Clustered:
     """Compare all pages and group the duplicates around their canonical pages.
 
-    A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller one is in no
-    cluster of an excerpt's. Nothing but an equal text repeats a page of a template, unless that page is the
-    same one in another release; or, on one site, a page of another name. A cluster of short texts on
-    many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in none.
+    A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller page is in no
+    cluster of an excerpt's. Two kinds of pages are repeated by equal texts alone: a page of a template, but
+    for the same page in another release; and a page of the same site with another name. A cluster of short
+    texts on many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in no
+    cluster.
     """
     judge = judge_of(crawl, settings, np.zeros(len(crawl), bool))
     compared = compare_all(

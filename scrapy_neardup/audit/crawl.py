@@ -76,8 +76,8 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
     """
     columns = store.load(settings.header)
     contents = content_rows(columns)
-    # Each page is a row of the store, and the row that its content is in: another one for a revisit. A page
-    # whose extraction failed is none: it is listed as a problem.
+    # A page has a row of the store, and a row with its content, which for a revisit is another one. What
+    # could not be extracted is no page: it is listed as a problem.
     sound = np.array([reason in (None, "no_text") for reason in columns.reason], bool)
     rows = np.flatnonzero((contents >= 0) & sound[contents])
     wanted = rows

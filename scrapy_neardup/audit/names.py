@@ -73,7 +73,7 @@ class Names(NamedTuple):
         return self._words(titles, a) == self._words(titles, b)
 
     def _has_two(self, page: int) -> bool:
-        """Tell whether the title in the head is a second name: it says more than the headline, or else."""
+        """Tell whether the title in the head is a second name of the page, see `name_pages`."""
         if not self.rare[page]:
             return False
         return self.general[page] or not _much_alike(
@@ -90,12 +90,16 @@ def name_pages(
     """Return the names of n pages, and by number of page the titles to compare in place of its own.
 
     *heads* are the titles in the heads of pages, *titles* those that extractors took, such as headlines; ""
-    where not known. A word that stands in most titles of a site is the site's; one that stands in most
-    of those of a release, but not of all releases of the site, is that release's. Both of `TITLES` titles at
-    least. Pages are compared without the words of releases, and a headline that has only words of the site,
-    such as its name over the menu, is replaced by the title in the head. That is a second name if it has
-    little in common with the headline, or if pages with `HEADS` different titles have that headline, such as
-    "Project Team"; unless `TITLES` pages have it, as that of a section.
+    where not known.
+
+    A word in most titles of a site belongs to the site. A word in most titles of a release, but not in those
+    of all releases of the site, belongs to that release. Both need at least `TITLES` different titles. Pages
+    are compared without the words of releases. A headline with no words but the site's, such as the name of
+    the site over the menu, is replaced by the title in the head.
+
+    The title in the head is a second name if it has little in common with the headline, or if the headline
+    stands on pages with `HEADS` different titles, as "Project Team" does. It is none if `TITLES` pages have
+    it, as that of a section.
     """
     folders: list[str] = []
     pages: list[str] = []
@@ -229,7 +233,7 @@ def _has_only(title: str, words: Words) -> bool:
 
 
 def _without(title: str, words: Collection[str]) -> str:
-    """Return *title* without *words*, as it is if it has none of them, or nothing else."""
+    """Return *title* without *words*; unchanged if it has none of them, or no other word."""
     every = _WORD.findall(title) if words else []
     kept = [word for word in every if word.casefold() not in words]
     return " ".join(kept) if kept and len(kept) < len(every) else title

@@ -49,7 +49,8 @@ class Answer(NamedTuple):
 def extracting_as(path: Path, settings: AuditOptions) -> AuditOptions:
     """Return *settings* with the extractor and the content area that made the texts of an index.
 
-    An extractor that is none of this package, and so not known by its name, is that of *settings*.
+    The extractor of *settings* stays if the index was made by one that is not of this package: its name does
+    not tell where to import it from.
     """
     with closing(open_index(path, None)) as index:
         identity = str(index.header.parameters.get("extractor", ""))

@@ -91,7 +91,7 @@ class Reader:
         return self._signed(self._sort_out(inputs))
 
     def signed_records(self, root: str, records: Iterable[Record]) -> Generator[StoredPage, None, None]:
-        """Do so for *records* of a source called *root*."""
+        """Yield what `signed` does, for *records* of a source called *root*."""
         return self._signed(self._sort_records(root, records))
 
     def _signed(self, texts: Iterator[Unsigned]) -> Generator[StoredPage, None, None]:

@@ -37,7 +37,7 @@ def require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any]
 
 
 def kept_seed(store: Store, drawn: int | None) -> int | None:
-    """Return the seed of the audit that is stored, or *drawn* if there is none, or none of this version."""
+    """Return the seed of the stored audit, if there is one of this version; else *drawn*."""
     stored = store.meta("identity") or {}
     return stored.get("seed", drawn) if stored.get("version") == VERSION else drawn
 

@@ -1,7 +1,7 @@
 """The processes that sign: each reads what to do from its standard input, and ends with it.
 
-No ``multiprocessing``, whose processes outlive a parent that is killed, answer Ctrl-C with a traceback each,
-and import the script that started the audit once more.
+They are not made by ``multiprocessing``: its processes outlive a parent that is killed, answer Ctrl-C with a
+traceback each, and import the script that started the audit once more.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Workers(Generic[_Item, _Result]):
             for process in self._processes:
                 process.kill()
             for process in self._processes:
-                with suppress(OSError), process:  # of what it has not read
+                with suppress(OSError), process:  # raised if it has not read all
                     pass
 
     def _process(self) -> subprocess.Popen[bytes]:
@@ -88,7 +88,7 @@ class Workers(Generic[_Item, _Result]):
 
 
 def main() -> None:
-    """Do the work that comes first, on all that comes after, until standard input ends, even half-way."""
+    """Receive a function and call it with each list that follows. When standard input ends, end at once."""
     answers = os.fdopen(os.dup(1), "wb")
     with Path(os.devnull).open("wb") as null:
         os.dup2(null.fileno(), 1)  # what libraries print is no answer

@@ -95,7 +95,7 @@ class Store:
             if before != identity:  # another version may have had other columns
                 self._database.execute("DROP TABLE pages")
                 self._database.execute(CREATE)
-            # What a limit did depends on the machine and the moment: once more.
+            # Whether a page meets a limit depends on the machine and the moment: it is tried once more.
             self._database.execute("DELETE FROM pages WHERE reason IN ('timeout', 'crash', 'memory')")
             self.run = (self.meta("run") or 0) + 1
             self.set_meta("run", self.run)
@@ -111,7 +111,7 @@ class Store:
         return int(self._read("SELECT count(*) FROM pages")[0][0])
 
     def signed(self) -> int:
-        """Return how many of them have a signature."""
+        """Return how many of the stored pages have a signature."""
         return int(self._read("SELECT count(*) FROM pages WHERE record IS NOT NULL")[0][0])
 
     def has(self, origin: Origin, stamp: str) -> bool:
@@ -151,7 +151,9 @@ class Store:
     def flush(self) -> None:
         """Commit what was added."""
         with self.trusting():
-            if not self._database.in_transaction:  # a keyboard interrupt can fall between two of them
+            if (
+                not self._database.in_transaction
+            ):  # a keyboard interrupt may have come between two transactions
                 self._database.execute("BEGIN IMMEDIATE")
             self._database.executemany(INSERT, [row_of(page, self.run) for page in self._waiting])
             self._database.executemany(f"UPDATE pages SET run = {self.run} WHERE id = ?", self._seen)  # noqa: S608

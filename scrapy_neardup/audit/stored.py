@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .sources.records import Indexing, Origin
 
 #: The columns of the table, in the order of `row_of`, with their types in SQLite.
-_COLUMNS = {
+COLUMNS = {
     "run": "INTEGER", "root": "TEXT", "source": "TEXT", "place": "TEXT", "stamp": "TEXT", "url": "TEXT",
     "fetched": "REAL", "declared": "TEXT", "alternates": "TEXT", "title": "TEXT", "noindex": "INTEGER",
     "body_digest": "TEXT", "refers_digest": "TEXT", "refers_url": "TEXT", "reason": "TEXT", "wall": "INTEGER",
@@ -32,12 +32,12 @@ _COLUMNS = {
 }  # fmt: skip
 CREATE = (
     "CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, "
-    + ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+    + ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     + ", UNIQUE (source, place));"
 )
 INSERT = (
-    f"INSERT OR REPLACE INTO pages ({', '.join(_COLUMNS)}) "  # noqa: S608  # names of our own
-    f"VALUES ({', '.join('?' * len(_COLUMNS))})"
+    f"INSERT OR REPLACE INTO pages ({', '.join(COLUMNS)}) "  # noqa: S608  # names of our own
+    f"VALUES ({', '.join('?' * len(COLUMNS))})"
 )
 
 
@@ -45,7 +45,7 @@ INSERT = (
 class StoredPage:
     """A page as it is stored.
 
-    It has a signature, or refers to the page that it is a revisit of, or a reason why not.
+    It has a signature, or refers to the page that it is a revisit of, or has a reason why it has no text.
     """
 
     #: The source that the user named.

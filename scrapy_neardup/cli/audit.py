@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import INCOMPLETE, given_options, judging_options, print_audit
-from .errors import Interrupted
+from .audit_options import given_options, judging_options, print_audit
+from .errors import INCOMPLETE, Interrupted
 from .watching import watching
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What `audit` and `rethreshold` have in common: options, exit status, and what they print."""
+"""What `audit` and `rethreshold` have in common: options, and what they print."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.audit import Audit
 
-#: Exit status if some records could not be read.
-INCOMPLETE = 3
 #: Problems that are shown in the terminal.
 _PROBLEMS = 5
 

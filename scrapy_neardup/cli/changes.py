@@ -15,7 +15,7 @@ _WORDS = {
     "handled": "fixed: name the canonical page, or noindex",
     "rewritten": "fixed: repeat no page now",
     "new_page": "new: pages that were not there",
-    "now_repeats": "new: pages that repeated none",
+    "now_repeats": "new: pages that repeated no other",
     "stays": "still to fix",
 }
 _DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .files import RegularFile
-from .output import print_json, print_line, print_pairs
+from .output import LINES, WIDTH, print_json, print_line, print_pairs
 from .settings import read_assignments, set_option
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-#: Lines of the difference, and characters of a line, that are shown.
-_LINES, _WIDTH = 40, 300
 
 
 @click.command()
@@ -74,7 +71,7 @@ def compare(one: Path, other: Path, assignments: tuple[str, ...], seed: int, as_
     )
     for sentence in found.why:
         print_line(sentence)
-    for line in changes[:_LINES]:
-        print_line(line[:_WIDTH])
-    if len(changes) > _LINES:
-        print_line(f"… {len(changes) - _LINES:,} more")
+    for line in changes[:LINES]:
+        print_line(line[:WIDTH])
+    if len(changes) > LINES:
+        print_line(f"… {len(changes) - LINES:,} more")

@@ -11,6 +11,9 @@ from scrapy_neardup.errors import NearDupError
 
 from .output import clean
 
+#: Exit status of a command that could not read some of its input.
+INCOMPLETE = 3
+
 
 class Failure(click.ClickException):
     """One line on the standard error stream, status 2."""
@@ -27,12 +30,12 @@ class Interrupted(click.ClickException):
     exit_code = 130
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print it, not as an error."""
+        """Print the line without the word "Error" before it."""
         click.echo(self.message, file=file, err=True)
 
 
 class Commands(click.Group):
-    """The outermost group."""
+    """The group of all commands, which turns trouble that is to be expected into a `Failure`."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a subcommand."""

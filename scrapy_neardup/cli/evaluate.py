@@ -84,13 +84,16 @@ def evaluate(
 
     DOCS has a JSON object a line (plain or packed): "id" and "text" or "html", and if you have it "url" or
     "host", and "lang"; HTML goes through the extractor of the settings. Or it is a source of an audit, such
-    as a feed, an archive, or the directory that the audit has written: the ids are URLs then. PAIRS is a
-    table with a header line, separated by tabs: id1, id2, label and, if you like, kind. Labels: 3 the same
-    text, 2 a near-duplicate, 0 different; 1 (partly shared) and empty (unsure) are shown, not scored. Each
-    pair is judged in both orders, with only the document that came first stored: "found" is with the second
-    one stored, the last two columns are by length. A page that has much more than the stored one is no copy
-    of it, so fewer are found where the shorter came first. By host and language count the pairs with a
-    document of it.
+    as a feed, an archive, or the directory that the audit has written: the ids are URLs then.
+
+    PAIRS is a table with a header line, separated by tabs: id1, id2, label and, if you like, kind. Labels: 3
+    the same text, 2 a near-duplicate, 0 different; 1 (partly shared) and empty (unsure) are shown, not
+    scored.
+
+    Each pair is judged in both orders, with only the document that came first stored: "found" is with the
+    second one stored, the last two columns are by length. A page that has much more than the stored one is no
+    copy of it, so fewer are found where the shorter came first. The scores of a host or a language are of the
+    pairs with a document of it.
     """
     from scrapy_neardup.audit.evaluate.labelled import read_pairs
     from scrapy_neardup.audit.evaluate.picture import require_drawing

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: Control, format (it can reverse the order of the text), surrogate, and the separators of lines and
 #: paragraphs.
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+#: Lines of the difference between two texts, and characters of a line, that are shown.
+LINES, WIDTH = 40, 300
 
 
 def clean(text: object) -> str:

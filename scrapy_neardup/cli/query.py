@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .errors import INCOMPLETE
 from .output import print_json, print_line, print_table
 from .settings import read_assignments, set_option
 
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_neardup.audit.querying import Answer
-
-#: Exit status if some documents could not be read.
-_INCOMPLETE = 3
 
 
 @click.command()
@@ -66,7 +64,7 @@ def query(
             ["document", "verdict", "distance", "similarity", "containment", "URL"],
             (row for answer in answers for row in _rows(answer, most)),
         )
-    context.exit(_INCOMPLETE if any(answer.document.text is None for answer in answers) else 0)
+    context.exit(INCOMPLETE if any(answer.document.text is None for answer in answers) else 0)
 
 
 def _lines(answer: Answer, most: int) -> Iterator[str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import INCOMPLETE, given_options, judging_options, print_audit
+from .audit_options import given_options, judging_options, print_audit
+from .errors import INCOMPLETE
 from .watching import watching
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def rethreshold(
     context: click.Context, /, report: Path, formats: tuple[Format, ...], as_json: bool, **options: Any
 ) -> None:
-    """Judge an audit once more with another threshold, which can only make it stricter than without.
+    """Judge an audit once more with another threshold, which can only be stricter than the usual ones.
 
     REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted
     again, and settings that are not given stay those of the audit.

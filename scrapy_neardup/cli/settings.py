@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def _with_scrapys(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Add those that ``scrapy neardup`` took, which knows ``--set`` as an option of its own."""
+    """Add the assignments that Scrapy has taken from ``scrapy neardup``: ``--set`` is its option, too."""
     project = context.find_object(Project)
     return (*(project.assignments if project is not None else ()), *values)
 
@@ -35,9 +35,10 @@ set_option = click.option(
 
 
 def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
-    """Return the options that ``NAME=VALUE`` each set, by their names.
+    """Return the options that *assignments* (``NAME=VALUE``) set, by their names.
 
-    Of several values of one the last counts. The prefix NEARDUP_ may be left out, and case does not matter.
+    If an option is set twice, the last value counts. The prefix NEARDUP_ may be left out, and the case of
+    names does not matter.
     Raises `ConfigurationError` for a value that cannot work and for a setting that is not among
     `DetectionOptions`, such as one that only a crawl has.
     """

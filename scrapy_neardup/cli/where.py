@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Project:
-    """Where the commands run, if that names an index: the object of the click context."""
+    """The Scrapy project that ``scrapy neardup`` runs in: the object of click's context."""
 
     #: Returns the directory of the index that the project's settings name, or its URL.
     index: Callable[[], Path | str | None]
@@ -52,7 +52,7 @@ def _path(context: click.Context, parameter: click.Parameter, value: Path | str 
 
 
 def path_and_urls(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
-    """Take the first for the path, unless it is a URL."""
+    """Return the index that the first of *values* names, or else the project, and the URLs after it."""
     on_server = bool(values) and is_on_server(values[0])
     named = on_server or (bool(values) and "://" not in values[0])
     path = _path(context, parameter, None if not named else values[0] if on_server else Path(values[0]))

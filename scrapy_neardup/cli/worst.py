@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .output import print_line
+from .output import LINES, WIDTH, print_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from scrapy_neardup.audit.evaluate.corpus import Text
     from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs
     from scrapy_neardup.audit.evaluate.scores import Result
-
-#: Lines of a difference, and characters of a line, that are shown.
-_LINES, _WIDTH = 40, 300
 
 
 @dataclass(frozen=True)
@@ -52,12 +49,12 @@ def find_worst(
     for row in worst(pairs, orders, count):
         one, other = (texts[rows[row]].text.splitlines() for rows in (a, b))
         changed = difflib.unified_diff(one, other, n=0, lineterm="")
-        difference = [line[:_WIDTH] for line in changed if not line.startswith(("---", "+++", "@@"))]
+        difference = [line[:WIDTH] for line in changed if not line.startswith(("---", "+++", "@@"))]
         yield Wrong(
             pairs.id1[row], pairs.id2[row], pairs.label[row], pairs.kind[row],
             bool(orders.longer_first[row] or orders.shorter_first[row]), said[row],
             int(judgement.distance[row]), round(float(judgement.similarity[row]), 4),
-            round(float(judgement.containment[row]), 4), difference[:_LINES], len(difference),
+            round(float(judgement.containment[row]), 4), difference[:LINES], len(difference),
         )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from scrapy_neardup.errors import ConfigurationError
 
 #: What a feature that occurs n times weighs in the vote: 1, √n, 1 + log n, or n.
 FrequencyWeight = Literal["set", "sqrt", "log", "tf"]
-#: Or n² for those that are long among the features of the text, see the module `keywords`.
+#: The same choices, and ``keywords``: n² for features that are long among those of the text, see `keywords`.
 Weight = Literal["set", "sqrt", "log", "tf", "keywords"]
 
 #: Of what SimHash takes shingles: of tokens (words; in scripts without spaces, letters), or of characters

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     from .terms import Votes
 
-#: Up to this share of shorter words in its text, a word weighs nothing; from the second share on, all.
+#: A word weighs nothing if at most the first share of the words of its text are shorter; it has all of its
+#: weight from the second share on.
 _NOTHING, _ALL = 0.4, 0.6
-#: In between, a word weighs a whole multiple of one part in so many.
+#: Between the two shares the weight rises in so many steps.
 _STEPS = 16
 #: A word that occurs more often than this counts as if it occurred so often: the sums below stay exact.
 _MOST = 127

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: Strings of more bytes are hashed one by one, by mmh3.
 LONGEST = 128
-#: So are strings of a block or more, if they are at most so many.
+#: Strings of a block or more are hashed one by one, too, if there are at most so many.
 FEW = 16
 _BLOCK_BITS = 4
 _BLOCK = 1 << _BLOCK_BITS

@@ -41,7 +41,7 @@ def normalise(text: str) -> str:
     What is left of white space is one space between words and one newline between paragraphs. The folding is
     that of ``toNFKC_Casefold`` (Unicode Standard, section 3.13).
     """
-    if not text:  # so are most titles and short lines of plain texts
+    if not text:  # most titles and short lines of plain texts are empty
         return ""
     folded = _plainly_folded(text)
     if folded is not None:
@@ -143,7 +143,7 @@ def _ordered(form: Literal["NFD", "NFKD"], run: str) -> str:
     points = np.frombuffer("".join(parts).encode("utf-32-le"), "<u4")
     marks, which = np.unique(points, return_inverse=True)
     classes = np.array([unicodedata.combining(chr(mark)) for mark in marks], np.uint8)[which]
-    # Marks change places with their like, not with what has class 0.
+    # A mark changes places with other marks, not with a character of class 0.
     order = np.lexsort((classes, np.cumsum(classes == 0)))
     return points[order].tobytes().decode("utf-32-le")
 

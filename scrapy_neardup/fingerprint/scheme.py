@@ -69,7 +69,7 @@ class Scheme(ABC):
             )
         if not 0 < self.threshold < 1:
             raise ConfigurationError(
-                f"A threshold of {self.threshold} is none: use a similarity between 0 and 1."
+                f"A threshold of {self.threshold} cannot work: use a similarity between 0 and 1."
             )
 
     @property

@@ -99,8 +99,8 @@ class Terms:
     def votes(self, size: int, alone: NDArray[np.bool_]) -> Votes:
         """Return what votes for the fingerprint: shingles of *size* tokens.
 
-        *alone* (bool[n]) are tokens that say little alone, such as syllables. Where each token is a shingle,
-        two neighbours of those are taken.
+        *alone* (bool[n]) are tokens that say little alone, such as syllables. If *size* is 1, each two
+        neighbours among them make one shingle.
         """
         starts, ends = self.tokens.starts, self.tokens.ends
         if size > 1 or not np.count_nonzero(alone):

@@ -5,8 +5,8 @@ which is looked at here, and that one short text is met under many URLs, see
 `scrapy_neardup.matching.site_counter`.
 
 A wall speaks of the web itself: this page, its address, your browser, an account, a setting, what to do now.
-An article speaks of the world. So what counts is how many such subjects a text speaks of. A few phrases that
-only walls have tell those that stand around other text.
+An article speaks of the world. So what counts is how many such subjects a text speaks of. A wall may stand
+around other text; then a few phrases that only walls have give it away.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ TOKENS_A_COOKIE = 33
 #: And it speaks of at least so many subjects, one of them among these. A recipe may name cookies as often.
 SUBJECTS_OF_CONSENT = 5
 _CONSENT = frozenset(("consent", "privacy"))
-#: Other walls, by their tokens, speak of at least so many subjects; between the two lengths, a straight line.
+#: Other walls speak of at least the first number of subjects if they have up to the first number of tokens,
+#: of the second if they have the second; between the two lengths the number grows evenly.
 LENGTHS = (90, 150)
 SUBJECTS_OF_A_WALL = (4, 6)
-#: Longer ones speak of so many. An article about walls speaks of nearly as many.
+#: Walls of more tokens than that speak of so many. An article about walls speaks of nearly as many.
 SUBJECTS_OF_A_LONG_ONE = 10
 #: One phrase may be what a short note is about; so many different ones make a wall.
 _PHRASES_OF_A_WALL = 2

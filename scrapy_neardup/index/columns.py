@@ -79,8 +79,8 @@ class Columns:
     ) -> Iterator[Matches]:
         """Yield the documents of a *family* within *distance* bits of one of *keys* (uint64[n]).
 
-        A document with several keys may come several times. For *most* see `search_all`. If keys have to be
-        equal, those documents of a key suffice that were filed *first*, so many unless it is 0.
+        A document with several keys may come several times. For *most* see `search_all`. Of keys that have
+        to be equal, the *first* documents that were filed suffice, so many of each key; 0: all are wanted.
         """
         if not self._urls:
             return

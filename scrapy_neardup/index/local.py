@@ -64,8 +64,8 @@ class LocalIndex(ABC):
     ) -> Matches:
         """Find documents by keys of one family. Called under the lock, as are those below.
 
-        A key that more than *most* documents match is passed over, unless *most* is 0. If keys have to be
-        equal, those documents of a key suffice that were filed *first*, so many unless it is 0.
+        A key that more than *most* documents match is passed over, unless *most* is 0. Of keys that have to
+        be equal, the *first* documents that were filed suffice, so many of each key; 0: all are wanted.
         """
 
     @abstractmethod
@@ -138,7 +138,7 @@ class LocalIndex(ABC):
 
     def _keys(self, document: Documents, family: int) -> NDArray[np.uint64]:
         keys = document.keys[self.header.rows[family], 0]
-        # A document has the only key of a family always.
+        # Where a family has one key, each document has it.
         return keys if len(keys) == 1 else keys[self.header.families[family].has(keys)]
 
     def _nothing(self, lookups: int) -> Found:

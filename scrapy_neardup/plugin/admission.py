@@ -193,7 +193,7 @@ class PageAdmission:
     ) -> NearDuplicatePage | None:
         """Wait for what there is to wait for; return the exception for the errback if the page is dropped.
 
-        Other documents are waited for until the *deadline*; None: for the time-out, from now on.
+        Other documents are waited for until the *deadline*, or without one until the time-out from now on.
         """
         reporter = self.extension.reporter
         with reporter.fails_open("pending", response.url):

@@ -16,7 +16,7 @@ class GarbageCollector:
         self._frozen = False
 
     def spare(self) -> None:
-        """Leave out of later collections what there is now, unless somebody else has done so with theirs."""
+        """Leave out of later collections what there is now, unless other code has frozen objects already."""
         if gc.get_freeze_count():
             return
         gc.collect()  # what is garbage already would stay

@@ -25,8 +25,8 @@ def page_url(
     Pages that were requested with a body, or by another method than GET, may differ under one URL. For these
     the fingerprint of the request takes the place of the fragment.
 
-    With *keep_fragments* the fragment stays. Scrapy may leave it out of the URL of the response; then that of
-    the request is taken.
+    With *keep_fragments* the fragment stays. If Scrapy has left it out of the URL of the response, the
+    fragment of the request is taken.
     """
     url, _, fragment = response.url.partition("#")
     if request.body or request.method not in ("GET", "HEAD"):

@@ -58,7 +58,7 @@ class PendingResolver:
         reporter: EventReporter,
         timeout_seconds: float,
         *,
-        drops_revisits: bool = False,
+        drops_revisits: bool,
     ) -> None:
         self.detector = detector
         self.reservations = reservations

@@ -51,7 +51,7 @@ class UrlRules:
             left = ends - time.thread_time()
             if left <= 0:
                 raise TimeoutError
-            # Else other threads run meanwhile, and their time counts.
+            # With concurrent=True other threads would run meanwhile, and their time would count.
             if rule.pattern.search(url, timeout=left, concurrent=False):
                 return rule
         return None
@@ -79,7 +79,7 @@ def _rule(name: str, value: object) -> Rule:
         pattern = regex.compile(value["url"])
     except regex.error as error:
         raise ConfigurationError(
-            f"{name} has the pattern {value['url']!r}, which is none ({error}): {_REMEDY}"
+            f"{name} has the pattern {value['url']!r}, which is no regular expression ({error}): {_REMEDY}"
         ) from None
     policy, scope = value.get("policy"), value.get("scope")
     if policy is not None and policy is not False:

@@ -21,7 +21,14 @@ DOCUMENT = (
     "row long, keys binary, record binary, wall boolean, own string, head string, common array<string>, "
     "page string, rare boolean, general boolean"
 )
-DOCUMENT_COLUMNS = tuple(part.split()[0] for part in DOCUMENT.split(", "))
+
+
+def column_names(columns: str) -> tuple[str, ...]:
+    """Return the names of *columns* as Spark writes them: ``name type, name type``."""
+    return tuple(part.split()[0] for part in columns.split(", "))
+
+
+DOCUMENT_COLUMNS = column_names(DOCUMENT)
 
 
 def numbers(table: pa.Table | pa.RecordBatch, name: str) -> NDArray[Any]:
@@ -106,6 +113,18 @@ def crawl_of(
             **known,
         }
     )
+
+
+def schema_of(columns: str) -> pa.Schema:
+    """Return the Arrow schema of *columns*, written as for `column_names`."""
+    import pyarrow as pa
+
+    kinds = {
+        "long": pa.int64(), "int": pa.int32(), "string": pa.string(), "float": pa.float32(),
+        "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(),
+        "array<string>": pa.list_(pa.string()),
+    }  # fmt: skip
+    return pa.schema([(name, kinds[kind]) for name, kind in map(str.split, columns.split(", "))])
 
 
 def _whole(table: pa.Table | pa.RecordBatch, name: str) -> Any:

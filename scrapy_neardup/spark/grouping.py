@@ -10,7 +10,7 @@ from scrapy_neardup.audit.clustering import group_pages, judge_of
 from scrapy_neardup.audit.output.report.urls import split_url
 from scrapy_neardup.index import Documents
 
-from .columns import DOCUMENT_COLUMNS, crawl_of, keys_of, names_of, numbers, records_of, texts
+from .columns import DOCUMENT_COLUMNS, crawl_of, keys_of, names_of, numbers, records_of, schema_of, texts
 from .frames import mapped, whole_groups
 from .judging import REPEATS
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .frames import Workspace
 
 _SHOWN = ("url", "title", "declared", "alternates", "noindex", "fetched")
-#: What comes of a page. The columns from ``size`` on are set of the canonical page of a cluster.
+#: What becomes known of a page. The columns from ``size`` on are set of the canonical page of a cluster.
 GROUPED = (
     "row long, url string, verdict string, leader long, canonical string, distance int, similarity float, "
     "tokens long, fetched double, title string, noindex boolean, declared string, hreflang string, "
@@ -99,7 +99,7 @@ def group_components(batches: Iterable[pa.RecordBatch], settings: AuditOptions) 
 
 
 def group_alone(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
-    """Do so for pages without edges."""
+    """Group pages without edges, each by itself."""
     for batch in batches:
         if batch.num_rows:
             yield _group(batch, np.empty((0, 2), np.int64), settings)
@@ -164,7 +164,7 @@ def _group(pages: Any, edges: Any, settings: AuditOptions) -> pa.RecordBatch:
         "hosts": [None if each is None else len({split_url(url).host for url in each}) for each in lists],
         "members": lists,
     }
-    return pa.RecordBatch.from_pydict(columns, _schema())
+    return pa.RecordBatch.from_pydict(columns, schema_of(GROUPED))
 
 
 def _members(table: Any, sizes: Any) -> list[list[str] | None]:
@@ -187,13 +187,3 @@ def _mask(wanted: Any) -> Any:
     import pyarrow as pa
 
     return pa.array(wanted)
-
-
-def _schema() -> Any:
-    import pyarrow as pa
-
-    kinds = {
-        "long": pa.int64(), "int": pa.int32(), "string": pa.string(), "float": pa.float32(),
-        "double": pa.float64(), "boolean": pa.bool_(), "array<string>": pa.list_(pa.string()),
-    }  # fmt: skip
-    return pa.schema([(name, kinds[kind]) for name, kind in map(str.split, GROUPED.split(", "))])

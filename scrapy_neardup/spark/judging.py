@@ -95,7 +95,7 @@ def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
 
 
 def _listed(pairs: DataFrame, space: Workspace) -> DataFrame:
-    """Keep *pairs* without those of templates, and rejected ones, that others say better."""
+    """Keep the repeats among *pairs*, the `SIBLINGS` closest of each page's template, `REJECTED` others."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -14,7 +14,7 @@ from scrapy_neardup.audit.output.summary import LARGEST, settings_of
 from scrapy_neardup.audit.packing import unpacked
 from scrapy_neardup.matching.records import filed_url
 
-from .columns import numbers, texts
+from .columns import column_names, numbers, texts
 from .frames import PLACE_BITS, mapped
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def write_pages(grouped: DataFrame, clusters: DataFrame, pairs: DataFrame, space
     closest = closest.join(urls, "other").drop("other")
     pages = grouped.drop("size", "members").join(clusters, "leader", "left").join(closest, "row", "left")
     ordered = pages.repartitionByRange(space.partitions, "row").sortWithinPartitions("row")
-    columns = [part.split()[0] for part in PAGES.split(", ")]
-    rounded = mapped(ordered.select(*columns), round_off, PAGES, ("similarity", "closest_similarity"))
+    listed = ordered.select(*column_names(PAGES))
+    rounded = mapped(listed, round_off, PAGES, ("similarity", "closest_similarity"))
     rounded.drop("row").write.mode("overwrite").parquet(space.path("pages.parquet"))
 
 
@@ -99,8 +99,8 @@ def write_pairs(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None:
         grouped.selectExpr("row b", "url url2"), "b"
     )
     ordered = named.repartitionByRange(space.partitions, "a", "b").sortWithinPartitions("a", "b")
-    columns = [part.split()[0] for part in PAIRS.split(", ")]
-    rounded = mapped(ordered.select(*columns), round_off, PAIRS, ("similarity", "containment"))
+    listed = ordered.select(*column_names(PAIRS))
+    rounded = mapped(listed, round_off, PAIRS, ("similarity", "containment"))
     rounded.drop("a", "b").write.mode("overwrite").parquet(space.path("pairs.parquet"))
 
 

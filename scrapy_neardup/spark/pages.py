@@ -9,7 +9,7 @@ import numpy as np
 from scrapy_neardup.audit.names import place_of
 from scrapy_neardup.matching.records import DIGEST
 
-from .columns import keys_of, pieces, records_of, texts
+from .columns import column_names, keys_of, pieces, records_of, texts
 from .frames import mapped
 from .revisits import resolved
 
@@ -29,7 +29,7 @@ PAGES = (
     "keys binary, record binary, wall boolean, headline string, paragraphs binary, site long, folder string, "
     "page string, first binary"
 )
-_KEPT = tuple(part.split()[0] for part in PAGES.split(", "))[:12]
+_KEPT = column_names(PAGES)[:12]
 #: The order of `audit.crawl`: what is the same in all of these is the same page.
 _ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "record")
 

@@ -155,7 +155,7 @@ def facts_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Itera
 
 def _descending(release: tuple[int, ...]) -> list[int]:
     """Return numbers that ascend from the newest release on, as tuples of the release descend."""
-    # A tuple is less than a longer one that it begins; what ends it here comes after any number.
+    # A tuple sorts before a longer one that it begins, so in reverse its end comes after any number.
     return [*(-number for number in release), _END]
 
 

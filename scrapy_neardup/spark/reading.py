@@ -12,9 +12,10 @@ from scrapy_neardup.audit.reading import Reader
 from scrapy_neardup.audit.sources import BrokenRecord, CrawledPage, Options, Origin
 from scrapy_neardup.audit.sources.feeds import item_of
 from scrapy_neardup.audit.sources.fields import Fields
-from scrapy_neardup.audit.stored import encodable, row_of
+from scrapy_neardup.audit.stored import COLUMNS, encodable, row_of
 from scrapy_neardup.errors import ConfigurationError
 
+from .columns import column_names, schema_of
 from .frames import mapped
 
 if TYPE_CHECKING:
@@ -35,15 +36,9 @@ SIGNED = (
     "refers_url string, reason string, wall boolean, keys binary, record binary, headline string, "
     "paragraphs binary, text binary, count long"
 )
-_COLUMNS = tuple(part.split()[0] for part in SIGNED.split(", "))
+_COLUMNS = column_names(SIGNED)
 #: Rows that an executor hands over at a time.
 _ROWS = 500
-#: The columns of `row_of` in their order.
-_ROW = (
-    "run", "root", "source", "place", "stamp", "url", "fetched", "declared", "alternates", "title", "noindex",
-    "body_digest", "refers_digest", "refers_url", "reason", "wall", "keys", "record", "headline",
-    "paragraphs", "text",
-)  # fmt: skip
 
 
 def read_frame(frame: DataFrame, settings: AuditOptions) -> DataFrame:
@@ -79,7 +74,7 @@ def _alone(settings: AuditOptions) -> AuditOptions:
 
 
 class _Rows:
-    """Takes what a `Reader` finds."""
+    """The `Sink` of a reader: what it finds becomes rows of `SIGNED`."""
 
     directory = None
 
@@ -93,7 +88,7 @@ class _Rows:
         return False
 
     def add(self, page: StoredPage) -> None:
-        row = dict(zip(_ROW, row_of(page, 0), strict=True))
+        row = dict(zip(COLUMNS, row_of(page, 0), strict=True))
         if row["headline"] is not None:
             row["headline"] = row["headline"].decode("utf-8", "backslashreplace")
         self._rows.append(row | {"kind": "page"})
@@ -113,16 +108,11 @@ class _Rows:
         """Return the rows so far, and forget them."""
         import pyarrow as pa
 
-        kinds = {
-            "string": pa.string(), "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(),
-            "long": pa.int64(),
-        }  # fmt: skip
-        schema = pa.schema([(name, kinds[kind]) for name, kind in map(str.split, SIGNED.split(", "))])
         rows, self._rows = self._rows, []
         columns = {name: [row.get(name) for row in rows] for name in _COLUMNS}
         for name in ("noindex", "wall"):
             columns[name] = [value and bool(value) for value in columns[name]]
-        return pa.RecordBatch.from_pydict(columns, schema)
+        return pa.RecordBatch.from_pydict(columns, schema_of(SIGNED))
 
 
 def _sign(

@@ -29,7 +29,8 @@ _AGE = "struct(time, url, keys, id)"
 def resolved(pages: DataFrame, space: Workspace, settings: AuditOptions) -> tuple[DataFrame, int]:
     """Return *pages* with each revisit as a copy of what it refers to, under its own URL and time.
 
-    Its ``id`` is that of the page, where the text is. Returned besides: how many refer to none of *pages*.
+    The ``id`` of the copy is that of the page, so that its text is found. Returned besides: how many revisits
+    refer to none of *pages*.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -85,7 +85,7 @@ def audit_paths(
 
     - *partitions*: how many parts the data is cut into; unless given, as many as its size asks for, and
       ``spark.sql.shuffle.partitions`` at the most.
-    - *alone*: up to how many edges of clusters one task finds the components.
+    - *alone*: how many edges between pages one task may join to components; more are joined in rounds.
     - *earlier*: folders of audits whose pages count, too. They are not read or signed again.
     - *overwrite*: whether results that are in *out* are replaced.
     - *watch*: a function that is told each step.

@@ -46,10 +46,10 @@ def require_spark(find: Callable[[str], object] = find_spec, release: Callable[[
         )
 
 
-def start_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Return a session on *master*, with *settings*.
+def start_session(master: str | None, settings: Mapping[str, str] | None) -> SparkSession:
+    """Return a session on *master*, with Spark's *settings*.
 
-    Without a master it is the one that Spark is set up for, or all processors of this machine.
+    None for a master stands for the one that Spark is set up for, or else for all processors of this machine.
     A session that this process has already stays as it is. Raises `DependencyUnavailable`.
     """
     require_spark()

@@ -36,7 +36,7 @@ def rules(value):
         (["x"], "NEARDUP_RULES[0] is 'x': set it to a list of rules"),
         ([{"policy": "tag"}], "list of rules"),
         ([{"url": 7}], "list of rules"),
-        ([{"url": ""}, {"url": "("}], "NEARDUP_RULES[1] has the pattern '(', which is none"),
+        ([{"url": ""}, {"url": "("}], "NEARDUP_RULES[1] has the pattern '(', which is no regular expression"),
         ([{"url": "", "polcy": "tag"}], "NEARDUP_RULES[0] has 'polcy'"),
         ([{"url": "", "policy": "drop"}], "NEARDUP_RULES[0]['policy'] is 'drop': set it to 'tag' or"),
         ([{"url": "", "policy": 0}], "NEARDUP_RULES[0]['policy'] is 0"),

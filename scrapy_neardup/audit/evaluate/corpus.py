@@ -71,7 +71,7 @@ class TextOnly:
     """Takes the place of a fingerprinter where only texts are wanted."""
 
     def signature(self, text: str | MainText) -> Signature:
-        """Return nothing worth keeping."""
+        """Return an empty signature."""
         from scrapy_neardup.fingerprint import Signature
 
         return Signature(0, b"", 0, 0, b"", b"")
@@ -116,7 +116,7 @@ def read_texts(
         def settle() -> None:
             source, key, future = waiting.popleft()
             extraction = future.result()
-            # What a limit did depends on the machine and the moment, so it is not remembered.
+            # Whether a page meets a limit depends on the machine and the moment: that is not remembered.
             if extraction.reason in (None, "no_text", "not_text", "failed"):
                 known.put(key, extraction.text or MainText(""))
             texts[source.id] = _text(source, extraction.text or MainText(""))
@@ -151,7 +151,7 @@ def _text(source: _Source, text: MainText) -> Text:
 
 
 def _read(path: Path) -> Iterator[_Source]:
-    """Yield the documents of a file of these, or of any source of an audit, there by their URLs."""
+    """Yield the documents of a file of documents, or of a source of an audit, whose URLs are the ids."""
     if path.is_dir() or kind_of_file(path) not in (None, "json", "json lines") or _is_feed(path):
         return _read_source(path)
     return _read_documents(path)

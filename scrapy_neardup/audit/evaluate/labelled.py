@@ -47,7 +47,7 @@ class LabelledPairs(NamedTuple):
 def read_pairs(path: Path) -> LabelledPairs:
     """Read a TSV with header and the columns ``id1 id2 label`` and, if there is one, ``kind``.
 
-    Raises `ConfigurationError` if it is none.
+    Raises `ConfigurationError` for a file that is no such table.
     """
     with path.open(encoding="utf-8", errors="replace") as file:
         rows = (line.rstrip("\n").split("\t") for line in file)
@@ -71,7 +71,7 @@ def read_pairs(path: Path) -> LabelledPairs:
                 column.append(row[place].strip() if place is not None else "")
             if columns[2][-1] not in LABELS:
                 raise ConfigurationError(
-                    f"{path}, line {number}: the label {columns[2][-1]!r} is none of 3, 2, 1, 0 and empty."
+                    f"{path}, line {number}: the label {columns[2][-1]!r} is not 3, 2, 1, 0 or empty."
                 )
     if not columns[0]:
         raise ConfigurationError(f"{path} has no pairs below its header.")

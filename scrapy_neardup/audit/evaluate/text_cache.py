@@ -53,7 +53,7 @@ class TextCache:
         self._database.close()
 
     def _run(self, command: str, *values: bytes | str) -> list[Any]:
-        """Return the rows that *command* finds, none if that cannot be done now."""
+        """Return the rows that *command* finds; an empty list if it cannot be run now."""
         try:
             return self._database.execute(command, values).fetchall()
         except sqlite3.OperationalError:

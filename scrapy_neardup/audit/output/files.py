@@ -88,9 +88,10 @@ def write(out: Path, audit: Audit, formats: Sequence[Format]) -> None:
 def dropped(audit: Audit) -> list[str]:
     """Return the names that can be dropped, sorted: every page of that name repeats a page that is kept.
 
-    A page that does so by less than the *drop_similarity* of the settings stays, or under another title on
-    the same site, and one whose canonical page asks search engines not to index it. So does one of a series,
-    such as release notes: only numbers tell its URL from that of its canonical page, and their texts.
+    These pages are not dropped, although they repeat their canonical page: one that is less like it than the
+    *drop_similarity* of the settings; one of the same site with another title; one whose canonical page asks
+    search engines not to index it; and one of a series, such as release notes, which only numbers in its URL
+    and in its text tell from the canonical page.
     """
     pages = audit.pages
     names = [filed_url(url) if is_url(url) else url for url in pages["url"].tolist()]

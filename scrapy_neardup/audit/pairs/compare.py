@@ -58,8 +58,8 @@ class Groups:
 
     #: For each row the first row with the same text.
     same_text: Rows
-    #: For each row the first row with the same text, fingerprint and site: any comparison of the two ends
-    #: alike.
+    #: For each row the first row with the same text, fingerprint and site: compared with any other document,
+    #: both give the same result.
     alike: Rows
 
     @classmethod

@@ -83,7 +83,7 @@ class _Groups:
         self._in_large = self._group[self.large].astype(np.int64) * self.span + self.documents[self.large]
 
     def pairs(self, entries: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the pairs of the documents that have *entries*, all of theirs, with later ones.
+        """Return the pairs of some documents with later ones. *entries* are all entries of these documents.
 
         They are int64[m, 2], sorted, and how many keys each has in common is int64[m].
         """

@@ -105,7 +105,7 @@ def _page(url: str, fetched: float | None, block: bytes, origin: Origin) -> Reco
 
 
 def _seconds(date: str) -> float | None:
-    """Return seconds since 1970 of a date such as 20050131235959; None if it is none."""
+    """Return seconds since 1970 of a date such as 20050131235959; None for what is no date."""
     try:
         return datetime.strptime(date[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc).timestamp()
     except ValueError:

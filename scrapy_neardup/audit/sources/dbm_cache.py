@@ -41,7 +41,7 @@ def is_dbm_folder(path: Path) -> bool:
 
 
 def first_file(path: Path) -> Path:
-    """Return the file that stands for a database which is named without the suffix of any, else *path*."""
+    """Return the main file of a database that *path* names without the suffix of its files; else *path*."""
     if path.suffix == ".db" and not path.exists():
         found = (path.with_name(path.name + suffix) for suffix in _FIRST)
         return next((each for each in found if each.is_file()), path)
@@ -87,7 +87,7 @@ def _is_database(path: Path) -> bool:
 
 
 def _database(path: Path, suffixes: Sequence[str]) -> Path:
-    """Return the name under which the database is opened that the file *path* is of."""
+    """Return the name by which to open the database that the file *path* belongs to."""
     if path.suffix in suffixes and path.stem.endswith(".db"):
         return path.with_suffix("")
     return path

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .records import Options, Record
 
 _LARGE = 1 << 20  # bytes; nothing smaller can have too many elements to matter
-#: Blank lines in a row that a cell of a table may have, and the least that a line of one counts, in bytes.
+#: Blank lines in a row that a cell of a table may have, and the bytes that each of its lines counts at least.
 _BLANK, _LINE = 16, 64
 _TOO_LONG = f"longer than {megabytes(MAX_RECORD)}"
 

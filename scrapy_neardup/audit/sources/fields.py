@@ -71,7 +71,7 @@ class Fields:
     def page(self, item: Mapping[str, Any], origin: Origin) -> CrawledPage | BrokenRecord:
         """Make a page of *item*; an item without a URL has its origin for one.
 
-        But where the field of the URL was named, one that has no such field is a problem.
+        If the user has named the field of the URL, an item without that field is a `BrokenRecord`.
         """
         plan = self._plan(item)
         if self._url_field is not None and _get(item, self._url_field) is None:
@@ -96,7 +96,7 @@ class Fields:
         return CrawledPage(url, content, None, None, fetched, origin, title=next(titles, ""))
 
     def columns(self, names: Sequence[str]) -> list[str]:
-        """Return those of the columns *names* of a table that `page` looks at; none if none can hold text."""
+        """Return the columns among *names* that `page` looks at; an empty list if none can hold text."""
         plan = self._plan(dict.fromkeys(names))
         content = [name for name, _ in plan.content]
         if not _columns(names, content):

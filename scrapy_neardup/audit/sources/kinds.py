@@ -76,7 +76,7 @@ def kind_of_directory(path: Path) -> Kind:
 
 
 def kind_of_file(path: Path) -> Kind | None:
-    """Tell the kind of a file; None if it is none of them."""
+    """Tell the kind of a file; None if the kind is not known."""
     named = _kind_by_name(path.name)
     if named is None and path.suffix.lower() in _ASSETS:
         return None

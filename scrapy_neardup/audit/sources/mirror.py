@@ -39,8 +39,8 @@ def saved_from(body: bytes) -> str | None:
 def mirror_url(path: Path, folder: Path, base_url: str | None) -> str | None:
     """Return the URL of the page in the file *path*, which is somewhere in *folder*; None if it is not known.
 
-    *base_url* is that of *folder*. Without it, the first folder below *folder* that is called like a host is
-    one, else the last in the name of *folder*. An index file has the URL of its folder.
+    *base_url* is that of *folder*. Without it, the host is the first folder below *folder* that is called
+    like one, or else the last such folder above. An index file has the URL of its folder.
     """
     below = list(path.relative_to(folder).parts)
     if base_url is not None:

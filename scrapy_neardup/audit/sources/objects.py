@@ -119,7 +119,7 @@ class _Splitter:
         end = len(chunk) if brace < 0 else brace
         self._count_arrays(chunk[self._at : end])
         self._at = end
-        if self._in_junk:  # it has been told
+        if self._in_junk:  # this was reported already
             return None
         self._in_junk = True
         self._number += 1

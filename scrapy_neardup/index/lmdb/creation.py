@@ -49,7 +49,8 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
     if header is None:
         header = environment.write(work)
         if not environment.scratch:
-            environment.sync()  # after a power cut, the note beside a file without a header would accuse it
+            # Without this a power cut may leave the note beside a file without a header, as damage does.
+            environment.sync()
             write_sidecar(environment.path, header.uuid, 0)
     if wanted is not None:
         header.require(wanted, str(environment.path), ignore)

@@ -105,7 +105,7 @@ def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
     try:
         if reset or is_unfinished(path):
             if _lock(descriptor):
-                # Without the note, whatever is left is an index or none; beside it an index has to be.
+                # The note goes first: alone it would say, after a kill in between, that the index was lost.
                 for name in (SIDECAR, DATA, LOCK):
                     (path / name).unlink(missing_ok=True)
             elif reset:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def search_equal(reader: Snapshot, family: int, keys: list[int], most: int, first: int) -> Iterator[Matches]:
-    """Yield the documents that have one of *keys*, found by bisection key by key."""
+    """Yield the documents that have one of *keys*. For *most* and *first* see `search_runs`."""
     limit = most + 1 if most else first
     table, cuts = reader.header.first_table[family], reader.cuts[family]
     query: list[int] = []
@@ -78,7 +78,7 @@ def _equal_matches(query: list[int], documents: list[NDArray[np.uint32]]) -> Mat
 def _alive(parts: list[NDArray[np.uint32]], dead: NDArray[np.int64], count: int) -> NDArray[np.uint32]:
     """Return the first *count* different documents of *parts* that are not *dead*, or all if there are fewer.
 
-    In a run those of one key ascend, and so do runs.
+    The documents of one key ascend within a run, and from run to run.
     """
     found: set[int] = set()
     for part in parts:

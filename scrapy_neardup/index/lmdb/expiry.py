@@ -46,7 +46,7 @@ def expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator
 
 
 def _is_older(reader: Snapshot, run: Run, expires: int) -> Generator[None, None, bool]:
-    """Read whether all documents of *run* are older than *expires*, yielding after every few of them."""
+    """Tell whether all documents of *run* are older than *expires*; yields now and then while it reads."""
     # Documents mostly come in the order of time, so the last one mostly answers for all.
     if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
         return False

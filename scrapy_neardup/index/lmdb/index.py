@@ -1,4 +1,4 @@
-"""The index on disk: a memtable over sorted runs in LMDB, and a thread that writes the one to the other."""
+"""The index on disk: a memtable over a log and sorted runs in LMDB, and a thread that writes to both."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A count and a checksum of all removed documents, which flushes and merges must leave as they are.
 
-A removed document has a tombstone, until a new run leaves it out. If a tombstone went without that, the
+A removed document has a tombstone, until a new run leaves it out. If a tombstone were lost before, the
 document would be back, and nothing in the tables would show it.
 """
 

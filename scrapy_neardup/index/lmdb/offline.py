@@ -77,8 +77,8 @@ def require_sound(environment: Environment, header: Header, progress: Callable[[
 def reading_ahead(data: Path) -> Iterator[None]:
     """Read the file *data* in another thread from beginning to end, so that the system has it in memory.
 
-    The environment is opened without read-ahead, which suits look-ups. Whoever goes through a whole file that
-    is not in memory would be ten times slower so.
+    LMDB opens it without read-ahead, which suits look-ups, but makes going through a whole file that is not
+    in memory ten times slower.
     """
 
     def read() -> None:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 DATABASES = ("meta", "log", "documents", "runs", "dead")
 #: So many processes and threads can read an index at a time.
 MAX_READERS = 1024
-#: The file is tried to be opened so often in all …
+#: Opening the file is tried at most so often in all …
 TRIES = 60
-#: … and so often while another process opens or closes it at the same moment.
+#: … of which so many may fail because another process opens or closes it at the same moment.
 BUSY_TRIES = 50
 
 

@@ -59,8 +59,8 @@ def find_ranges(
 def compare(ranges: list[Range], distance: int, first: int | None = None) -> Iterator[Matches]:
     """Compare the key of each of *ranges* with its entries, those of short ranges all at once.
 
-    Yields those within *distance* bits. Equal ones are in every table: if the key as the *first* table
-    permutes it is given, those of other tables may be left out.
+    Yields those within *distance* bits. Entries equal to the key are in every table: if *first* is given, the
+    key as the first table permutes it, those of the other tables may be left out.
     """
     short = []
     for each in ranges:
@@ -94,9 +94,9 @@ def compare(ranges: list[Range], distance: int, first: int | None = None) -> Ite
 
 
 def narrowed(ranges: list[Range], most: int) -> list[Range]:
-    """Return the parts of *ranges* whose entries share so many more bits with their probe that *most* do.
+    """Return the parts of *ranges* that share the longest prefixes with a probe, up to *most* entries.
 
-    If more keys than that are equal to the probes, the ones filed first in each range are taken.
+    If more entries than that are equal to their probes, the ones filed first in each range are taken.
     """
     low, high = 0, 64
     while low < high:
@@ -119,7 +119,7 @@ def narrowed(ranges: list[Range], most: int) -> list[Range]:
 
 
 def _sharing(ranges: list[Range], more: int) -> list[Range]:
-    """Return the parts of *ranges* that share so many *more* bits with their probes, as far as there are."""
+    """Return the parts of *ranges* that share so many *more* bits with their probes; none is empty."""
     found = []
     for position, permuted, entries, start, stop, probe, bits in ranges:
         suffix = (1 << max(0, 64 - bits - more)) - 1

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .index import LmdbIndex
-from .tuning import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -62,10 +61,10 @@ def open_directory(
     path: str | os.PathLike[str] | None,
     wanted: Header | None,
     *,
-    ignore: Collection[str] = (),
-    window: float = 0,
-    reset: bool = False,
-    tuning: Tuning = DEFAULT,
+    ignore: Collection[str],
+    window: float,
+    reset: bool,
+    tuning: Tuning,
 ) -> SharedIndex:
     """Open the index in directory *path*, or return the one that this process has open.
 

@@ -94,9 +94,9 @@ def salvage(
 ) -> None:
     """Copy what is left of the index in *source* to a new one in *target*, and say in *notes* what is lost.
 
-    *notes* names, in lines, what has ended earlier processes, which is passed over; what is about to be read
-    is written to its end. At last it is replaced by a JSON object. *derive* makes of a header what `Salvage`
-    needs.
+    Each line of the file *notes* names something that has ended an earlier process when it was read, and that
+    is passed over. What is about to be read is named in the last line. In the end a JSON object takes the
+    place of all lines. *derive* makes of a header what `Salvage` needs.
     """
     shutil.rmtree(target, ignore_errors=True)
     skip = notes.read_text("utf-8").splitlines() if notes.exists() else []

@@ -35,7 +35,7 @@ class Retry:
     def failed(self, error: Exception) -> None:
         """Keep *error*, and set the time of the next try.
 
-        It is logged with a traceback only if it is none that a disk or LMDB may raise.
+        It is logged with a traceback unless it is one that a disk or LMDB may raise.
         """
         if self.error is None:
             expected = isinstance(error, (NearDupError, lmdb.Error, OSError, MemoryError))

@@ -1,7 +1,8 @@
 """Reading what is left of a damaged index: documents whose block is whole, with the keys that tables have.
 
-Each table of a family files all documents, so what one has lost another one tells. A read of a damaged page
-may end the process; the caller can name what was read then, to have it passed over the next time.
+Each table of a family files all documents, so what one has lost can be read from another one. A read of a
+damaged page may end the process; the caller can name what was read then, to have it passed over the next
+time.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def search_runs(
     """Yield the documents of all runs within *distance* bits of *keys* (uint64[n]), but for removed ones.
 
     *family* is the number of the family whose tables are searched. A pair may come several times. For *most*
-    see `search_all`. If keys have to be equal, those documents of a key suffice that were filed *first*, so
-    many unless it is 0.
+    see `search_all`. Of keys that have to be equal, the *first* documents that were filed suffice, so many of
+    each key; 0: all are wanted.
     """
     kind = reader.header.families[family]
     probes = len(keys) * len(kind.tables.flips(distance)[0])
@@ -74,8 +74,8 @@ def search_one(
 ) -> tuple[list[Matches], bool]:
     """Return the documents of all runs within *distance* bits of *key*, perhaps removed ones, too.
 
-    A document may come several times. If more than *compared* entries would have to be compared, unless it is
-    0, those are that share the longest prefixes with the key, and True is returned besides.
+    A document may come several times. At most *compared* entries are compared, unless that is 0. If there are
+    more, those that share the longest prefixes with the key are taken, and True is returned besides.
     """
     ranges: list[Range] = []
     size = find_ranges(reader, family, 0, key, distance, ranges)

@@ -27,7 +27,7 @@ def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
     flushed = number_key(state.flushed)
 
     def orphans(transaction: lmdb.Transaction) -> Iterator[lmdb.Cursor]:
-        """Yield a cursor at each of them. The caller may delete it before going on."""
+        """Yield a cursor at each value to delete. The caller may delete it before going on."""
         with transaction.cursor(environment.databases["runs"]) as cursor:
             yield from _orphaned_partitions(cursor, live)
         with transaction.cursor(environment.databases["documents"]) as cursor:

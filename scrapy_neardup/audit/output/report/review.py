@@ -24,7 +24,7 @@ SAME = 0.9995
 def borderline(data: ReportData) -> NDArray[np.int64]:
     """Return the places of the pairs nearest to the least similarity asked; int64[k], the nearest first."""
     pairs = data.pairs
-    # Texts with all shingles in common, too, leave nothing to judge.
+    # Texts with all shingles in common leave nothing to judge, either.
     same = (pairs["distance"] == 0) & (pairs["similarity"] >= SAME)
     judged = np.flatnonzero((pairs["kind"] != "exact") & ~same)
     away = np.abs(pairs["similarity"][judged].astype(np.float64) - data.particulars.min_similarity)

@@ -50,9 +50,10 @@ def group_hosts(
 
 
 def pairs_of_hosts(data: ReportData, hosts: NDArray[np.int64], most: int) -> list[list[int]]:
-    """Return low and high host, how many pages of each repeat one of the other, and an example.
+    """Return the *most* pairs of hosts with the most pages that repeat one of the other host.
 
-    The example is the row of a page and that of its canonical page. The *most* pairs with the most pages.
+    Each is low and high host, how many pages of each repeat one of the other, and an example: the row of a
+    page and that of its canonical page.
     """
     canonical = canonical_of(data)
     pages = np.flatnonzero(repeating(data) & (hosts != hosts[canonical]))
