@@ -469,7 +469,7 @@ def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path) -> None:
             started = time.monotonic()
             store(index, *range(2, 2000))
             assert all(has(index, number) for number in range(1, 2000))
-            assert time.monotonic() - started < 3
+            assert time.monotonic() - started < 15  # it takes 0.1, and the other process stays
             with pytest.raises(
                 IndexUnavailable, match=r"another process holds its lock.*: stop that process"
             ):
@@ -490,7 +490,7 @@ def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path) -> None:
                 IndexUnavailable, match=r"\d+ changes .*another process holds its lock.*forgotten"
             ):
                 index.close()
-            assert time.monotonic() - started < 3
+            assert time.monotonic() - started < 15  # it waits for half a second
         finally:
             other.kill()
     index._writer._thread.join(10)
