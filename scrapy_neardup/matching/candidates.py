@@ -65,7 +65,7 @@ class Candidates(NamedTuple):
     shared: NDArray[np.int64]
     #: Whether these are all that the lookups could find. If a bound has left some out, nothing is known of
     #: those.
-    complete: bool = True
+    complete: bool
 
     def best(self, among: NDArray[np.bool_]) -> int | None:
         """Return the row of the best of *among* (bool[n]), None if there is none.

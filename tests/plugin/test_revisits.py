@@ -300,6 +300,16 @@ def test_rows_are_those_of_each_site():
     assert verdicts(0, ("a", known), ("a", known)) == [False, False]
 
 
+def test_only_the_site_that_has_ended_has_ended():
+    ends, seen = NoNewPages(2), Verdict("near", url="u")
+    url, other = "https://a.example/1", "https://b.example/1"
+    assert [ends.judged(url, site_key(url), seen) for _ in range(2)] == [False, True]
+    assert ends.any_has_ended
+    assert [ends.has_ended(each) for each in (url, "https://www.a.example/2", other)] == [True, True, False]
+    assert not NoNewPages(2).has_ended(url)
+    assert not NoNewPages(2).any_has_ended
+
+
 def test_so_many_sites_are_counted():
     known = [(f"site{number % 4}", "near") for number in range(8)]
     assert verdicts(2, *known, most_sites=3) == [False] * 4 + [True] * 3 + [False]

@@ -42,6 +42,9 @@ def test_defaults():
     assert (default.extract_memory, default.max_body_size) == (1 << 30, 5 << 20)
     assert default.processes >= 1
     assert not default.item_fields
+    assert (default.closespider_pagecount_no_new, default.pending_timeout) == (0, 60.0)
+    assert (default.revisits, default.prefer_longer, default.prefer_canonical) == ("keep", None, False)
+    assert not default.keep_fragments
 
 
 @pytest.mark.parametrize(
