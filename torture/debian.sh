@@ -13,7 +13,8 @@ project=$(cd "$(dirname "$0")/.." && pwd)
 
 root=$(mktemp --directory)
 trap 'umount --quiet "$root"/{dev/shm,dev/pts,dev,proc} || true; rm --recursive --force --one-file-system "$root"' EXIT
-mmdebstrap --quiet --variant=minbase --architectures="$processor" \
+# shellcheck disable=SC2086
+${MMDEBSTRAP:-mmdebstrap} --quiet --variant=minbase --architectures="$processor" \
     --include=python3,libpython3-stdlib,procps,ca-certificates,valkey-server "$suite" "$root"
 mount --types proc proc "$root/proc"
 mount --bind /dev "$root/dev"
