@@ -87,12 +87,16 @@ class Segment:
         leave_out_comments(blocks)
         headline = _headline(blocks, names)
         leave_out_other_articles(blocks, headline)
+        # A site may have one title for all of its pages.
+        named = headline
+        if headline is None:
+            headline = _only_first_level_heading(blocks)
         run = _best_run(blocks, headline)
         lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
         found = letters_of(prose)
         begin = _beginning(blocks, headline, run)
-        title = _title(blocks, names, headline, run)
+        title = _title(blocks, names, named, run)
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks)
             return other and _completed(other, blocks)
@@ -206,6 +210,12 @@ def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
             best, found = score, number
     # A link may be the site's name, and so may what stands around.
     return short if short is not None and found is not None and not blocks[found].is_free else found
+
+
+def _only_first_level_heading(blocks: Sequence[Block]) -> int | None:
+    """Return the number of the block that is the only free h1 of the page; None if there is not just one."""
+    found = [number for number, block in enumerate(blocks) if block.tag == "h1" and block.is_free]
+    return found[0] if len(found) == 1 else None
 
 
 def _best_run(blocks: Sequence[Block], headline: int | None) -> Run:
