@@ -213,6 +213,24 @@ def test_a_headline_that_the_title_does_not_have_names_the_page_as_well() -> Non
         assert found.title == f"What links here | The Site Pages that link to {name}"
 
 
+def test_products_of_a_shop_that_has_one_title_for_all_pages_are_told_apart() -> None:
+    """The h1 names the product, and the price stands behind it, far from the text that all have in common."""
+    blurb = marked(paragraphs(65, 3, 30))
+    products = [
+        ("Black tops", "30.00"),
+        ("Ladies' watch", "98.00"),
+        ("Lady shoe", "49.00"),
+        ("Lady shoe", "52.50"),
+    ]
+    with Detector.open() as detector:
+        for number, (name, price) in enumerate(products):
+            body = f"<h1>{name}</h1><p>€{price}</p><div class=tags>{LINKS}</div><h2>Description</h2>{blurb}"
+            found = extracted(page(body, "Fine things for everybody"))
+            assert name in found.title
+            assert price in found.details
+            assert detector.add(found, url=f"https://shop.example/{number}").kind not in ("exact", "near")
+
+
 def test_lines_that_were_wrapped_by_hand_are_put_together() -> None:
     """Each of some 70 letters ends where the next word had no room, and not like a sentence."""
     lines = [line for text in OWN for line in (*textwrap.wrap(text, 70), "")]
