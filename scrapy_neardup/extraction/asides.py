@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from .blocks import OTHER_ARTICLES
+from .quotations import quoted_lines
 from .regions import heads_comments, heads_more, speaks_of_consent
 
 if TYPE_CHECKING:
@@ -104,6 +105,13 @@ def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:
             if end < len(blocks) and not blocks[end].heading:
                 end += 1
     return end
+
+
+def leave_out_quotations(blocks: Sequence[Block]) -> None:
+    """Give lines that a letter quotes a region, where each is a block."""
+    for block, quoted in zip(blocks, quoted_lines([block.text for block in blocks]), strict=True):
+        if quoted:
+            block.region = block.region or "quoted"
 
 
 def leave_out_comments(blocks: Sequence[Block]) -> None:

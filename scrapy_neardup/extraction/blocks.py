@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from lxml import etree
 from lxml import html as lxml_html
 
 from scrapy_neardup.fingerprint.paragraphs import length
+from scrapy_neardup.fingerprint.wrapping import full_lines
 
 from .prose import ends_sentence, is_paragraph
+from .quotations import quoted_lines
 from .regions import Region, names, region_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
 
     from lxml.etree import _Element
 
@@ -34,6 +38,8 @@ _HEADLINES = 20
 _ARTICLES, _TEASER = 4, 1200
 # So many classes of an element are looked at.
 _CLASSES = 12
+#: Lines of a text that was wrapped by hand have more than so many words; and what may be quoted begins so.
+_WORDS, _QUOTED = 4, ">"
 #: The number of the element that teasers are said to be within, see `Block.within`.
 OTHER_ARTICLES = -1
 
@@ -97,6 +103,8 @@ class _Walk:
         self.blocks: list[Block] = []
         self._text: list[str] = []
         self._linked = 0
+        #: Lines of the block before the present one, each with its letters of links.
+        self._lines: list[tuple[str, int]] = []
         #: Open elements that are blocks: name, region, number of the outermost element that makes the region,
         #: number of the article.
         self._path: list[tuple[str, Region, int, int]] = []
@@ -132,10 +140,10 @@ class _Walk:
             self._links += "href" in element.attrib
         elif tag == "br":
             if not self._preformatted:
-                self._finish()
+                self._break()
         elif tag == "pre":
-            self._preformatted += 1
             self._open(element)
+            self._preformatted += 1
         elif not self._preformatted and tag not in _INLINE:
             self._open(element)
         self._add(element.text)
@@ -147,8 +155,8 @@ class _Walk:
         elif tag == "a":
             self._links -= "href" in element.attrib
         elif tag == "pre":
-            self._preformatted -= 1
             self._close()
+            self._preformatted -= 1
         elif self._preformatted:
             self._text.append(" ")
         elif tag != "br" and tag not in _INLINE:
@@ -177,15 +185,71 @@ class _Walk:
             if self._links:
                 self._linked += length(text.strip())
 
+    def _break(self) -> None:
+        """End a line of a block."""
+        self._lines.append((" ".join("".join(self._text).split()), self._linked))
+        self._text.clear()
+        self._linked = 0
+
     def _finish(self) -> None:
-        """Make a block of what was gathered."""
-        text = " ".join("".join(self._text).split()) if self._text else ""
+        """Make a block of each line that was gathered, or of several where the text was wrapped by hand."""
+        if self._preformatted:
+            self._finish_preformatted()
+            return
+        if self._text:
+            self._break()
+        joined = _wrapped([line for line, _ in self._lines])
+        text, linked = "", 0
+        for (line, more), goes_on in itertools.zip_longest(self._lines, joined):
+            text, linked = f"{text} {line}", linked + more
+            if not goes_on:
+                self._add_block(text, linked)
+                text, linked = "", 0
+        self._lines.clear()
+
+    def _finish_preformatted(self) -> None:
+        """Make a block of what was gathered, or several of a letter that quotes another one."""
+        gathered = "".join(self._text)
+        lines = gathered.split("\n") if ">" in gathered else []
+        quoted = quoted_lines(lines)
+        if any(quoted):
+            for quotes, group in itertools.groupby(zip(quoted, lines, strict=True), key=itemgetter(0)):
+                part = [line for _, line in group]
+                for text in part if quotes else [" ".join(part)]:
+                    self._add_block(text, 0, quoted=quotes)
+        else:
+            self._add_block(gathered, self._linked)
+        self._text.clear()
+        self._linked = 0
+
+    def _add_block(self, gathered: str, linked: int, *, quoted: bool = False) -> None:
+        text = " ".join(gathered.split())
         if text:
             tag, region, number, article = self._path[-1] if self._path else ("", "", 0, 0)
             heading = next((name for name, *_ in self._path[-2:] if name in HEADINGS), "")
-            self.blocks.append(Block(text, self._linked, tag, heading, region, number, article))
-        self._text.clear()
-        self._linked = 0
+            if quoted:
+                region = region or "quoted"
+            self.blocks.append(Block(text, linked, tag, heading, region, number, article))
+
+
+def _wrapped(lines: Sequence[str]) -> list[bool]:
+    """Tell which *lines*, but the last one, go on in the next one, as in letters and old pages.
+
+    None do where most end like sentences, or have few words: those are paragraphs, or entries of a list. What
+    is quoted stays apart from what is not.
+    """
+    said = [line for line in lines if line]
+    if (
+        len(said) < 2
+        or 2 * sum(map(ends_sentence, said)) > len(said)
+        or sum(line.count(" ") for line in said) < _WORDS * len(said)
+    ):
+        return [False] * (len(lines) - 1)
+    full = full_lines(lines)
+    return [
+        joined and not line.startswith(_QUOTED) and not after.startswith(_QUOTED)
+        for joined, (line, after) in zip(full, itertools.pairwise(lines), strict=True)
+    ]
 
 
 def _teasers(body: _Element, over_headline: Container[_Element]) -> set[_Element]:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 #: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation,
 #: teasers, advertising; or none of these. An article may stand in what is called "around" by mistake, never
-#: in a "foot".
-Region = Literal["", "comments", "foot", "around"]
+#: in a "foot". Lines may be "quoted" from another text.
+Region = Literal["", "comments", "foot", "around", "quoted"]
 
 
 def names(text: str) -> frozenset[str]:

@@ -26,6 +26,7 @@ from .asides import (
     leave_out_comments,
     leave_out_notices,
     leave_out_other_articles,
+    leave_out_quotations,
     letters_of,
 )
 from .blocks import OTHER_ARTICLES, blocks_of
@@ -75,27 +76,27 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 3, {self._otherwise.identity}"
+        self.identity = f"segment 4, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
         blocks = blocks_of(html)
         give_back_article(blocks)
         leave_out_notices(blocks, lambda: _headline(blocks, names))
+        leave_out_quotations(blocks)
         leave_out_comments(blocks)
         headline = _headline(blocks, names)
         leave_out_other_articles(blocks, headline)
+        # A site may have one title for all of its pages.
+        named = headline
+        if headline is None:
+            headline = _only_first_level_heading(blocks)
         run = _best_run(blocks, headline)
         lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
         found = letters_of(prose)
         begin = _beginning(blocks, headline, run)
-        if headline is not None and blocks[headline].letters >= _HEADLINE:
-            title = blocks[headline].text
-        else:  # the title is that of the site, or the page has no headline, or a short one
-            title = " ".join(
-                [*names, *(block.text for block in blocks[begin : run.end] if block.tag == "h1")]
-            )
+        title = _title(blocks, names, named, run)
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks)
             return other and _completed(other, blocks)
@@ -105,13 +106,15 @@ class Segment:
         return _completed(text, blocks)
 
     def _other(self, html: str, title: str, blocks: Sequence[Block]) -> MainText | None:
-        """Return what Trafilatura finds, without the menus and the foot of the page.
+        """Return what Trafilatura finds, without the menus and the foot of the page, and what it quotes.
 
         It takes all lines of a page that has no article.
         """
         around = _menus_and_foot(blocks)
-        shown = [block.text for block in blocks if block.within not in around]
-        left_out = {_bare(block.text) for block in blocks if block.within in around} - {*map(_bare, shown)}
+        without = [block.within in around or block.region == "quoted" for block in blocks]
+        shown = [block.text for block, out in zip(blocks, without, strict=True) if not out]
+        left_out = {_bare(block.text) for block, out in zip(blocks, without, strict=True) if out}
+        left_out -= {*map(_bare, shown)}
         lines = [
             line
             for line in self._otherwise.lines(html).split("\n")
@@ -119,6 +122,20 @@ class Segment:
         ]
         text, details = sentences.divided("\n".join(lines), lambda: "\n".join(shown))
         return MainText(text, title, details) if text else None
+
+
+def _title(blocks: Sequence[Block], names: Sequence[str], headline: int | None, run: Run) -> str:
+    """Return the words that name the page among those of its site: those of its headline.
+
+    A page may have none, or a short one. Then all that it calls itself counts: its titles, and its
+    first-level headings up to the end of the *run*.
+    """
+    if headline is not None and blocks[headline].letters >= _HEADLINE:
+        return blocks[headline].text
+    headings = (
+        block.text for block in blocks[: run.end or len(blocks)] if block.tag == "h1" and block.is_free
+    )
+    return " ".join((*names, *headings))
 
 
 def _menus_and_foot(blocks: Sequence[Block]) -> set[int]:
@@ -193,6 +210,12 @@ def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
             best, found = score, number
     # A link may be the site's name, and so may what stands around.
     return short if short is not None and found is not None and not blocks[found].is_free else found
+
+
+def _only_first_level_heading(blocks: Sequence[Block]) -> int | None:
+    """Return the number of the block that is the only free h1 of the page; None if there is not just one."""
+    found = [number for number, block in enumerate(blocks) if block.tag == "h1" and block.is_free]
+    return found[0] if len(found) == 1 else None
 
 
 def _best_run(blocks: Sequence[Block], headline: int | None) -> Run:

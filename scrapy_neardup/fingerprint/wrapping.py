@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: Columns of the narrowest and the widest text that is taken for wrapped.
 _NARROWEST, _WIDEST = 40, 100
@@ -26,21 +30,31 @@ def unwrapped(text: str) -> str:
         return text
     columns = unicodedata.normalize("NFC", text).expandtabs()  # an accent of its own takes no column
     lines = [line.rstrip() for line in columns.split("\n")]
-    lengths = [len(line) for line in lines if line]
-    fitting = [length for length in lengths if length <= _WIDEST]
-    if len(fitting) < _FULL_LINES or len(lengths) - len(fitting) > _UNBROKEN * len(lengths):
-        return text
-    width = max(fitting)
-    if width < _NARROWEST:
-        return text
-    full = [_full(line, after, width) for line, after in pairwise(lines)]
-    followed = sum(bool(line and after) for line, after in pairwise(lines))
-    if sum(full) < max(_FULL_LINES, _SHARE * followed):
+    full = full_lines(lines)
+    if not any(full):
         return text
     parts = [lines[0].strip()]
     for line, joined in zip(lines[1:], full, strict=True):
         parts += [" " if joined else "\n", line.strip()]
     return "".join(parts)
+
+
+def full_lines(lines: Sequence[str]) -> list[bool]:
+    """Tell which *lines*, none of which ends with a space, are full; none if the text is not wrapped.
+
+    Nothing is said of the last one.
+    """
+    lengths = [len(line) for line in lines if line]
+    fitting = [length for length in lengths if length <= _WIDEST]
+    none = [False] * (len(lines) - 1)
+    if len(fitting) < _FULL_LINES or len(lengths) - len(fitting) > _UNBROKEN * len(lengths):
+        return none
+    width = max(fitting)
+    if width < _NARROWEST:
+        return none
+    full = [_full(line, after, width) for line, after in pairwise(lines)]
+    followed = sum(bool(line and after) for line, after in pairwise(lines))
+    return full if sum(full) >= max(_FULL_LINES, _SHARE * followed) else none
 
 
 def _full(line: str, after: str, width: int) -> bool:

@@ -54,7 +54,9 @@ BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
 #: Pairs of two sites whose titles have the same words, at least so many: containment and J.
 TITLED, SAME_TITLE = 4, (0.6, 0.3)
 #: Second step: at least this share of the new text is in the stored one. If less is, the new one is fuller.
-KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.7
+#: On one site it is by the tokens of the shorter text: a sentence more is much of a note, and a fifth of an
+#: article is more than that. In between, a straight line.
+KNOWN, KNOWN_LENGTHS, KNOWN_OF_ONE_SITE = 0.6, (120, 320), (0.7, 0.85)
 #: And the new text is at least so long, as a share of the stored one: a page that holds several others does
 #: not stand for them.
 SHORTER, SHORTER_OF_ONE_SITE = 0.55, 0.7
@@ -194,7 +196,8 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         (pairs.title > 0) | (pairs.values > values_forgiven) | (pairs.replaced > replaced_forgiven)
     )
     template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)
-    known = pairs.known >= np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
+    known_asked = np.where(pairs.one_site, np.interp(pairs.tokens, KNOWN_LENGTHS, KNOWN_OF_ONE_SITE), KNOWN)
+    known = pairs.known >= known_asked
     least = np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
     least = np.where(brief, SHORTER_BRIEF, np.where(titled, SHORTER_TITLED, least))
     whole = copies & known & (pairs.length >= least) & pairs.varied
@@ -204,7 +207,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
             substituted_forgiven=ROUNDING + forgiven,
             values_forgiven=values_forgiven,
             replaced_forgiven=replaced_forgiven,
-            known_asked=np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN),
+            known_asked=known_asked,
             length_asked=least,
             alike=alike,
             within=within,

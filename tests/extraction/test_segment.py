@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import textwrap
 import time
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
+from scrapy_neardup.extraction.blocks import blocks_of
 from scrapy_neardup.extraction.plain import Plain
 from scrapy_neardup.extraction.segment import Segment
 from scrapy_neardup.fingerprint.main_text import MainText
@@ -200,6 +202,54 @@ def test_the_name_of_the_site_is_no_headline_beside_a_short_one(name: str, site:
 def test_the_first_headline_is_the_title_of_a_page_that_has_none() -> None:
     assert extracted(f"<h1>{TITLE}</h1>{marked(OWN)}<h1>Other</h1>").title == TITLE
     assert extracted(marked(OWN)).title == ""
+
+
+def test_a_headline_that_the_title_does_not_have_names_the_page_as_well() -> None:
+    """Lists of what links to a page, or changed lately, have one title, and say in their h1 of which page."""
+    line = f"<p>{sentence(random.Random(60), 12)}</p>"
+    for name in ("Ann Lee", "Bob Ray"):
+        list_of_links = f"<h1>Pages that link to {name}</h1><div class=menu>{LINKS}</div>{line}"
+        found = extracted(page(list_of_links, "What links here"))
+        assert found.title == f"What links here | The Site Pages that link to {name}"
+
+
+def test_products_of_a_shop_that_has_one_title_for_all_pages_are_told_apart() -> None:
+    """The h1 names the product, and the price stands behind it, far from the text that all have in common."""
+    blurb = marked(paragraphs(65, 3, 30))
+    products = [
+        ("Black tops", "30.00"),
+        ("Ladies' watch", "98.00"),
+        ("Lady shoe", "49.00"),
+        ("Lady shoe", "52.50"),
+    ]
+    with Detector.open() as detector:
+        for number, (name, price) in enumerate(products):
+            body = f"<h1>{name}</h1><p>€{price}</p><div class=tags>{LINKS}</div><h2>Description</h2>{blurb}"
+            found = extracted(page(body, "Fine things for everybody"))
+            assert name in found.title
+            assert price in found.details
+            assert detector.add(found, url=f"https://shop.example/{number}").kind not in ("exact", "near")
+
+
+def test_lines_that_were_wrapped_by_hand_are_put_together() -> None:
+    """Each of some 70 letters ends where the next word had no room, and not like a sentence."""
+    lines = [line for text in OWN for line in (*textwrap.wrap(text, 70), "")]
+    footer = f"<pre>{' '.join(LEGAL)}</pre>"
+    found = extracted(page(f"<h1>{TITLE}</h1><div>{'<br>'.join(lines)}</div><hr>{footer}"))
+    assert found.text.split("\n")[: len(OWN)] == OWN
+    verse = [
+        "Of harbours and of ships",
+        "that stay all summer long",
+        "and never leave the shore",
+        "I sing.",
+    ] * 5
+    apart = [
+        verse,
+        [f"{text} {text}" for text in paragraphs(61, 5, 4)],
+        ["的一是不了人我在有他这为之大" * 3] * 5,
+    ]
+    for each in apart:
+        assert [block.text for block in blocks_of(page("<br>".join(each)))] == each
 
 
 def test_short_lines_under_the_headline_are_details() -> None:
