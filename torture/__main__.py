@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from .exercise import Exercise
     from .ledger import Entry
 
-#: Seconds that the short form takes.
-SHORT = 600.0
+#: Minutes that the short form takes.
+SHORT = 10.0
 
 
 @click.command()
@@ -64,9 +64,8 @@ def main(
         entries = [run_round(each, seed) for each in chosen]
     else:
         book = Ledger(ledger, first)
-        entries = _run(
-            chosen, book, out, full=full, seconds=minutes * 60 if minutes else None if full else SHORT
-        )
+        minutes = SHORT if minutes is None and not full else minutes
+        entries = _run(chosen, book, out, full=full, seconds=None if minutes is None else minutes * 60)
         if page:
             write(page, found.values(), book)
     _print(entries, chosen, out)
