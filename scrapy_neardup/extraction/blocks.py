@@ -199,12 +199,14 @@ class _Walk:
         if self._text:
             self._break()
         joined = _wrapped([line for line, _ in self._lines])
-        text, linked = "", 0
+        part: list[str] = []
+        linked = 0
         for (line, more), goes_on in itertools.zip_longest(self._lines, joined):
-            text, linked = f"{text} {line}", linked + more
+            part.append(line)
+            linked += more
             if not goes_on:
-                self._add_block(text, linked)
-                text, linked = "", 0
+                self._add_block(" ".join(part), linked)
+                part, linked = [], 0
         self._lines.clear()
 
     def _finish_preformatted(self) -> None:
