@@ -14,22 +14,18 @@ import contextlib
 import importlib.util
 import json
 import math
-import os
 import random
 import shutil
-import signal
-import sys
 import tempfile
-import time
-from collections import defaultdict
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import coverage
 import pytest
 
+from .pytest_runs import SLOWER, START, QuickestFirst, Timing, printed, run_pytest
 from .source_mutants import mutants
 
 if TYPE_CHECKING:
@@ -47,11 +43,6 @@ FURTHER = {
 }  # fmt: skip
 #: What a copy of the tree needs.
 PARTS = ("scrapy_neardup", "tests", "example_project", "benchmarks", "docs", "pyproject.toml", "README.md")
-#: How pytest is run. It sets no limit of time, since a busy machine would then kill mutants.
-OPTIONS = [
-    "-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile", "quick",
-    "--timeout", "0",
-]  # fmt: skip
 #: What the tests import, other than this package.
 _NEEDED = (
     "hypothesis", "lmdb", "lxml.html", "mmh3", "numpy", "pyarrow", "scrapy.crawler", "tldextract",
@@ -59,9 +50,6 @@ _NEEDED = (
 )  # fmt: skip
 #: How coverage measures processes that tests start, too.
 _EVERYWHERE = "branch = true\npatch =\n    _exit\n    fork\n    subprocess\n"
-#: Seconds that starting the tests or one of them may take, and how much slower than unchanged code a mutant
-#: may be.
-_START, _SLOWER = 30, 10
 #: Quick tests of so many files, which take about so many seconds in all, run first: to import all files takes
 #: longer than that.
 _FILES, _QUICK = 5, 5
@@ -85,38 +73,6 @@ class Fate(NamedTuple):
     outcome: str
     #: How many tests reach it.
     tests: int
-
-
-class Timing:
-    """A plugin of pytest that writes to *path* how many seconds each test takes."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.seconds: dict[str, float] = defaultdict(float)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] += report.duration
-
-    def pytest_sessionfinish(self) -> None:
-        self.path.write_text(json.dumps(self.seconds), encoding="utf-8")
-
-
-class QuickestFirst:
-    """A plugin of pytest that runs the tests of *seconds* and no others, those that take least first.
-
-    A test that takes much longer than its *seconds* fails: the fault may have made it wait for ever.
-    """
-
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self.seconds = seconds
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        chosen = [item for item in items if item.nodeid in self.seconds]
-        items[:] = sorted(chosen, key=lambda item: self.seconds[item.nodeid])
-        for item in items:
-            limit = _START + _SLOWER * self.seconds[item.nodeid]
-            item.add_marker(pytest.mark.timeout(limit), append=False)
 
 
 @click.command()
@@ -183,8 +139,8 @@ def _survey(tree: Path, package: str, tests: list[str]) -> Survey:
     config, times = tree / "coverage.ini", tree / "times.json"
     config.write_text(f"[run]\nsource = {package}\ndata_file = {tree}/reached\n{_EVERYWHERE}")
     options = [f"--cov={package}", "--cov-context=test", "--cov-report=", f"--cov-config={config}"]
-    if _pytest(tree, [*tests, *options], Timing(times), math.inf):
-        raise click.ClickException(f"The tests fail on the code as it is: {_printed(tree)}")
+    if run_pytest(tree, [*tests, *options], Timing(times), math.inf):
+        raise click.ClickException(f"The tests fail on the code as it is: {printed(tree)}")
     data = coverage.CoverageData(str(tree / "reached"))
     data.read()
     reached = {}
@@ -246,55 +202,10 @@ def _file(test: str) -> str:
 def _fails(tree: Path, seconds: dict[str, float]) -> bool:
     """Run the tests of *seconds*; return whether one has failed, or takes far too long."""
     files = sorted({*map(_file, seconds)})
-    code = _pytest(tree, files, QuickestFirst(seconds), 2 * _START + _SLOWER * sum(seconds.values()))
+    code = run_pytest(tree, files, QuickestFirst(seconds), 2 * START + SLOWER * sum(seconds.values()))
     if code == pytest.ExitCode.NO_TESTS_COLLECTED:
-        raise click.ClickException(f"pytest did not run: {_printed(tree)}")
+        raise click.ClickException(f"pytest did not run: {printed(tree)}")
     return bool(code)
-
-
-def _pytest(tree: Path, arguments: list[str], plugin: Timing | QuickestFirst, limit: float) -> int:
-    """Run pytest in a fork of this process, which may have imported what tests need; return its exit code.
-
-    It is killed if it takes more than *limit* seconds.
-    """
-    child = os.fork()
-    if not child:
-        _become_pytest(tree, arguments, plugin)
-    ends = time.monotonic() + limit
-    while time.monotonic() < ends:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.killpg(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def _printed(tree: Path) -> str:
-    return (tree / "printed").read_text(encoding="utf-8", errors="replace")[-3000:]
-
-
-def _become_pytest(tree: Path, arguments: list[str], plugin: Timing | QuickestFirst) -> NoReturn:
-    """Run pytest in this process, which was forked to do so; its output goes to a file."""
-    code = 3
-    try:
-        os.setsid()
-        os.chdir(tree)
-        with (tree / "printed").open("wb") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        os.environ["PYTHONPATH"] = str(tree)
-        sys.path[:] = [
-            str(tree),
-            *(part for part in sys.path if part not in ("", str(Path(__file__).parents[1]))),
-        ]
-        # Else the next mutant, written in the same second, would not be seen.
-        sys.dont_write_bytecode = isinstance(plugin, QuickestFirst)
-        for name in [name for name in sys.modules if name.partition(".")[0] in ("torture", "scrapy_neardup")]:
-            del sys.modules[name]
-        code = int(pytest.main([*OPTIONS, *arguments], plugins=[plugin]))
-    finally:
-        os._exit(code)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,14 @@ from lxml import etree
 from lxml import html as lxml_html
 
 from scrapy_neardup.fingerprint.paragraphs import length
-from scrapy_neardup.fingerprint.wrapping import full_lines
 
+from .lines import wrapped
 from .prose import ends_sentence, is_paragraph
 from .quotations import quoted_lines
 from .regions import Region, names, region_of
+from .teasers import HEADINGS, teasers
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
     from lxml.etree import _Element
 
 _INVISIBLE = names(
@@ -30,16 +29,8 @@ _INLINE = names(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt "
     "ruby s samp small span strike strong sub sup time tt u var wbr"
 )
-HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # Headlines of a page beyond these are not looked for.
 _HEADLINES = 20
-# Elements "article" that hold no headline are teasers if there are so many of them, of so few characters
-# each.
-_ARTICLES, _TEASER = 4, 1200
-# So many classes of an element are looked at.
-_CLASSES = 12
-#: Lines of a text that was wrapped by hand have more than so many words; and what may be quoted begins so.
-_WORDS, _QUOTED = 4, ">"
 #: The number of the element that teasers are said to be within, see `Block.within`.
 OTHER_ARTICLES = -1
 
@@ -120,7 +111,7 @@ class _Walk:
             if count == 1 and headlines[element.getparent()] > 1 and _has_article(element)
         }
         #: Teasers of other articles.
-        self._other_articles = _teasers(body, self._over_headline)
+        self._other_articles = teasers(body, self._over_headline)
         for event, element in etree.iterwalk(body, events=("start", "end", "comment", "pi")):
             if event == "start":
                 self._start(element)
@@ -198,7 +189,7 @@ class _Walk:
             return
         if self._text:
             self._break()
-        joined = _wrapped([line for line, _ in self._lines])
+        joined = wrapped([line for line, _ in self._lines])
         part: list[str] = []
         linked = 0
         for (line, more), goes_on in itertools.zip_longest(self._lines, joined):
@@ -234,70 +225,6 @@ class _Walk:
             self.blocks.append(Block(text, linked, tag, heading, region, number, article))
 
 
-def _wrapped(lines: Sequence[str]) -> list[bool]:
-    """Tell which *lines*, but the last one, go on in the next one, as in letters and old pages.
-
-    None do where most end like sentences, or have few words: those are paragraphs, or entries of a list. What
-    is quoted stays apart from what is not.
-    """
-    said = [line for line in lines if line]
-    if (
-        len(said) < 2
-        or 2 * sum(map(ends_sentence, said)) > len(said)
-        or sum(line.count(" ") for line in said) < _WORDS * len(said)
-    ):
-        return [False] * (len(lines) - 1)
-    full = full_lines(lines)
-    return [
-        joined and not line.startswith(_QUOTED) and not after.startswith(_QUOTED)
-        for joined, (line, after) in zip(full, itertools.pairwise(lines), strict=True)
-    ]
-
-
-def _teasers(body: _Element, over_headline: Container[_Element]) -> set[_Element]:
-    """Return the elements "article" that are teasers, if there are several.
-
-    *over_headline* are the elements that hold an h1. Where one entry of a list is too long for a teaser, the
-    entries next to it are no teasers either: the page is about all of them.
-    """
-    short: list[_Element] = []
-    long: list[_Element] = []
-    for element in body.iter("article"):
-        # Those that hold others are passed over: each part of a page is read once.
-        if element not in over_headline and element.find(".//article") is None:
-            (short if _is_short(element, _TEASER) else long).append(element)
-    if len(short) < _ARTICLES:
-        return set()
-    lists: dict[_Element, set[tuple[str, str]]] = {}
-    for element in long:
-        lists.setdefault(element.getparent(), set()).update(_kinds(element))
-    return {
-        element
-        for element in short
-        if (kinds := lists.get(element.getparent())) is None or kinds.isdisjoint(_kinds(element))
-    }
-
-
-def _kinds(element: _Element) -> set[tuple[str, str]]:
-    """Return what *element* has in common with other entries of a list: a class and the level of its heading.
-
-    An entry has a heading. Of the classes a few are looked at.
-    """
-    heading = next((found.tag for found in element.iter(*HEADINGS)), None)
-    classes = element.get("class", "").split(maxsplit=_CLASSES)[:_CLASSES] or [""]
-    return {(name, heading) for name in classes if heading is not None}
-
-
 def _has_article(element: _Element) -> bool:
     """Tell whether *element* is an "article", or holds one."""
     return element.tag == "article" or element.find(".//article") is not None
-
-
-def _is_short(element: _Element, most: int) -> bool:
-    """Tell whether *element* has at most so many characters of text, of which no more are read."""
-    count = 0
-    for text in element.itertext():
-        count += len(text)
-        if count > most:
-            return False
-    return True

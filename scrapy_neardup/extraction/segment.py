@@ -12,8 +12,6 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import regex
-
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
 
@@ -30,6 +28,7 @@ from .asides import (
     letters_of,
 )
 from .blocks import OTHER_ARTICLES, blocks_of
+from .headline import find_headline, only_first_level_heading, title_of
 from .prose import SENTENCE
 from .regions import heads_more, speaks_of_consent
 from .titles import titles
@@ -60,15 +59,10 @@ _PROSE = 0.5
 #: A text that is a smaller part of what a page shows, or of the prose in that, does not tell it from pages
 #: that show other things.
 _SMALL_PART, _SMALL_PART_OF_PROSE = 1 / 3, 1 / 2
-#: A headline has at least so many letters, but an h1 with less goes before one that is not free; at most so
-#: many; and so much of it is in the title, of an h1 less.
-_HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE, _H1_IN_TITLE = 8, 300, 0.7, 0.5
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
 _DETAILS, _LEAD = 200, 15
 #: To find that many short lines of a page, so many times as many are looked at.
 _LOOKED_FOR = 5
-
-_WORD = regex.compile(r"\p{Han}|[\p{L}\p{N}--\p{Han}]+", regex.V1)
 
 
 class Segment:
@@ -82,21 +76,21 @@ class Segment:
         names = titles(html)
         blocks = blocks_of(html)
         give_back_article(blocks)
-        leave_out_notices(blocks, lambda: _headline(blocks, names))
+        leave_out_notices(blocks, lambda: find_headline(blocks, names))
         leave_out_quotations(blocks)
         leave_out_comments(blocks)
-        headline = _headline(blocks, names)
+        headline = find_headline(blocks, names)
         leave_out_other_articles(blocks, headline)
         # A site may have one title for all of its pages.
         named = headline
         if headline is None:
-            headline = _only_first_level_heading(blocks)
+            headline = only_first_level_heading(blocks)
         run = _best_run(blocks, headline)
         lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
         found = letters_of(prose)
         begin = _beginning(blocks, headline, run)
-        title = _title(blocks, names, named, run)
+        title = title_of(blocks, names, named, run)
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks)
             return other and _completed(other, blocks)
@@ -122,20 +116,6 @@ class Segment:
         ]
         text, details = sentences.divided("\n".join(lines), lambda: "\n".join(shown))
         return MainText(text, title, details) if text else None
-
-
-def _title(blocks: Sequence[Block], names: Sequence[str], headline: int | None, run: Run) -> str:
-    """Return the words that name the page among those of its site: those of its headline.
-
-    A page may have none, or a short one. Then all that it calls itself counts: its titles, and its
-    first-level headings up to the end of the *run*.
-    """
-    if headline is not None and blocks[headline].letters >= _HEADLINE:
-        return blocks[headline].text
-    headings = (
-        block.text for block in blocks[: run.end or len(blocks)] if block.tag == "h1" and block.is_free
-    )
-    return " ".join((*names, *headings))
 
 
 def _menus_and_foot(blocks: Sequence[Block]) -> set[int]:
@@ -179,43 +159,6 @@ def _completed(text: MainText, blocks: Sequence[Block]) -> MainText:
 def _free(blocks: Sequence[Block]) -> list[Block]:
     """Return the blocks that stand around nothing, and are no links."""
     return [block for block in blocks if block.is_free]
-
-
-def _headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
-    """Return the number of the block that repeats the page's title; of several, the most like a headline."""
-    known = {word for name in names for word in _WORD.findall(name.lower())}
-    if not known:
-        return next((number for number, block in enumerate(blocks) if block.tag == "h1"), None)
-    best, found, short = 0.0, None, None
-    # Of several articles the page's own mostly comes first.
-    first = next((block.article for block in blocks if block.article), 0)
-    for number, block in enumerate(blocks):
-        if block.letters > _LONGEST_HEADLINE or block.region == "comments":
-            continue
-        if block.is_link and block.region and not block.heading:  # of a menu
-            continue
-        words = _WORD.findall(block.text.lower())
-        shared = [word for word in words if word in known]
-        asked = _H1_IN_TITLE if block.tag == "h1" else _HEADLINE_IN_TITLE
-        if len(shared) < asked * len(words):
-            continue
-        if block.letters < _HEADLINE:
-            if block.tag == "h1" and shared and short is None:
-                short = number
-            continue
-        score = sum(map(len, shared)) * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
-        score *= (0.5 if block.region else 1) * (0.5 if block.is_link else 1)
-        score *= 1 if block.article in (0, first) else 0.5
-        if score > best:
-            best, found = score, number
-    # A link may be the site's name, and so may what stands around.
-    return short if short is not None and found is not None and not blocks[found].is_free else found
-
-
-def _only_first_level_heading(blocks: Sequence[Block]) -> int | None:
-    """Return the number of the block that is the only free h1 of the page; None if there is not just one."""
-    found = [number for number, block in enumerate(blocks) if block.tag == "h1" and block.is_free]
-    return found[0] if len(found) == 1 else None
 
 
 def _best_run(blocks: Sequence[Block], headline: int | None) -> Run:
