@@ -386,7 +386,8 @@ def redis_info(data: bytes, folder: Path) -> Any:
 @_reader("redis_bucket", 2800)
 def redis_bucket(data: bytes, folder: Path) -> Any:
     bucket = Bucket(7).followed(0, data)
-    return bucket.keys.tolist(), bucket.numbers.tolist(), bucket.is_cut
+    numbers = bucket.numbers(np.arange(len(bucket.keys)))
+    return bucket.keys.tolist(), numbers.tolist(), bucket.is_cut
 
 
 @_reader("redis_bucket", 2800)

@@ -115,14 +115,19 @@ def rethreshold(
 def _kept(store: Store, out: Path) -> tuple[AuditOptions, list[Input]]:
     """Return the settings and the sources of the audit in *out*.
 
-    Raises `ConfigurationError` if it is not complete.
+    Raises `ConfigurationError` if it is not complete, or was written by another version or damaged.
     """
     with store.trusting():
         version, complete = store.meta("identity")["version"], store.meta("complete")
         if version == VERSION and complete:
-            return AuditOptions.from_json(store.meta("settings")), [
-                Input(*each) for each in store.meta("inputs")
-            ]
+            inputs = [Input(*each) for each in store.meta("inputs")]
+            try:
+                return AuditOptions.from_json(store.meta("settings")), inputs
+            except ConfigurationError as error:  # they worked once
+                raise ConfigurationError(
+                    f"The audit in {out} has settings that cannot work ({error}): run it again, with "
+                    "--overwrite."
+                ) from error
     if not complete:
         raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
     raise ConfigurationError(
