@@ -183,10 +183,18 @@ class _Walk:
         self._linked = 0
 
     def _finish(self) -> None:
-        """Make a block of each line that was gathered, or of several where the text was wrapped by hand."""
+        """Make blocks of what was gathered."""
         if self._preformatted:
             self._finish_preformatted()
-            return
+        elif self._lines:
+            self._finish_lines()
+        elif self._text:  # most blocks are a line
+            self._add_block("".join(self._text), self._linked)
+        self._text.clear()
+        self._linked = 0
+
+    def _finish_lines(self) -> None:
+        """Make a block of each line that was gathered, or of several where the text was wrapped by hand."""
         if self._text:
             self._break()
         joined = wrapped([line for line, _ in self._lines])
@@ -212,8 +220,6 @@ class _Walk:
                     self._add_block(text, 0, quoted=quotes)
         else:
             self._add_block(gathered, self._linked)
-        self._text.clear()
-        self._linked = 0
 
     def _add_block(self, gathered: str, linked: int, *, quoted: bool = False) -> None:
         text = " ".join(gathered.split())
