@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Scheme
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
-VERSION = 4
+VERSION = 5
 
 
 def scheme_named(options: DetectionOptions) -> Scheme:

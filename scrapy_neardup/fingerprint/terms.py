@@ -62,19 +62,34 @@ class Terms:
         self.tokens = tokens
         #: uint64[n].
         self.hashes = shingles[1][start : start + len(tokens)]
-        unspaced = int(np.count_nonzero(tokens.unspaced))
+        self._characters = int(np.count_nonzero(tokens.unspaced))
         #: How many tokens there are; two characters of a script without spaces count as one.
-        self.count = len(self.hashes) - unspaced // 2
-        #: Whether most tokens are characters rather than words.
-        self.unspaced = 2 * unspaced > len(self.hashes)
+        self.count = len(self.hashes) - self._characters // 2
         self._shingles, self._start = shingles, start
 
     def shingles(self, words: int, characters: int | None = None) -> NDArray[np.uint64]:
-        """Hash each run of *words* tokens, in scripts without spaces of *characters*; uint64[n - size + 1].
+        """Hash each run of *words* tokens, in their order; uint64[m].
 
-        If there are fewer tokens, all of them make one shingle.
+        Runs that begin with a character of a script without spaces have *characters* tokens, which are at
+        least as many. So no run depends on what else is in the text. If there are fewer tokens, all of them
+        make one run.
         """
-        size = min(characters if self.unspaced and characters else words, max(1, len(self.hashes)))
+        short = self._runs(words)
+        if characters is None or not self._characters:
+            return short
+        long = self._runs(characters)
+        if self._characters == len(self.hashes):
+            return long
+        alone = self.tokens.unspaced[: len(short)]
+        keep, is_long = ~alone, alone[: len(long)]
+        keep[: len(long)] = True
+        short = short.copy()
+        short[: len(long)][is_long] = long[is_long]
+        return short[keep]
+
+    def _runs(self, size: int) -> NDArray[np.uint64]:
+        """Hash each run of *size* tokens, or all of them if there are fewer; uint64[n - size + 1]."""
+        size = min(size, max(1, len(self.hashes)))
         return self._shingles[size][self._start : self._start + max(0, len(self.hashes) - size + 1)]
 
     @classmethod
