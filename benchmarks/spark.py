@@ -10,12 +10,14 @@ broadcasts and adaptive execution.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
 import random
 import resource
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,21 +91,22 @@ def main() -> None:
 
 def _on_spark(feed: Path, directory: Path, partitions: int | None) -> None:
     steps: dict[str, tuple[float, float]] = {}
-    started, before = time.perf_counter(), _tree_time() + _own_time()
+    with contextlib.closing(_ProcessorTime()) as processors:
+        started, before = time.perf_counter(), processors.seconds()
 
-    def watch(step: str) -> None:
-        steps[step] = (time.perf_counter(), _tree_time() + _own_time())
+        def watch(step: str) -> None:
+            steps[step] = (time.perf_counter(), processors.seconds())
 
-    found = audit_paths(
-        [str(feed)],
-        str(directory / "spark"),
-        master="local[2]",
-        spark_settings=SETTINGS,
-        partitions=partitions,
-        seed=7,
-        watch=watch,
-    )
-    steps["end"] = (time.perf_counter(), _tree_time() + _own_time())
+        found = audit_paths(
+            [str(feed)],
+            str(directory / "spark"),
+            master="local[2]",
+            spark_settings=SETTINGS,
+            partitions=partitions,
+            seed=7,
+            watch=watch,
+        )
+        steps["end"] = (time.perf_counter(), processors.seconds())
     facts = _metrics(found.spark)
     marks = [("start", (started, before)), *steps.items()]
     every = [*itertools.pairwise(marks)]
@@ -152,10 +155,34 @@ def _own_time() -> float:
     return sum(each.ru_utime + each.ru_stime for each in usage)
 
 
-def _tree_time() -> float:
-    """Return the processor time of the processes below this one, with those that they have waited for."""
-    times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
-    return sum(each.user + each.system + each.children_user + each.children_system for each in times)
+class _ProcessorTime:
+    """The processor time of this process and of all below it, looked at each half second.
+
+    Spark ends Python processes that have nothing to do, and their time would be lost with them.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, float], float] = {}
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._look_again, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def seconds(self) -> float:
+        with self._lock:
+            this = psutil.Process()
+            for process in (this, *this.children(recursive=True)):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    times = process.cpu_times()
+                    self._seen[process.pid, process.create_time()] = times.user + times.system
+            return sum(self._seen.values())
+
+    def _look_again(self) -> None:
+        while not self._ended.wait(0.5):
+            self.seconds()
 
 
 def _java_peak() -> int:
