@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Version of the layout on disk.
 FORMAT = 2
-#: No index has more tables, keys a document or bytes a record. What says so was not written by this library.
+#: No index has more tables, keys a document or bytes a record: this library has written no header with more.
 _MOST_TABLES, _MOST_KEYS, _MOST_BYTES = 1 << 12, 1 << 12, 1 << 16
 
 
