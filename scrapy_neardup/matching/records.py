@@ -116,7 +116,7 @@ def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
     except TypeError as error:
         raise IndexMismatch(
             f"The index has features that this version of scrapy-neardup does not know ({error}): upgrade "
-            "scrapy-neardup, or use another directory."
+            "scrapy-neardup, or use another index."
         ) from error
     fingerprinter = Fingerprinter(features, header.seed, scheme)
     if "segmenter" in header.parameters:
