@@ -73,10 +73,10 @@ def leave_out_boilerplate(
 
 
 def _read(crawl: Crawl, store: Store) -> tuple[NDArray[np.int64], NDArray[np.uint64], list[str]]:
-    """Read what is known of the texts of sites with enough titles.
+    """Read the long paragraphs and the titles of texts, for sites with enough different titles.
 
-    Returns those of their long paragraphs that enough pages have: the rows of their pages and their keys, of
-    m each, and the title of each page's text; "" where there is none.
+    Returns the paragraphs that enough pages have, as the rows of the pages and the keys of the paragraphs
+    (int64[m], uint64[m]), and the title of the text of each page; "" where it has none or is of another site.
     """
     sites = crawl.documents.records["site"].tolist()
     titles: dict[int, set[str]] = defaultdict(set)

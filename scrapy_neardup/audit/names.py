@@ -187,7 +187,7 @@ def _differ_in_case(one: Words, other: Words, name: Words) -> bool:
 
 
 def _small(word: str) -> str:
-    """Return *word* as it is written where no sentence begins."""
+    """Return *word* in small letters if no capital but the first is in it: any word may begin a sentence."""
     return word.lower() if word[1:] == word[1:].lower() else word
 
 

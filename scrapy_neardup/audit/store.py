@@ -151,9 +151,8 @@ class Store:
     def flush(self) -> None:
         """Commit what was added."""
         with self.trusting():
-            if (
-                not self._database.in_transaction
-            ):  # a keyboard interrupt may have come between two transactions
+            # A keyboard interrupt may have come between two transactions.
+            if not self._database.in_transaction:
                 self._database.execute("BEGIN IMMEDIATE")
             self._database.executemany(INSERT, [row_of(page, self.run) for page in self._waiting])
             self._database.executemany(f"UPDATE pages SET run = {self.run} WHERE id = ?", self._seen)  # noqa: S608

@@ -61,9 +61,10 @@ def find_worst(
 def print_wrong(pair: Wrong) -> None:
     """Print a pair."""
     print_line("")
+    kind = f"{pair.kind}; " if pair.kind else ""
     print_line(
         f"label {pair.label}, {'judged duplicate' if pair.found else 'missed'}: {pair.id1} | {pair.id2} "
-        f"({pair.kind}; distance {pair.distance}, similarity {pair.similarity:.2f}, "
+        f"({kind}distance {pair.distance}, similarity {pair.similarity:.2f}, "
         f"containment {pair.containment:.2f})"
     )
     print_line(f"  {pair.step}")

@@ -27,8 +27,8 @@ TOKENS_A_COOKIE = 33
 #: And it speaks of at least so many subjects, one of them among these. A recipe may name cookies as often.
 SUBJECTS_OF_CONSENT = 5
 _CONSENT = frozenset(("consent", "privacy"))
-#: Other walls speak of at least the first number of subjects if they have up to the first number of tokens,
-#: of the second if they have the second; between the two lengths the number grows evenly.
+#: Two lengths, in tokens, and of how many subjects another wall of each length speaks at least. A shorter one
+#: speaks of as many as one of the first length; between the two lengths the number grows evenly.
 LENGTHS = (90, 150)
 SUBJECTS_OF_A_WALL = (4, 6)
 #: Walls of more tokens than that speak of so many. An article about walls speaks of nearly as many.

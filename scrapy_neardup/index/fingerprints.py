@@ -47,12 +47,11 @@ class FingerprintIndex:
         memory: bool = False,
         reset: bool = False,
     ) -> Self:
-        """Open the index in directory *path*, or of a URL as `open_index` knows.
+        """Open the index in directory *path*, or the one that *path* names as a URL, see `open_index`.
 
-        With None it is one on disk or in *memory* that vanishes when closed.
-
-        *tables* is 4, 10 or 20, or any layout. Raises `ConfigurationError`, `IndexUnavailable`,
-        `IndexCorrupted`, `IndexMismatch`.
+        With None it is an index on disk, or with *memory* in memory, that vanishes when it is closed.
+        *tables* is 4, 10 or 20, or any layout. *reset* empties the index first. Raises `ConfigurationError`,
+        `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
         """
         if path is not None:
             require_path(path)

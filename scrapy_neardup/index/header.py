@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Version of the layout on disk.
 FORMAT = 2
-#: No index has more tables, keys a document or bytes a record. What says so was not written by this library.
+#: No index has more tables, keys a document or bytes a record: this library has written no header with more.
 _MOST_TABLES, _MOST_KEYS, _MOST_BYTES = 1 << 12, 1 << 12, 1 << 16
 
 
@@ -84,12 +84,12 @@ class Header:
         if version < FORMAT:
             raise IndexMismatch(
                 f"The index has format {version}, which this version of scrapy-neardup no longer knows: "
-                "start anew with NEARDUP_RESET or reset=True, or use another directory."
+                "start anew with NEARDUP_RESET or reset=True, or use another index."
             )
         if version > FORMAT:
             raise IndexMismatch(
                 f"The index has format {version} and this version of scrapy-neardup knows format {FORMAT}: "
-                "upgrade scrapy-neardup, or use another directory."
+                "upgrade scrapy-neardup, or use another index."
             )
         with decoding("The header of the index"):
             fields["families"] = tuple(
@@ -122,7 +122,7 @@ class Header:
             differences += [_layout(self, wanted)] * (not named)
             raise IndexMismatch(
                 f"The index in {where} was made with other parameters ({'; '.join(differences)}): "
-                "use the same parameters, another directory, or reset the index (NEARDUP_RESET = True, "
+                "use the same parameters, another index, or reset the index (NEARDUP_RESET = True, "
                 "reset=True)."
             )
 

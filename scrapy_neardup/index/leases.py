@@ -80,12 +80,13 @@ class LeasedDocument:
 
 
 class Leases:
-    """The leases of one user of a shared store: a thread renews its own, and asks for those waited for.
+    """The leases that matter to one user of a shared store: those of its own documents, and of awaited ones.
 
-    *renew* is called with the numbers of documents whose leases shall last *seconds* from now on. *ask*
-    returns the lease of each document of some numbers. Both are called in the thread of this object, and may
-    raise any error while the store cannot be reached: they are tried again, and a document that is waited for
-    lapses when its lease does. Others are asked for every *poll_seconds*.
+    A thread renews the leases of this user's pending documents. Every *poll_seconds* it asks the store for
+    the documents of others that somebody here waits for. *renew* is called with the numbers of documents
+    whose leases shall last *seconds* from now on, *ask* returns the lease of each document of some numbers.
+    Both may raise any error while the store cannot be reached: they are tried again, and a document that is
+    waited for lapses when its lease does.
     """
 
     def __init__(

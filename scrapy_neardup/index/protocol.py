@@ -76,10 +76,10 @@ class Lookup(NamedTuple):
     nothing.
 
     The other two bound the work, whatever is stored; 0 is no bound. At most *nearest* documents are found:
-    those of the most keys in common, of these the ones of the fewest different bits, of these the ones that
-    were filed first. If more than *compared* stored keys share a prefix with the document's, an index may
-    pass over those that share the shortest ones. Which documents are found depends on what is stored, not on
-    how it is arranged.
+    those with the most keys in common, of equal ones those that differ in the fewest bits, of equal ones
+    those that were filed first. If more than *compared* stored keys share a prefix with the document's key,
+    an index may pass over those that share the shortest prefixes. Which documents are found depends on what
+    is stored, not on how it is arranged.
     """
 
     family: int

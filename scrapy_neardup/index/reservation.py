@@ -35,7 +35,7 @@ class Reservation:
     def confirm(self, *, weak: bool = False) -> None:
         """Keep the document: its page was stored.
 
-        A *weak* one has stored no item: its copies are told from it by `Verdict.weak`.
+        A *weak* one has stored no item, and the verdicts on its copies say so: `Verdict.weak`.
         """
         self._settle(confirmed=True, weak=weak)
 

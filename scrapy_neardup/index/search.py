@@ -26,7 +26,8 @@ SLICES = 8
 _NEWER = 1 << 60
 #: So many documents of one distance, or of one key, are looked at together.
 PIECE = 1 << 10
-#: And so many values of a sample of that size stand for those that come first.
+#: Where only the least of many values are wanted, a sample of about `PIECE` of them is sorted first. Its
+#: value with this place is the border up to which all values are sorted.
 SAMPLED = 16
 
 
@@ -137,10 +138,10 @@ def closest(
 
 
 def _ascending(values: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
-    """Yield *values* (int64[n]) in ascending order, *size* at a time, the first ones early."""
+    """Yield *values* (int64[n]) in ascending order, *size* at a time; the first ones without sorting all."""
     step = len(values) // size
     if step > 2 * SAMPLED:
-        # About as many values are below one of a sample as its rank says.
+        # About the share SAMPLED / size of all values is below this one of the sample.
         border = np.sort(values[::step])[SAMPLED]
         yield from _slices(np.sort(values[values <= border]), size)
         values = values[values > border]

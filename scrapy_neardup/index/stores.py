@@ -12,7 +12,6 @@ from urllib.request import url2pathname
 from scrapy_neardup.errors import ConfigurationError
 
 from .lmdb.registry import open_directory
-from .lmdb.tuning import DEFAULT
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from .header import Header
     from .lmdb.registry import SharedIndex
-    from .lmdb.tuning import Tuning
     from .protocol import Index
 
 #: The schemes of URLs of indexes on a server.
@@ -45,7 +43,6 @@ def open_index(
     ignore: Collection[str] = ...,
     window: float = ...,
     reset: bool = ...,
-    tuning: Tuning = ...,
 ) -> SharedIndex: ...
 
 
@@ -57,7 +54,6 @@ def open_index(
     ignore: Collection[str] = ...,
     window: float = ...,
     reset: bool = ...,
-    tuning: Tuning = ...,
 ) -> Index: ...
 
 
@@ -68,17 +64,14 @@ def open_index(
     ignore: Collection[str] = (),
     window: float = 0,
     reset: bool = False,
-    tuning: Tuning = DEFAULT,
 ) -> Index:
     """Open the index *where*: a directory, ``file:///directory``, ``memory:``, ``redis://host``.
 
-    None stands for a scratch index.
-
-    A str may be a URL; a path object is always a directory. *wanted* is the header that the index must have,
-    but for the parameters named in *ignore*; a new index is made with it. With None any header will do, and
-    there must be an index. With *reset* an index that is there is deleted first. Documents whose ``time`` is
-    more than *window* seconds ago may go, unless that is 0. *tuning* is for indexes on disk. Each call needs
-    its own `close`.
+    None stands for a scratch index. A str may be a URL; a path object is always a directory. *wanted* is the
+    header that the index must have, but for the parameters named in *ignore*; a new index is made with it.
+    With None any header will do, and there must be an index. With *reset* an index that is there is deleted
+    first. Documents whose ``time`` is more than *window* seconds ago may go, unless that is 0. Each call
+    needs its own `close`.
 
     Raises `ConfigurationError` for a URL that nothing here can open, and what the back-end raises:
     `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
@@ -90,7 +83,7 @@ def open_index(
             index: Index = backend.open_url(where, wanted, ignore=ignore, window=window, reset=reset)
             return index
         where = directory_of(where)
-    return open_directory(where, wanted, ignore=ignore, window=window, reset=reset, tuning=tuning)
+    return open_directory(where, wanted, ignore=ignore, window=window, reset=reset)
 
 
 def directory_of(url: str) -> Path:

@@ -116,7 +116,7 @@ def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
     except TypeError as error:
         raise IndexMismatch(
             f"The index has features that this version of scrapy-neardup does not know ({error}): upgrade "
-            "scrapy-neardup, or use another directory."
+            "scrapy-neardup, or use another index."
         ) from error
     fingerprinter = Fingerprinter(features, header.seed, scheme)
     if "segmenter" in header.parameters:
@@ -213,13 +213,7 @@ def _record_bytes(signature: Signature, url: str, scope_key: int, time: int) -> 
     """Return the record of one document: the fields of `RECORD`, then those of the scheme."""
     no_flags = False
     numbers = _NUMBERS.pack(
-        signature.fingerprint,
-        scope_key,
-        time,
-        signature.tokens,
-        signature.shingles,
-        site_key(url),
-        no_flags,
+        signature.fingerprint, scope_key, time, signature.tokens, signature.shingles, site_key(url), no_flags
     )
     filters = signature.numbers + signature.title + signature.figures + signature.words
     return signature.digest[8:] + numbers + signature.sketch + filters + signature.extra

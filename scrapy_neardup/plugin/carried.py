@@ -74,7 +74,7 @@ class Carried:
         return any(value is each or value == each for each in self._unhashed)
 
 
-def carried_items(request: Request) -> bool:
+def carries_item(request: Request) -> bool:
     """Whether *request* carries an object that can be an item."""
     return any(True for _, value in _of_user(request) for _ in _items(value))
 

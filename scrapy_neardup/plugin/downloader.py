@@ -8,7 +8,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_neardup.extraction import Page
 
-from .carried import carried_items
+from .carried import carries_item
 from .extension import NearDupExtension
 from .filters import is_for_spider, skip_reason
 from .marks import clear_marks
@@ -47,7 +47,7 @@ class NearDupDownloaderMiddleware:
             ended = (
                 self.extension.no_new_pages.has_ended(request.url)
                 and is_for_spider(request)
-                and not carried_items(request)
+                and not carries_item(request)
             )
         if ended:
             self.extension.reporter.count("ended/request")

@@ -6,7 +6,7 @@ import gc
 
 
 class GarbageCollector:
-    """Spares Python looking, in each full collection of garbage, through all that a crawl begins with.
+    """Keeps the objects that a crawl begins with out of all full collections of garbage.
 
     Most of these objects are modules that Scrapy and this package have imported: as long as the crawl runs,
     none of them can become garbage. With the plugin they are twice as many as without it.
@@ -16,7 +16,7 @@ class GarbageCollector:
         self._frozen = False
 
     def spare(self) -> None:
-        """Leave out of later collections what there is now, unless other code has frozen objects already."""
+        """Have later collections pass over the objects of now, unless other code has frozen some already."""
         if gc.get_freeze_count():
             return
         gc.collect()  # what is garbage already would stay
@@ -24,7 +24,7 @@ class GarbageCollector:
         self._frozen = True
 
     def close(self) -> None:
-        """Have all objects looked through again: those of the crawl may be garbage soon."""
+        """Have collections look at all objects again: those of the crawl may be garbage soon."""
         if self._frozen:
             self._frozen = False
             gc.unfreeze()

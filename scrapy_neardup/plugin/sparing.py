@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .carried import Carried, carried_items
+from .carried import Carried, carries_item
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -40,7 +40,7 @@ class CarriedItemKeeper:
         """
         if page.policy != "drop_page" or not page.spares_carried or response.request is None:
             return
-        if carried_items(response.request):
+        if carries_item(response.request):
             page.policy = "drop_items"
             self.reporter.count("carried/page")
         elif Carried(response.request).names:

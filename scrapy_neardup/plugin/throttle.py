@@ -30,9 +30,9 @@ class ExtractionCost:
 class ExtractionThrottle:
     """Lets pages be extracted when it is their site's turn, and go on one in each turn of the event loop.
 
-    The second is needed where the crawl's own process is slower than the workers. All pages in flight would
-    be extracted while the process is busy with one of them, and then be handled together in one turn of the
-    event loop, which holds up everything else.
+    Where the crawl's own process is slower than the workers, all pages in flight would be extracted while the
+    process is busy with one of them. Handled together in one turn of the event loop, they would hold up
+    everything else.
     """
 
     def __init__(self, turns: Turns) -> None:

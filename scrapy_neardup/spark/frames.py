@@ -146,14 +146,13 @@ def _last_start(batch: pa.RecordBatch, keys: Sequence[str]) -> int:
     """Return the first row of the last group of *batch*."""
     new = np.zeros(max(batch.num_rows - 1, 0), bool)
     for key in keys:
-        column = batch.column(key)
-        changes = _differences(column)
-        new |= changes
+        new |= _differences(batch.column(key))
     places = np.flatnonzero(new)
     return int(places[-1]) + 1 if len(places) else 0
 
 
 def _differences(column: pa.Array) -> NDArray[np.bool_]:
+    """Tell which values of *column* (n) differ from the one before; bool[n - 1]."""
     import pyarrow.compute as pc
 
     found = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))

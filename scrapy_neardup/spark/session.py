@@ -31,9 +31,9 @@ def _release() -> str:
 
 
 def require_spark(find: Callable[[str], object] = find_spec, release: Callable[[], str] = _release) -> None:
-    """Raise `DependencyUnavailable` if *find* does not know PySpark, or what it exchanges data by.
+    """Raise `DependencyUnavailable` if PySpark, or what it exchanges data by, is missing or too old.
 
-    Also if the *release* of PySpark is too old.
+    *find* returns None for a package that is not installed, *release* the version of PySpark.
     """
     if missing := [name for name in ("pyspark", "pyarrow", "pandas") if find(name) is None]:
         raise DependencyUnavailable(

@@ -217,6 +217,14 @@ def test_the_circuit_opens_after_some_failures_and_closes_by_itself(
     assert sum("in use again" in message for message in said) == 1
 
 
+def test_whoever_opens_an_index_is_told_that_its_server_is_down_and_the_log_is_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with pytest.raises(IndexUnavailable, match="see that the server runs"):
+        open_index("redis://127.0.0.1:1/0?name=down", HEADER)
+    assert not caplog.records
+
+
 def test_no_more_than_some_writes_wait_for_a_server() -> None:
     sent: list[Any] = []
     away = [True]

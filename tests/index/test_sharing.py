@@ -137,7 +137,7 @@ from scrapy_neardup.index import FingerprintIndex, Header
 from scrapy_neardup.index.tables import LAYOUTS, Family
 tuning = Tuning(map_bytes=1 << 25, min_map_bytes=1 << 25)
 header = Header((Family(LAYOUTS[4]),), (("fingerprint", "<u8"),))
-index = FingerprintIndex(open_index(sys.argv[1], header, tuning=tuning))
+index = FingerprintIndex(LmdbIndex(Path(sys.argv[1]), header, tuning=tuning))
 rng = np.random.default_rng(1)
 some = rng.integers(0, 2**64, 20000, np.uint64)
 index.add(some)

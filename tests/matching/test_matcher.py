@@ -121,7 +121,7 @@ def test_an_index_made_with_one_scheme_refuses_all_others(tmp_path: Path) -> Non
         with pytest.raises(IndexMismatch) as caught:
             Detector.open(tmp_path / made, scheme=wanted)
         assert f"scheme: index {made}, now {wanted}" in str(caught.value)
-        assert "use the same parameters, another directory, or reset the index" in str(caught.value)
+        assert "use the same parameters, another index, or reset the index" in str(caught.value)
     with Detector.open(tmp_path / "minhash", scheme="simhash", reset=True) as detector:
         assert detector.matcher.scheme == load_scheme("simhash")
 

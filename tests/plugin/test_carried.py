@@ -10,7 +10,7 @@ import scrapy
 from itemloaders import ItemLoader
 from scrapy import Request
 
-from scrapy_neardup.plugin.carried import Carried, carried_items
+from scrapy_neardup.plugin.carried import Carried, carries_item
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
 
@@ -260,6 +260,6 @@ def test_a_request_that_carries_a_lot_is_looked_at_in_no_time():
     assert not request.holds({f"other{number}": [-number] for number in range(10_000)})
 
 
-def test_carried_items():
-    assert carried_items(Request("https://a.example/", meta={"item": {}}))
-    assert not carried_items(Request("https://a.example/", meta={"redirect_urls": [{}], "depth": 1}))
+def test_carries_item():
+    assert carries_item(Request("https://a.example/", meta={"item": {}}))
+    assert not carries_item(Request("https://a.example/", meta={"redirect_urls": [{}], "depth": 1}))

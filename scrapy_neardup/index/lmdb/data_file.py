@@ -97,7 +97,7 @@ def _page_size(head: bytes) -> int:
 
 
 def _commits(head: bytes) -> tuple[int, int]:
-    """Return the numbers of the commits that the two meta pages in *head* are those of."""
+    """Return, for each of the two meta pages in *head*, the number of the commit that has written it."""
     places = (0, _page_size(head))
     first, second = (struct.unpack_from("=Q", head, start + _COMMIT)[0] for start in places)
     return first, second

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.errors import IndexUnavailable
 
 from .data_file import DATA, SIDECAR, is_unfinished
-from .faults import UNREADABLE
+from .faults import REMEDIES, RIGHTS, UNREADABLE
 
 try:
     import fcntl
@@ -39,9 +39,10 @@ def check_directory(path: Path) -> None:
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
+        is_file = isinstance(error, (FileExistsError, NotADirectoryError))
+        remedy = "set NEARDUP_DIR to a directory" if is_file else REMEDIES.get(error.errno or 0, RIGHTS)
         raise IndexUnavailable(
-            f"The index directory {path} cannot be written ({error.strerror}): "
-            "change its permissions, or set NEARDUP_DIR to another directory."
+            f"The index directory {path} cannot be written ({error.strerror}): {remedy}."
         ) from error
     kind = file_system(path)
     if kind in NETWORK_FILE_SYSTEMS:

@@ -29,7 +29,7 @@ KEY = b"removed"
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """How many documents are removed, of those from the first run on, and which."""
+    """How many of the documents from the first run on are removed, and a checksum of which ones."""
 
     #: The `State.removals` that it belongs to. If the state has another one, it was written by a version that
     #: keeps no ledger.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index.header import Header
 
-    from .tuning import Tuning
-
 _open: dict[Path, SharedIndex] = {}
 _lock = threading.Lock()
 #: In a child: what the parent had open, kept so that it is never finalised.
@@ -64,18 +62,17 @@ def open_directory(
     ignore: Collection[str],
     window: float,
     reset: bool,
-    tuning: Tuning,
 ) -> SharedIndex:
     """Open the index in directory *path*, or return the one that this process has open.
 
     With None it is a new scratch index. Each call needs its own `close`. For the other arguments and for
-    errors see `LmdbIndex`. *window* and *tuning* of an index that is open already stay as they are.
+    errors see `LmdbIndex`. The *window* of an index that is open already stays as it is.
     """
     where = None if path is None else Path(path).expanduser().resolve()
     with _lock:
         index = _open.get(where) if where is not None and not reset else None
         if index is None:
-            index = SharedIndex(where, wanted, ignore=ignore, window=window, reset=reset, tuning=tuning)
+            index = SharedIndex(where, wanted, ignore=ignore, window=window, reset=reset)
             if where is not None:
                 _open[where] = index
         else:

@@ -104,6 +104,7 @@ class Salvage:
         return what not in self._skip
 
     def _dead(self) -> NDArray[np.int64]:
+        """Return the documents with a tombstone; none if that cannot be read, which counts as a loss."""
         if self._may("dead"):
             try:
                 return read_removed(self._transaction, self._environment.databases["dead"])
@@ -113,6 +114,7 @@ class Salvage:
         return np.empty(0, np.int64)
 
     def _of_run(self, run: Run, dead: NDArray[np.int64]) -> Iterator[Documents]:
+        """Yield the documents of *run* that are left, but for the *dead*; add to `losses` what is not."""
         size, header = run.stop - run.start, self._header
         keys = np.full((header.keys, size), NO_KEY)
         known = np.zeros((len(header.families), size), bool)
@@ -211,6 +213,7 @@ class Salvage:
                 yield first, stored
 
     def _of_log(self, state: State, dead: NDArray[np.int64]) -> Iterator[Documents]:
+        """Do with the log what `_of_run` does with a run."""
         left = np.ones(state.next - state.flushed, bool)
         left[dead[dead >= state.flushed] - state.flushed] = False
         for first, data in self._values("log", state.flushed, state.next):

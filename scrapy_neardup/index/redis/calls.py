@@ -19,9 +19,9 @@ class _Made(NamedTuple):
     """What has become of the calls of a thread."""
 
     answers: list[Any]
-    #: Whether something has to be written because of what was settled before them, so it is not yet seen.
+    #: Whether the answers lack something: what was settled before has led to further writes, not yet made.
     stale: bool
-    #: Why something that was settled could not be written.
+    #: Why something that was settled before could not be written; None if all was.
     error: IndexUnavailable | None
 
 

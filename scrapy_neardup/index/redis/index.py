@@ -192,7 +192,7 @@ class RedisIndex:
     # Pending documents
 
     def _replaced(self, filing: Filing, known: Known) -> list[Filed]:
-        """Return how the documents are filed that go when another one is confirmed."""
+        """Return the documents that *filing* replaces, each with where it is filed."""
         others = [each for each in filing.replaces if each not in known.numbers]
         parts = [known, self._store.fetch(sorted(others))] if others else [known]
         # The beginning of each is known, so none goes in whose place a replica has another one by then.

@@ -83,8 +83,8 @@ class Layout:
         is_long = any(
             min(family.tables.prefix_bits) >= LONG_BITS for family in header.families if not family.equal
         )
-        #: Where a key of a family is filed in an epoch: once in each of its tables. A document is looked up
-        #: where it is then filed.
+        #: Where a key of a family is filed in an epoch: once in each of its tables. The places are
+        #: remembered, because a document is filed where it has just been looked up.
         self.key_places = lru_cache(256)(self._key_places)
         self.near_bits, self.equal_bits = (LONG_BITS, LONG_BITS) if is_long else (NEAR_BITS, EQUAL_BITS)
         #: Whether the keys of each family have to be equal.

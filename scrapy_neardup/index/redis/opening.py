@@ -89,7 +89,8 @@ def write_header(server: Server, header: Header, last_epoch: int = 0) -> Header:
     Its documents have numbers after those of *last_epoch*, and of any index that the server has lost.
     """
     prefix = server.address.prefix
-    # No server is given a million documents a second.
+    # The clock runs ahead of the numbers that any index has given: 2**20 of them stand for a second, and no
+    # server is given so many documents in that time.
     seconds, _ = server.call("TIME")
     first = max(epoch_of(int(seconds) << 20), last_epoch) + 1 << EPOCH_BITS
     data = json.dumps([VERSION, json.loads(header.to_json()), first])

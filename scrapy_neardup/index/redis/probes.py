@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .layout import Layout
     from .looked import Looked
 
-#: A key that so many documents have is not filed any more if a lookup passes it over long before.
+#: A key that so many more documents have than a lookup accepts need not be filed: it is passed over anyway.
 CAP = 1024
 
 

@@ -26,7 +26,7 @@ class _Asked(Generic[Request, Answer]):
         self.request = request
         #: Whether its thread is to have the next round answered.
         self.leads = False
-        self.error: Exception | None = IndexUnavailable("Another thread was interrupted that has asked.")
+        self.error: Exception | None = IndexUnavailable("The thread that asked was interrupted: ask again.")
         #: Held until its thread has something to do.
         self.turn = threading.Lock()
         self.turn.acquire()

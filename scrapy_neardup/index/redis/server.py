@@ -55,6 +55,9 @@ class Server:
         self._pause = first_pause
         #: When the server is asked again, by `time.monotonic`.
         self._closed_until = 0.0
+        #: Whether the server has ever answered. Until then whoever opens the index gets the error, and the
+        #: log has nothing to say.
+        self._has_answered = False
         #: Whether it was said that the server fails.
         self._said = False
         #: Calls that failed, and calls that were not made because others had failed.
@@ -105,6 +108,7 @@ class Server:
         """Return *answers* with an `IndexUnavailable` in place of each error. Needs one answer."""
         errors = [answer for answer in answers if isinstance(answer, Exception)]
         if not errors:
+            self._has_answered = True
             if self._failures or self._said:
                 self._note_answer()
             return answers
@@ -135,7 +139,8 @@ class Server:
             if self._failures >= FAILURES:
                 self._closed_until = time.monotonic() + self._pause
                 self._pause = min(2 * self._pause, LAST_PAUSE)
-            say, self._said = not self._said, True
+            say = self._has_answered and not self._said
+            self._said = self._said or say
         if say:
             logger.warning("%s Meanwhile pages pass without a verdict.", self._unavailable(error))
 

@@ -72,9 +72,9 @@ class Settling:
             return list(islice(self._queue, AT_ONCE))
 
     def done(self, writes: Sequence[Write], answers: Sequence[Any]) -> tuple[int, IndexUnavailable | None]:
-        """Take in the *answers* to the first *writes*. Those that have failed are made again, after others.
+        """Take in the *answers* to the first *writes*. Writes that have failed are made again, after others.
 
-        Returns how many others have to be made because of these, and why one has failed.
+        Returns how many further writes follow from these, and the error of one that has failed, else None.
         """
         error: IndexUnavailable | None = None
         others: list[Write] = []

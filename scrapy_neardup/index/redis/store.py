@@ -118,9 +118,11 @@ class Store:
         known: Sequence[Bucket],
         most_bytes: int,
     ) -> Call:
-        """Return the call that reads buckets: of each key in *equal* its bucket and tag are given.
+        """Return the call that reads buckets.
 
-        Of those *near*, so much is *known*; of each at most so many bytes are read.
+        *equal* has, for each key that has to be equal, the bucket and the tag to look for in it. *near* are
+        the buckets of fingerprints, and *known* is what is known of each already; of each at most
+        *most_bytes* are read.
         """
         arguments: list[bytes | str | int] = [len(equal), *(tag for _, tag in equal), most_bytes]
         for bucket in known:
@@ -208,7 +210,10 @@ class Store:
         return self.filed(number, self.layout.values.unpack([value]))
 
     def settlement(self, filed: Filed, document: Documents, kept: Documents | None) -> list[Write]:
-        """Return what makes of a pending *document*, *filed* so, the one that is *kept*, None for none."""
+        """Return the writes that settle a pending *document*, which is *filed*.
+
+        *kept* is what takes its place: the same document, another one, or None if it is released.
+        """
         if kept is None:
             return [Write(self.removal(filed))]
         if kept is not document and not np.array_equal(kept.keys, document.keys):

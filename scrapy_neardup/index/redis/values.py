@@ -31,7 +31,7 @@ _WINDOW = -11
 _MEMORY_LEVEL = 1
 #: Keys that tell a document from others as far as is needed.
 _FIRST_KEYS = 2
-#: A URL is not longer, and what says so was not written by this library.
+#: No value is longer once decompressed: this library has not written a longer one.
 _MOST_BYTES = 1 << 24
 
 
