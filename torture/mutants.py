@@ -17,6 +17,7 @@ import math
 import random
 import shutil
 import tempfile
+from collections import defaultdict
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,7 +26,7 @@ import click
 import coverage
 import pytest
 
-from .pytest_runs import SLOWER, START, QuickestFirst, Timing, printed, run_pytest
+from .pytest_runs import SLOWER, START, InOrder, Timing, printed, run_pytest
 from .source_mutants import mutants
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def _in_two(seconds: dict[str, float], within: float) -> Iterator[dict[str, floa
 
     All of them take *within* seconds, by the *seconds* that each takes.
     """
-    ordered = sorted(seconds, key=lambda test: seconds[test])
+    ordered = _in_order(seconds)
     sums = accumulate(seconds[test] for test in ordered)
     ordered = [test for test, total in zip(ordered, sums, strict=True) if total <= within] or ordered[:1]
     files = {*list(dict.fromkeys(map(_file, ordered)))[:_FILES]}
@@ -195,6 +196,20 @@ def _in_two(seconds: dict[str, float], within: float) -> Iterator[dict[str, floa
         yield rest
 
 
+def _in_order(seconds: dict[str, float]) -> list[str]:
+    """Return the tests, the quickest first; those of one function with other parameters come later.
+
+    Such tests mostly notice the same. So each waits as if it took the time of those before it, too.
+    """
+    spent: dict[str, float] = defaultdict(float)
+    waits = {}
+    for test in sorted(seconds, key=lambda test: seconds[test]):
+        function = test.partition("[")[0]
+        spent[function] += seconds[test]
+        waits[test] = spent[function]
+    return sorted(waits, key=lambda test: waits[test])
+
+
 def _file(test: str) -> str:
     return test.partition("::")[0]
 
@@ -202,7 +217,7 @@ def _file(test: str) -> str:
 def _fails(tree: Path, seconds: dict[str, float]) -> bool:
     """Run the tests of *seconds*; return whether one has failed, or takes far too long."""
     files = sorted({*map(_file, seconds)})
-    code = run_pytest(tree, files, QuickestFirst(seconds), 2 * START + SLOWER * sum(seconds.values()))
+    code = run_pytest(tree, files, InOrder(seconds), 2 * START + SLOWER * sum(seconds.values()))
     if code == pytest.ExitCode.NO_TESTS_COLLECTED:
         raise click.ClickException(f"pytest did not run: {printed(tree)}")
     return bool(code)

@@ -37,8 +37,8 @@ class Timing:
         self.path.write_text(json.dumps(self.seconds), encoding="utf-8")
 
 
-class QuickestFirst:
-    """A plugin of pytest that runs the tests of *seconds* and no others, those that take least first.
+class InOrder:
+    """A plugin of pytest that runs the tests of *seconds* and no others, in this order.
 
     A test that takes much longer than its *seconds* fails: the fault may have made it wait for ever.
     """
@@ -48,14 +48,14 @@ class QuickestFirst:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        chosen = [item for item in items if item.nodeid in self.seconds]
-        items[:] = sorted(chosen, key=lambda item: self.seconds[item.nodeid])
+        found = {item.nodeid: item for item in items}
+        items[:] = [found[test] for test in self.seconds if test in found]
         for item in items:
             limit = START + SLOWER * self.seconds[item.nodeid]
             item.add_marker(pytest.mark.timeout(limit), append=False)
 
 
-def run_pytest(tree: Path, arguments: list[str], plugin: Timing | QuickestFirst, limit: float) -> int:
+def run_pytest(tree: Path, arguments: list[str], plugin: Timing | InOrder, limit: float) -> int:
     """Run pytest in a fork of this process, which may have imported what tests need; return its exit code.
 
     It is killed if it takes more than *limit* seconds.
@@ -77,7 +77,7 @@ def printed(tree: Path) -> str:
     return (tree / "printed").read_text(encoding="utf-8", errors="replace")[-3000:]
 
 
-def _become_pytest(tree: Path, arguments: list[str], plugin: Timing | QuickestFirst) -> NoReturn:
+def _become_pytest(tree: Path, arguments: list[str], plugin: Timing | InOrder) -> NoReturn:
     """Run pytest in this process, which was forked to do so; its output goes to a file."""
     code = 3
     try:
@@ -92,7 +92,7 @@ def _become_pytest(tree: Path, arguments: list[str], plugin: Timing | QuickestFi
             *(part for part in sys.path if part not in ("", str(Path(__file__).parents[1]))),
         ]
         # Else the next mutant, written in the same second, would not be seen.
-        sys.dont_write_bytecode = isinstance(plugin, QuickestFirst)
+        sys.dont_write_bytecode = isinstance(plugin, InOrder)
         for name in [name for name in sys.modules if name.partition(".")[0] in ("torture", "scrapy_neardup")]:
             del sys.modules[name]
         code = int(pytest.main([*OPTIONS, *arguments], plugins=[plugin]))

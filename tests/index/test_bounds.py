@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
@@ -79,6 +79,7 @@ def urls(index: Index, asked: tuple[int, ...], *lookups: Lookup) -> set[str]:
     nearest=st.integers(1, 8),
     most=st.integers(0, 6),
 )
+@example(stored=[[(0, 0, 0, 2)] * 20], removed={1}, pending=[], asked=[(0, 0, 0, 2)], nearest=3, most=0)
 @examples(50)
 def test_the_nearest_are_found_before_and_after_flushes_merges_and_reopening(
     stored: list[list[tuple[int, ...]]],

@@ -112,6 +112,19 @@ def test_a_block_that_goes_on_behind_its_run(path: Path) -> None:
     assert not {*losses.gone} & {int(url[1:]) for url in keys}
 
 
+def test_a_block_that_goes_on_behind_the_log(path: Path) -> None:
+    with environment_of(path) as (environment, _):
+
+        def shorten(transaction: lmdb.Transaction) -> None:
+            state = read_state(environment, transaction)
+            write_state(environment, transaction, replace(state, next=state.next - 1))
+
+        environment.write(shorten)
+    keys, losses, _ = read(path, set())
+    assert {*keys} == {f"u{n}" for n in range(COUNT - 1) if n not in REMOVED}
+    assert losses == Losses()
+
+
 def test_ranges_of_numbers() -> None:
     assert Losses(gone=[7, 1, 2, 2, 9, 3]).ranges() == [(1, 3), (7, 7), (9, 9)]
     assert Losses().ranges() == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import random
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
@@ -19,6 +21,7 @@ from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import FingerprintIndex, LmdbIndex, open_index
 from scrapy_neardup.index.lmdb.check import check as problems
 from scrapy_neardup.index.lmdb.contents import Contents
+from scrapy_neardup.index.lmdb.environment import READER_CHECK_COMMITS, Environment
 from scrapy_neardup.index.lmdb.tuning import Tuning
 from scrapy_neardup.index.lmdb.wal import append
 
@@ -27,7 +30,6 @@ from .small import HEADER, SMALL, documents
 from .test_faults import has, script, store, wait
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable
 
 PAGE = 4096
@@ -170,6 +172,24 @@ def test_a_map_that_cannot_grow(tmp_path: Path) -> None:
 
 
 # Dead and idle processes
+
+
+DIES = """
+import lmdb, os, sys
+environment = lmdb.open(sys.argv[1], readonly=True, lib_version=0)
+transaction = environment.begin()
+os._exit(0)  # as if it were killed
+"""
+
+
+def test_slots_of_readers_that_died_are_freed_now_and_then(tmp_path: Path) -> None:
+    """Else LMDB would use no page again that they could still read."""
+    with closing(Environment(tmp_path, SMALL)) as environment:
+        for commits, left in ((1, 1), (READER_CHECK_COMMITS, 0)):
+            subprocess.run([sys.executable, "-c", DIES, tmp_path], check=True)
+            for _ in range(commits):
+                environment.write(lambda _: None)
+            assert environment.reader_check() == left
 
 
 READER = """

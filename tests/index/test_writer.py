@@ -75,6 +75,15 @@ def test_what_is_confirmed_during_a_flush_that_waits_goes_with_it(tmp_path: Path
         assert all(has(again, number) for number in range(12))
 
 
+def test_a_flush_leaves_nothing_not_even_one_document_beyond_full_groups(tmp_path: Path) -> None:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=PATIENT)) as index:
+        with index.lock:  # the thread meets the group and the flush at once
+            store(index, 1, 2, 3, 4, 5)
+            index.flush()
+            assert index.gauges()["backlog"] == 0
+        assert commits(index) == 2
+
+
 @pytest.mark.parametrize(("documents_in_log", "runs"), [(15, 0), (16, 1)])
 def test_a_long_log_is_flushed(documents_in_log: int, runs: int, tmp_path: Path) -> None:
     with closing(LmdbIndex(tmp_path, HEADER, tuning=PATIENT)) as index:

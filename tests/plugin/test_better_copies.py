@@ -110,6 +110,8 @@ async def test_nobody_makes_himself_canonical(site, crawl, marking, text):
         ("<linkrel=canonical href=/b>", None),
         ("</HEAD><link rel=canonical href=/b>", None),
         ("<p></p><body class=x><textarea><link rel=canonical href=/b>", None),
+        (f"{' ' * ((1 << 17) - 28)}<link rel=canonical href=/b>", "https://a.example/b"),
+        (f"{' ' * ((1 << 17) - 27)}<link rel=canonical href=/b>", None),  # nobody reads on for ever
         (f"{'<link ' * 20000}", None),
         (f"<link {'rel=' * 500}>" * 200, None),
     ],

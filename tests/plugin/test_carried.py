@@ -231,6 +231,7 @@ def test_half_of_the_values():
     assert not request.touches({"name": "Chair", "flag": True, "empty": ""})
     assert not request.holds({})
     assert carried().names == []
+    assert carried(name="Lamp", empty="", flag=True, item={"price": 9.9}, none=None).names == ["name"]
 
 
 def test_a_carried_item_is_itself_whatever_is_in_it():

@@ -57,6 +57,7 @@ def test_the_first_duplicate_is_an_example(log, caplog, debug, count):
     )
     assert ["no more duplicates will be shown" in text for text in said] == [not debug] * count
     assert {record.levelno for record in caplog.records} == {logging.DEBUG}
+    assert not any(record.exc_info for record in caplog.records)
 
 
 def test_each_warning_comes_once(log, caplog):

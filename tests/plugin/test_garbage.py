@@ -28,6 +28,17 @@ def test_what_a_crawl_begins_with_is_spared_until_it_ends() -> None:
     assert gc.get_freeze_count() == 0
 
 
+def test_a_crawl_that_has_ended_disturbs_no_later_one() -> None:
+    first, second = GarbageCollector(), GarbageCollector()
+    first.spare()
+    first.close()
+    second.spare()
+    first.close()
+    assert gc.get_freeze_count() > 0
+    second.close()
+    assert gc.get_freeze_count() == 0
+
+
 def test_garbage_is_collected_before() -> None:
     class Cycle:
         deleted = False

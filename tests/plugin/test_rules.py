@@ -171,6 +171,7 @@ async def test_a_url_that_takes_too_long_passes(site, crawl, pages):
     result = await crawl(pages, {**ONE_BY_ONE, "NEARDUP_RULES": rules}, urls=urls)
     assert len(result.items) == 3
     assert (result["error/rules"], result["skipped/rule"], result["unique"]) == (1, 1, 1)
+    assert result.errors == {"neardup/error/rules": 1}
 
 
 async def test_a_bad_rule_stops_at_start(site, crawl, pages):
