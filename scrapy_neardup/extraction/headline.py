@@ -47,7 +47,33 @@ def find_headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
         if score > best:
             best, found = score, number
     # A link may be the site's name, and so may what stands around.
-    return short if short is not None and found is not None and not blocks[found].is_free else found
+    if short is not None and found is not None and not blocks[found].is_free:
+        return short
+    return None if found is None else _below_name_of_site(blocks, names, found)
+
+
+def _below_name_of_site(blocks: Sequence[Block], names: Sequence[str], found: int) -> int:
+    """Return the number of the page's headline if the block *found* is the name of its site, else *found*.
+
+    The name of the site stands at the top, with nothing but links before it. A title of the page begins with
+    its headline, which is a heading between the name of the site and the first paragraph.
+    """
+    if any(block.is_free for block in blocks[:found]):
+        return found
+    titles = [_WORD.findall(name.lower()) for name in names]
+
+    def begun_by(block: Block) -> list[bool]:
+        words = _WORD.findall(block.text.lower())
+        return [bool(words) and title[: len(words)] == words for title in titles]
+
+    if all(begun_by(blocks[found])):
+        return found
+    for number, block in enumerate(blocks[found + 1 :], found + 1):
+        if block.prose:
+            break
+        if block.heading and not block.region and any(begun_by(block)):
+            return number
+    return found
 
 
 def only_first_level_heading(blocks: Sequence[Block]) -> int | None:
