@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import regex
 
+from scrapy_neardup.fingerprint.paragraphs import length
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -41,7 +43,7 @@ def find_headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
             if block.tag == "h1" and shared and short is None:
                 short = number
             continue
-        score = sum(map(len, shared)) * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
+        score = length("".join(shared)) * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
         score *= (0.5 if block.region else 1) * (0.5 if block.is_link else 1)
         score *= 1 if block.article in (0, first) else 0.5
         if score > best:

@@ -541,3 +541,10 @@ def test_the_name_of_the_site_above_all_is_no_headline(site: str, level: str) ->
     # Nor is a heading behind the first paragraph.
     html = f"<title>{TITLE} | {name}</title><body><h1>{name}</h1>{marked(OWN)}<h3>{TITLE}</h3>{marked(OTHER)}"
     assert extracted(html).title == name
+
+
+def test_a_headline_in_another_script_goes_before_the_longer_name_of_the_site() -> None:
+    """A Han character says as much as three letters."""
+    name = "<p>A magazine</p><h2><a href=/>The Magazine</a></h2>"
+    html = f"<title>港口开放 | The Magazine</title><body>{name}<h1>港口开放 (1)</h1>{marked(OWN)}</body>"
+    assert extracted(html).title == "港口开放 (1)"
