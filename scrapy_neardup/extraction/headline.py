@@ -8,6 +8,8 @@ import regex
 
 from scrapy_neardup.fingerprint.paragraphs import length
 
+from .asides import ARTICLE
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -58,23 +60,27 @@ def _below_name_of_site(blocks: Sequence[Block], names: Sequence[str], found: in
     """Return the number of the page's headline if the block *found* is the name of its site, else *found*.
 
     The name of the site stands at the top, with nothing but links before it. A title of the page begins with
-    its headline, which is a heading between the name of the site and the first paragraph.
+    its headline, which is a heading between the name of the site and the article.
     """
     if any(block.is_free for block in blocks[:found]):
         return found
     titles = [_WORD.findall(name.lower()) for name in names]
 
-    def begun_by(block: Block) -> list[bool]:
+    def begins(block: Block) -> tuple[int, int]:
+        """Return how many titles begin with the words of *block*, and how many these are."""
         words = _WORD.findall(block.text.lower())
-        return [bool(words) and title[: len(words)] == words for title in titles]
+        return sum(title[: len(words)] == words for title in titles), len(words)
 
-    if all(begun_by(blocks[found])):
-        return found
+    begun, most = begins(blocks[found])
+    before = 0
     for number, block in enumerate(blocks[found + 1 :], found + 1):
-        if block.prose:
+        before += block.letters * block.prose
+        if before >= ARTICLE:
             break
-        if block.heading and not block.region and any(begun_by(block)):
-            return number
+        if block.heading and not block.region:
+            count, words = begins(block)
+            if count and words and (begun < len(titles) or words > most):
+                return number
     return found
 
 

@@ -525,7 +525,12 @@ def test_the_form_under_a_note_is_not_its_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "site", ["<h1>{}</h1>", "<div><h4><a href=/>{}</a></h4></div>", "<h1><a href=/>{}</a></h1><p>A motto</p>"]
+    "site",
+    [
+        "<h1>{}</h1>",
+        "<div><h4><a href=/>{}</a></h4></div>",
+        "<h1><a href=/>{}</a></h1><p>A motto, as long as it is wide, and wide as the sea.</p>",
+    ],
 )
 @pytest.mark.parametrize("level", ["h1", "h2", "h3"])
 def test_the_name_of_the_site_above_all_is_no_headline(site: str, level: str) -> None:
@@ -535,6 +540,10 @@ def test_the_name_of_the_site_above_all_is_no_headline(site: str, level: str) ->
     menu = "<ul><li><a href=x>Skip to the text</a></li></ul>"
     html = f"<title>{TITLE} | {name}</title><body>{menu}{site.format(name)}{LINKS}{own}</body>"
     assert extracted(html).title == TITLE
+    # Nor is it if the headline begins with it, too.
+    own = f"<{level}><a href=x>{name}: {TITLE}</a></{level}>{marked(OWN)}"
+    html = f"<title>{name}: {TITLE}</title><body>{site.format(name)}{own}</body>"
+    assert extracted(html).title == f"{name}: {TITLE}"
     # A section's name is no headline, though the title begins with it.
     html = f"<title>Harbours: {TITLE}</title><body>{menu}<p>Home</p><h1>{TITLE}</h1><h2>Harbours</h2></body>"
     assert extracted(f"{html}{marked(OWN)}").title == TITLE
