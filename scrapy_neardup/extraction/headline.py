@@ -32,7 +32,7 @@ def find_headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
     # Of several articles the page's own mostly comes first.
     first = next((block.article for block in blocks if block.article), 0)
     for number, block in enumerate(blocks):
-        if block.letters > _LONGEST_HEADLINE or block.region == "comments":
+        if block.letters > _LONGEST_HEADLINE or block.region in ("comments", "foot"):
             continue
         if block.is_link and block.region and not block.heading:  # of a menu
             continue

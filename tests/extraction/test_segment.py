@@ -499,10 +499,15 @@ def test_lists_under_a_note_in_a_sidebar_are_different_pages() -> None:
     with Detector.open() as detector:
         for number in range(4):
             links = (f"<h3><a href=x>{text}</a></h3>" for text in paragraphs(number + 61, 30, 6))
-            text = extracted(page(f"<div class=list-sidebar>{''.join(links)}</div>{note}", title="Someone"))
+            listed = f"<div class=list-sidebar><h2>All by someone</h2>{''.join(links)}</div>"
+            text = extracted(page(listed + note, title="All by someone"))
             verdict = detector.add(text, f"https://a.example/someone/{number}")
             assert not verdict.is_duplicate, verdict
         assert detector.check(text, "https://a.example/someone/?session=1").kind == "exact"
+    # An article that stands in what is called so has its headline above it, and may have a list beside it.
+    own = f"<h1>{TITLE}</h1><div class=share>{marked(OWN)}</div>"
+    beside = f"<div class=list-sidebar>{''.join(f'<p><a href=x>{name}</a></p>' for name in LONG)}</div>"
+    assert not extracted(page(own + beside)).details
 
 
 REPLY = """<div id=respond><h3>Leave a Reply</h3><form id=commentform action=post method=post>
@@ -557,3 +562,9 @@ def test_a_headline_in_another_script_goes_before_the_longer_name_of_the_site() 
     name = "<p>A magazine</p><h2><a href=/>The Magazine</a></h2>"
     html = f"<title>港口开放 | The Magazine</title><body>{name}<h1>港口开放 (1)</h1>{marked(OWN)}</body>"
     assert extracted(html).title == "港口开放 (1)"
+    # But the foot of a page has no headline.
+    foot = "<footer><p>金融工程师的简单生活，远离尘嚣</p></footer>"
+    html = (
+        f"<title>20180617 | 金融工程师的简单生活，远离尘嚣</title><body><h1>20180617</h1>{marked(OWN)}{foot}"
+    )
+    assert extracted(html).title == "20180617"
