@@ -16,7 +16,7 @@ from .lines import wrapped
 from .prose import ends_sentence, is_paragraph
 from .quotations import quoted_lines
 from .regions import Region, names, region_of
-from .teasers import HEADINGS, teasers
+from .teasers import HEADINGS, is_short, teasers
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -31,8 +31,10 @@ _INLINE = names(
 )
 # Headlines of a page beyond these are not looked for.
 _HEADLINES = 20
-#: The number of the element that teasers are said to be within, see `Block.within`.
-OTHER_ARTICLES = -1
+#: What teasers, and forms for comments, are said to be within, see `Block.within`.
+OTHER_ARTICLES, FORM = -1, -2
+# Such a form has at most so many characters of text. A longer one holds what readers wrote.
+_FORM = 1200
 
 
 class Block:
@@ -162,6 +164,8 @@ class _Walk:
             own = "around" if others else region_of(element, element in self._over_headline)
             if own != region and own:
                 region, number = own, OTHER_ARTICLES if others else self._elements
+        if region == "comments" and _is_form(element):
+            number = FORM
         if element in self._headed_articles:
             article = self._elements
         self._path.append((element.tag, region, number, article))
@@ -229,6 +233,11 @@ class _Walk:
             if quoted:
                 region = region or "quoted"
             self.blocks.append(Block(text, linked, tag, heading, region, number, article))
+
+
+def _is_form(element: _Element) -> bool:
+    """Tell whether *element*, among comments, is a form to write one."""
+    return element.tag == "form" and element.find(".//textarea") is not None and is_short(element, _FORM)
 
 
 def _has_article(element: _Element) -> bool:

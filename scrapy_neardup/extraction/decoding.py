@@ -25,6 +25,7 @@ _MARKUP = re.compile(rb"<(script|style)\b.*?</\1|<[^<>]*>|[\x00-\x40]+", re.DOTA
 #: A declared charset that turns more of the page than this into replacement characters is wrong.
 _BAD_SHARE = 0.002
 _SAMPLE = 1 << 16  # bytes
+_END = re.compile(r"</(?:html|body)\s*>", re.IGNORECASE)
 #: Codecs of Python that are no charsets: they raise an error, or make something else of a page.
 _NO_CHARSETS = frozenset(
     (
@@ -50,6 +51,15 @@ def decode(body: bytes, content_type: str | None) -> str:
             text = other
     # Some charsets that Python knows and no browser does, such as UTF-7, can spell half a character.
     return text.replace("\x00", "").encode("utf-8", "replace").decode()
+
+
+def in_one_document(html: str) -> str:
+    """Return *html* without the end tags of documents.
+
+    What stands behind one is part of the page in browsers, but not in what libxml2 parses. There may be all
+    of the page: behind a head that ends the document, or a notice that is a document of its own.
+    """
+    return _END.sub("", html)
 
 
 def decode_as_declared(

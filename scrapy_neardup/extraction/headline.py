@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING
 
 import regex
 
+from scrapy_neardup.fingerprint.paragraphs import length
+
+from .asides import ARTICLE
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,7 +32,7 @@ def find_headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
     # Of several articles the page's own mostly comes first.
     first = next((block.article for block in blocks if block.article), 0)
     for number, block in enumerate(blocks):
-        if block.letters > _LONGEST_HEADLINE or block.region == "comments":
+        if block.letters > _LONGEST_HEADLINE or block.region in ("comments", "foot"):
             continue
         if block.is_link and block.region and not block.heading:  # of a menu
             continue
@@ -41,13 +45,43 @@ def find_headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
             if block.tag == "h1" and shared and short is None:
                 short = number
             continue
-        score = sum(map(len, shared)) * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
+        score = length("".join(shared)) * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
         score *= (0.5 if block.region else 1) * (0.5 if block.is_link else 1)
         score *= 1 if block.article in (0, first) else 0.5
         if score > best:
             best, found = score, number
     # A link may be the site's name, and so may what stands around.
-    return short if short is not None and found is not None and not blocks[found].is_free else found
+    if short is not None and found is not None and not blocks[found].is_free:
+        return short
+    return None if found is None else _below_name_of_site(blocks, names, found)
+
+
+def _below_name_of_site(blocks: Sequence[Block], names: Sequence[str], found: int) -> int:
+    """Return the number of the page's headline if the block *found* is the name of its site, else *found*.
+
+    The name of the site stands at the top, with nothing but links before it. A title of the page begins with
+    its headline, which is a heading between the name of the site and the article.
+    """
+    if any(block.is_free for block in blocks[:found]):
+        return found
+    titles = [_WORD.findall(name.lower()) for name in names]
+
+    def begins(block: Block) -> tuple[int, int]:
+        """Return how many titles begin with the words of *block*, and how many these are."""
+        words = _WORD.findall(block.text.lower())
+        return sum(title[: len(words)] == words for title in titles), len(words)
+
+    begun, most = begins(blocks[found])
+    before = 0
+    for number, block in enumerate(blocks[found + 1 :], found + 1):
+        before += block.letters * block.prose
+        if before >= ARTICLE:
+            break
+        if block.heading and not block.region:
+            count, words = begins(block)
+            if count and words and (begun < len(titles) or words > most):
+                return number
+    return found
 
 
 def only_first_level_heading(blocks: Sequence[Block]) -> int | None:

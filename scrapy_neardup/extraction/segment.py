@@ -27,7 +27,7 @@ from .asides import (
     leave_out_quotations,
     letters_of,
 )
-from .blocks import OTHER_ARTICLES, blocks_of
+from .blocks import FORM, OTHER_ARTICLES, blocks_of
 from .headline import find_headline, only_first_level_heading, title_of
 from .prose import SENTENCE
 from .regions import heads_more, speaks_of_consent
@@ -57,8 +57,8 @@ _SMALL_SHARE = 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
 #: A text that is a smaller part of what a page shows, or of the prose in that, does not tell it from pages
-#: that show other things.
-_SMALL_PART, _SMALL_PART_OF_PROSE = 1 / 3, 1 / 2
+#: that show other things. So it is with less than half of a page whose headline stands apart from the text.
+_SMALL_PART, _SMALL_PART_OF_PROSE, _SMALL_PART_APART = 1 / 3, 1 / 2, 1 / 2
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
 _DETAILS, _LEAD = 200, 15
 #: To find that many short lines of a page, so many times as many are looked at.
@@ -70,7 +70,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 4, {self._otherwise.identity}"
+        self.identity = f"segment 5, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
@@ -93,19 +93,21 @@ class Segment:
         title = title_of(blocks, names, named, run)
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks)
-            return other and _completed(other, blocks)
+            return other and _completed(other, blocks, headline)
         kept = prose if found >= _PROSE * letters_of(lines) else lines
         details = _details(blocks, begin, run, headline, {id(block) for block in kept})
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details))
-        return _completed(text, blocks)
+        return _completed(text, blocks, headline)
 
     def _other(self, html: str, title: str, blocks: Sequence[Block]) -> MainText | None:
-        """Return what Trafilatura finds, without the menus and the foot of the page, and what it quotes.
+        """Return what Trafilatura finds, without menus, foot, what is quoted, and the form for a comment.
 
         It takes all lines of a page that has no article.
         """
         around = _menus_and_foot(blocks)
-        without = [block.within in around or block.region == "quoted" for block in blocks]
+        without = [
+            block.within in around or block.within == FORM or block.region == "quoted" for block in blocks
+        ]
         shown = [block.text for block, out in zip(blocks, without, strict=True) if not out]
         left_out = {_bare(block.text) for block, out in zip(blocks, without, strict=True) if out}
         left_out -= {*map(_bare, shown)}
@@ -140,15 +142,18 @@ def _bare(line: str) -> str:
     return "".join(line.removeprefix("- ").split())
 
 
-def _completed(text: MainText, blocks: Sequence[Block]) -> MainText:
+def _completed(text: MainText, blocks: Sequence[Block], headline: int | None) -> MainText:
     """Return *text* with all that the page shows outside its regions, if the text is a small part of that.
 
     Such a text may be the same on pages that show different things: a note over a list or a calendar, some
-    of the entries of a list.
+    of the entries of a list. So may a note in a sidebar, if there is no other paragraph. Then the *headline*
+    stands in another region, and the list with it.
     """
-    shown = [block for block in blocks if not block.region]
+    apart = headline is not None and blocks[headline].region == "around"
+    shown = [block for block in blocks if not block.region or (apart and block.region == "around")]
     prose = [block for block in shown if block.prose]
-    if length(text.text) >= max(_SMALL_PART * letters_of(shown), _SMALL_PART_OF_PROSE * letters_of(prose)):
+    part = _SMALL_PART_APART if apart else _SMALL_PART
+    if length(text.text) >= max(part * letters_of(shown), _SMALL_PART_OF_PROSE * letters_of(prose)):
         return text
     # Each is looked for in all of the text, so they are not too many.
     lines = [*dict.fromkeys(block.text for block in shown)][: _LOOKED_FOR * _DETAILS]

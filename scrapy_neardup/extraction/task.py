@@ -11,7 +11,7 @@ from scrapy_neardup.fingerprint.paragraphs import length
 
 from .areas import WHOLE_PAGE, ContentArea
 from .base import Extraction
-from .decoding import decode
+from .decoding import decode, in_one_document
 from .guards import is_binary, is_noise, is_too_deep
 from .hidden import without_hidden
 from .plain import Plain
@@ -42,7 +42,7 @@ def extract(
     detail: str | None = None
     fallback = False
     try:
-        html = None if is_binary(page.body) else decode(page.body, page.content_type)
+        html = None if is_binary(page.body) else in_one_document(decode(page.body, page.content_type))
         if html is None or is_noise(html):
             reason = "not_text"
         else:

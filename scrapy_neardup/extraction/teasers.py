@@ -28,7 +28,7 @@ def teasers(body: _Element, over_headline: Container[_Element]) -> set[_Element]
     for element in body.iter("article"):
         # Those that hold others are passed over: each part of a page is read once.
         if element not in over_headline and element.find(".//article") is None:
-            (short if _is_short(element, _TEASER) else long).append(element)
+            (short if is_short(element, _TEASER) else long).append(element)
     if len(short) < _ARTICLES:
         return set()
     lists: dict[_Element, set[tuple[str, str]]] = {}
@@ -51,7 +51,7 @@ def _kinds(element: _Element) -> set[tuple[str, str]]:
     return {(name, heading) for name in classes if heading is not None}
 
 
-def _is_short(element: _Element, most: int) -> bool:
+def is_short(element: _Element, most: int) -> bool:
     """Tell whether *element* has at most so many characters of text, of which no more are read."""
     count = 0
     for text in element.itertext():

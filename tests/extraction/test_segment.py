@@ -491,3 +491,80 @@ def test_a_link_of_a_menu_is_no_headline() -> None:
         return f"<html><head>{head}</head><body>{body}</body></html>"
 
     assert "July 2016" in extracted(month("July 2016")).title
+
+
+def test_lists_under_a_note_in_a_sidebar_are_different_pages() -> None:
+    """The note is the only paragraph, so it is taken for the article, and so is a list for a sidebar."""
+    note = f"<div class=sidebar><p>{sentence(random.Random(60), 60)}</p><p>Someone wrote it.</p></div>"
+    with Detector.open() as detector:
+        for number in range(4):
+            links = (f"<h3><a href=x>{text}</a></h3>" for text in paragraphs(number + 61, 30, 6))
+            listed = f"<div class=list-sidebar><h2>All by someone</h2>{''.join(links)}</div>"
+            text = extracted(page(listed + note, title="All by someone"))
+            verdict = detector.add(text, f"https://a.example/someone/{number}")
+            assert not verdict.is_duplicate, verdict
+        assert detector.check(text, "https://a.example/someone/?session=1").kind == "exact"
+    # An article that stands in what is called so has its headline above it, and may have a list beside it.
+    own = f"<h1>{TITLE}</h1><div class=share>{marked(OWN)}</div>"
+    beside = f"<div class=list-sidebar>{''.join(f'<p><a href=x>{name}</a></p>' for name in LONG)}</div>"
+    assert not extracted(page(own + beside)).details
+
+
+REPLY = """<div id=respond><h3>Leave a Reply</h3><form id=commentform action=post method=post>
+<p class=comment-notes>Your email address will not be published. Required fields are marked *</p>
+<p><label>Name *</label><input name=author></p><p><label>Email *</label><input name=email></p>
+<p><label>Comment</label><textarea name=comment></textarea></p></form></div>"""
+
+
+def test_the_form_under_a_note_is_not_its_text() -> None:
+    def noted(said: str) -> str:
+        note = "<p>By <a href=a>someone</a></p><p><a href=x>The timetable of the boats (pdf)</a></p>"
+        return extracted(page(f"<h1>{TITLE}</h1><div>{note}</div>{said}{REPLY}")).text
+
+    assert "timetable" in noted("")
+    assert "email" not in noted("")
+    # What readers wrote stays: in forums it is what the page is about.
+    said = "<div id=replies><p>There was no bread on board.</p></div>"
+    assert "no bread" in noted(said)
+    assert "email" not in noted(said)
+
+
+@pytest.mark.parametrize(
+    "site",
+    [
+        "<h1>{}</h1>",
+        "<div><h4><a href=/>{}</a></h4></div>",
+        "<h1><a href=/>{}</a></h1><p>A motto, as long as it is wide, and wide as the sea.</p>",
+    ],
+)
+@pytest.mark.parametrize("level", ["h1", "h2", "h3"])
+def test_the_name_of_the_site_above_all_is_no_headline(site: str, level: str) -> None:
+    """The name is longer than the headline, or stands in a heading of a higher level."""
+    name = "The newspaper of the whole coast and its islands"
+    own = f"<{level}><a href=x>{TITLE}</a></{level}>{marked(OWN)}"
+    menu = "<ul><li><a href=x>Skip to the text</a></li></ul>"
+    html = f"<title>{TITLE} | {name}</title><body>{menu}{site.format(name)}{LINKS}{own}</body>"
+    assert extracted(html).title == TITLE
+    # Nor is it if the headline begins with it, too.
+    own = f"<{level}><a href=x>{name}: {TITLE}</a></{level}>{marked(OWN)}"
+    html = f"<title>{name}: {TITLE}</title><body>{site.format(name)}{own}</body>"
+    assert extracted(html).title == f"{name}: {TITLE}"
+    # A section's name is no headline, though the title begins with it.
+    html = f"<title>Harbours: {TITLE}</title><body>{menu}<p>Home</p><h1>{TITLE}</h1><h2>Harbours</h2></body>"
+    assert extracted(f"{html}{marked(OWN)}").title == TITLE
+    # Nor is a heading behind the first paragraph.
+    html = f"<title>{TITLE} | {name}</title><body><h1>{name}</h1>{marked(OWN)}<h3>{TITLE}</h3>{marked(OTHER)}"
+    assert extracted(html).title == name
+
+
+def test_a_headline_in_another_script_goes_before_the_longer_name_of_the_site() -> None:
+    """A Han character says as much as three letters."""
+    name = "<p>A magazine</p><h2><a href=/>The Magazine</a></h2>"
+    html = f"<title>港口开放 | The Magazine</title><body>{name}<h1>港口开放 (1)</h1>{marked(OWN)}</body>"
+    assert extracted(html).title == "港口开放 (1)"
+    # But the foot of a page has no headline.
+    foot = "<footer><p>金融工程师的简单生活，远离尘嚣</p></footer>"
+    html = (
+        f"<title>20180617 | 金融工程师的简单生活，远离尘嚣</title><body><h1>20180617</h1>{marked(OWN)}{foot}"
+    )
+    assert extracted(html).title == "20180617"
