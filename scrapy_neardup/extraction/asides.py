@@ -41,7 +41,8 @@ def give_back_article(blocks: Sequence[Block]) -> None:
     """Take the region away from what is the article itself.
 
     A region "around" holds the article if it has as much prose as all that stands in no region. Teasers of
-    other articles count as the article only on a page that has next to nothing else.
+    other articles count as the article only on a page that has next to nothing else. So do comments: a forum
+    may call all that is said in it so, the first post included.
     """
     inside: dict[int, int] = {}
     free = 0
@@ -55,6 +56,13 @@ def give_back_article(blocks: Sequence[Block]) -> None:
         large.discard(OTHER_ARTICLES)
     for block in blocks:
         if block.within in large:
+            block.region = ""
+    comments = [block for block in blocks if block.region == "comments"]
+    if (
+        letters_of([block for block in comments if block.prose]) >= ARTICLE
+        and letters_of([block for block in blocks if block.is_free]) < ARTICLE
+    ):
+        for block in comments:
             block.region = ""
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import regex
 
+from scrapy_neardup.fingerprint.paragraphs import length
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -35,7 +37,7 @@ def find_headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
         words = _WORD.findall(block.text.lower())
         shared = [word for word in words if word in known]
         asked = _H1_IN_TITLE if block.tag == "h1" else _HEADLINE_IN_TITLE
-        if len(shared) < asked * len(words):
+        if len(shared) < asked * len(words) and not (block.is_free and _is_labelled(block.text, known)):
             continue
         if block.letters < _HEADLINE:
             if block.tag == "h1" and shared and short is None:
@@ -48,6 +50,16 @@ def find_headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
             best, found = score, number
     # A link may be the site's name, and so may what stands around.
     return short if short is not None and found is not None and not blocks[found].is_free else found
+
+
+def _is_labelled(text: str, known: set[str]) -> bool:
+    """Tell whether *text* goes on behind a colon, and has only *known* words before it.
+
+    A title such as "Profile" is that of many pages, and the line "Profile: Ann" says which of them this is.
+    """
+    label, colon, name = text.partition(":")
+    words = _WORD.findall(label.lower())
+    return bool(colon and name.strip()) and length(label) >= _HEADLINE and known.issuperset(words)
 
 
 def only_first_level_heading(blocks: Sequence[Block]) -> int | None:

@@ -70,7 +70,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 4, {self._otherwise.identity}"
+        self.identity = f"segment 5, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
@@ -91,18 +91,21 @@ class Segment:
         found = letters_of(prose)
         begin = _beginning(blocks, headline, run)
         title = title_of(blocks, names, named, run)
+        details = _details(blocks, begin, run, headline)
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
-            other = self._other(html, title, blocks)
+            other = self._other(html, title, blocks, details)
             return other and _completed(other, blocks)
         kept = prose if found >= _PROSE * letters_of(lines) else lines
-        details = _details(blocks, begin, run, headline, {id(block) for block in kept})
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details))
         return _completed(text, blocks)
 
-    def _other(self, html: str, title: str, blocks: Sequence[Block]) -> MainText | None:
+    def _other(
+        self, html: str, title: str, blocks: Sequence[Block], details: Sequence[str]
+    ) -> MainText | None:
         """Return what Trafilatura finds, without the menus and the foot of the page, and what it quotes.
 
-        It takes all lines of a page that has no article.
+        It takes all lines of a page that has no article. *details* are the short lines of what comes nearest
+        to one: a place or a colour in them may be all that tells the page from others.
         """
         around = _menus_and_foot(blocks)
         without = [block.within in around or block.region == "quoted" for block in blocks]
@@ -114,8 +117,8 @@ class Segment:
             for line in self._otherwise.lines(html).split("\n")
             if not all(bare in left_out or not bare for bare in map(_bare, line.split("|")))
         ]
-        text, details = sentences.divided("\n".join(lines), lambda: "\n".join(shown))
-        return MainText(text, title, details) if text else None
+        text, left_out_of_text = sentences.divided("\n".join(lines), lambda: "\n".join(shown))
+        return MainText(text, title, "\n".join((left_out_of_text, *details)).strip()) if text else None
 
 
 def _menus_and_foot(blocks: Sequence[Block]) -> set[int]:
@@ -210,10 +213,10 @@ def _beginning(blocks: Sequence[Block], headline: int | None, run: Run) -> int:
     return begin
 
 
-def _details(
-    blocks: Sequence[Block], begin: int, run: Run, headline: int | None, kept: set[int]
-) -> list[str]:
+def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None) -> list[str]:
     """Return the short lines of the main text, up to where something else begins.
+
+    A heading that is a link is one of them if it does not stand behind the text: it names an entry of a list.
 
     Behind a text that stands before the headline, such as a line that runs over all pages of a site, they are
     those under the headline.
@@ -224,6 +227,8 @@ def _details(
         block = blocks[number]
         if number >= behind and (block.prose or block.region or heads_others(block.text)):
             break
-        if block.is_free and id(block) not in kept:
+        names_entry = number < run.end and block.heading and not block.region
+        is_paragraph = block.prose and run.begin <= number < run.end
+        if (block.is_free or names_entry) and not is_paragraph:
             lines.append(block.text)
     return lines[:_DETAILS]
