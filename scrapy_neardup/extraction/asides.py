@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .blocks import OTHER_ARTICLES
+from .block import OTHER_ARTICLES
 from .quotations import quoted_lines
 from .regions import heads_comments, heads_more, speaks_of_consent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .blocks import Block
+    from .block import Block
 
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300

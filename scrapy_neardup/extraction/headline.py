@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .asides import Run
-    from .blocks import Block
+    from .block import Block
 
 #: A headline has at least so many letters, but an h1 with less goes before one that is not free; at most so
 #: many; and so much of it is in the title, of an h1 less.
@@ -71,11 +71,14 @@ def only_first_level_heading(blocks: Sequence[Block]) -> int | None:
 def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None, run: Run) -> str:
     """Return the words that name the page among those of its site: those of its headline.
 
-    A page may have none, or a short one. Then all that it calls itself counts: its titles, and its
-    first-level headings up to the end of the *run*.
+    A page may have none, or a short one, or one that is a link to the first page of the site and so the name
+    of that. Then all that it calls itself counts: its titles, and its first-level headings up to the end of
+    the *run*.
     """
-    if headline is not None and blocks[headline].letters >= _HEADLINE:
-        return blocks[headline].text
+    if headline is not None:
+        block = blocks[headline]
+        if block.letters >= _HEADLINE and not (block.is_link and block.leads_home):
+            return block.text
     headings = (
         block.text for block in blocks[: run.end or len(blocks)] if block.tag == "h1" and block.is_free
     )

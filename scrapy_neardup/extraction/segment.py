@@ -27,7 +27,8 @@ from .asides import (
     leave_out_quotations,
     letters_of,
 )
-from .blocks import OTHER_ARTICLES, blocks_of
+from .block import OTHER_ARTICLES
+from .blocks import blocks_of
 from .headline import find_headline, only_first_level_heading, title_of
 from .prose import SENTENCE
 from .regions import heads_more, speaks_of_consent
@@ -37,7 +38,7 @@ from .trafilatura import Trafilatura
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .blocks import Block
+    from .block import Block
 
 # All lengths are in letters, see `length`.
 

@@ -549,6 +549,24 @@ def test_members_of_a_forum_are_told_apart_by_the_line_that_has_the_title_before
         assert detector.check(found, url="https://a.example/member?session=1").kind == "exact"
 
 
+@pytest.mark.parametrize("form", ["<h1><a href={}>{}</a></h1>", "<a href={}><h1>{}</h1></a>"])
+@pytest.mark.parametrize(
+    "home", ["/", "https://a.example", "http://a.example/", "../../index.html", "../", "index.php?s=1", "#"]
+)
+def test_a_headline_that_is_a_link_to_the_site_does_not_name_the_page(home: str, form: str) -> None:
+    """Lists of entries by their tags: the tag stands in the title alone, and over it the name of the site."""
+    body = f"{form.format(home, 'The Harbour Site')}<nav>{LINKS}</nav>{marked(OWN)}"
+    one, other = (
+        extracted(f"<head><title>{tag} : The Harbour Site</title></head><body>{body}</body>")
+        for tag in ("Ships", "Cranes")
+    )
+    assert (one.title, other.title) == ("Ships : The Harbour Site", "Cranes : The Harbour Site")
+    with Detector.open() as detector:
+        detector.add(one, url="https://a.example/tag/ships")
+        assert not detector.check(other, url="https://a.example/tag/cranes").is_duplicate
+        assert detector.check(one, url="https://a.example/tag/ships?page=1").kind == "exact"
+
+
 def test_a_link_of_a_menu_is_no_headline() -> None:
     def month(name: str) -> str:
         menu = "<nav><ul><li><a href=x>Products</a></li><li><a href=y>About</a></li></ul></nav>"
