@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .blocks import OTHER_ARTICLES
+from .block import FORM, OTHER_ARTICLES
 from .quotations import quoted_lines
 from .regions import heads_comments, heads_more, speaks_of_consent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .blocks import Block
+    from .block import Block
 
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
@@ -41,7 +41,8 @@ def give_back_article(blocks: Sequence[Block]) -> None:
     """Take the region away from what is the article itself.
 
     A region "around" holds the article if it has as much prose as all that stands in no region. Teasers of
-    other articles count as the article only on a page that has next to nothing else.
+    other articles count as the article only on a page that has next to nothing else. So do comments: a forum
+    may call all that is said in it so, the first post included.
     """
     inside: dict[int, int] = {}
     free = 0
@@ -55,6 +56,13 @@ def give_back_article(blocks: Sequence[Block]) -> None:
         large.discard(OTHER_ARTICLES)
     for block in blocks:
         if block.within in large:
+            block.region = ""
+    comments = [block for block in blocks if block.region == "comments" and block.within != FORM]
+    if (
+        letters_of([block for block in comments if block.prose]) >= ARTICLE
+        and letters_of([block for block in blocks if block.is_free]) < ARTICLE
+    ):
+        for block in comments:
             block.region = ""
 
 

@@ -12,8 +12,8 @@ from lxml import html as lxml_html
 
 from scrapy_neardup.fingerprint.paragraphs import length
 
+from .block import FORM, OTHER_ARTICLES, Block, leads_home
 from .lines import wrapped
-from .prose import ends_sentence, is_paragraph
 from .quotations import quoted_lines
 from .regions import Region, names, region_of
 from .teasers import HEADINGS, is_short, teasers
@@ -31,50 +31,8 @@ _INLINE = names(
 )
 # Headlines of a page beyond these are not looked for.
 _HEADLINES = 20
-#: What teasers, and forms for comments, are said to be within, see `Block.within`.
-OTHER_ARTICLES, FORM = -1, -2
-# Such a form has at most so many characters of text. A longer one holds what readers wrote.
+# A form for a comment has at most so many characters of text. A longer one holds what readers wrote.
 _FORM = 1200
-
-
-class Block:
-    """A run of text without a line break in it."""
-
-    __slots__ = ("article", "heading", "letters", "linked", "prose", "region", "tag", "text", "within")
-
-    def __init__(
-        self, text: str, linked: int, tag: str, heading: str, region: Region, within: int, article: int
-    ) -> None:
-        self.text = text
-        #: Its length in letters (`length` counts them), and how many of them are of links.
-        self.letters = length(text)
-        self.linked = min(linked, self.letters)
-        #: Name of the element that it stands in.
-        self.tag = tag
-        #: The heading that it is or stands in, such as "h2"; empty if there is none.
-        self.heading = heading
-        #: The region that it stands in; and the number of the element that is the region, 0 if there is none.
-        self.region = region
-        self.within = within
-        #: The number of the article with a headline of its own that it stands in, 0 if there is none.
-        self.article = article
-        #: Whether it reads like a paragraph of a text.
-        self.prose = not self.is_link and is_paragraph(text, self.letters)
-
-    @property
-    def ends(self) -> bool:
-        """Whether it ends like a sentence."""
-        return ends_sentence(self.text)
-
-    @property
-    def is_link(self) -> bool:
-        """Whether half of it or more are links."""
-        return self.linked * 2 >= self.letters
-
-    @property
-    def is_free(self) -> bool:
-        """Whether it stands in no region, and is no link."""
-        return not self.region and not self.is_link
 
 
 def blocks_of(html: str) -> list[Block]:
@@ -96,12 +54,13 @@ class _Walk:
         self.blocks: list[Block] = []
         self._text: list[str] = []
         self._linked = 0
+        self._leads_home = False
         #: Lines of the block before the present one, each with its letters of links.
         self._lines: list[tuple[str, int]] = []
         #: Open elements that are blocks: name, region, number of the outermost element that makes the region,
         #: number of the article.
         self._path: list[tuple[str, Region, int, int]] = []
-        self._elements = self._invisible = self._links = self._preformatted = 0
+        self._elements = self._invisible = self._links = self._home_links = self._preformatted = 0
         headlines = Counter(
             element for headline in list(body.iter("h1"))[:_HEADLINES] for element in headline.iterancestors()
         )
@@ -131,6 +90,7 @@ class _Walk:
             return
         if tag == "a":
             self._links += "href" in element.attrib
+            self._home_links += leads_home(element.get("href", "x"))
         elif tag == "br":
             if not self._preformatted:
                 self._break()
@@ -147,6 +107,7 @@ class _Walk:
             self._invisible -= 1
         elif tag == "a":
             self._links -= "href" in element.attrib
+            self._home_links -= leads_home(element.get("href", "x"))
         elif tag == "pre":
             self._close()
             self._preformatted -= 1
@@ -179,6 +140,7 @@ class _Walk:
             self._text.append(text)
             if self._links:
                 self._linked += length(text.strip())
+                self._leads_home |= self._home_links > 0
 
     def _break(self) -> None:
         """End a line of a block."""
@@ -196,6 +158,7 @@ class _Walk:
             self._add_block("".join(self._text), self._linked)
         self._text.clear()
         self._linked = 0
+        self._leads_home = False
 
     def _finish_lines(self) -> None:
         """Make a block of each line that was gathered, or of several where the text was wrapped by hand."""
@@ -232,7 +195,8 @@ class _Walk:
             heading = next((name for name, *_ in self._path[-2:] if name in HEADINGS), "")
             if quoted:
                 region = region or "quoted"
-            self.blocks.append(Block(text, linked, tag, heading, region, number, article))
+            home = self._leads_home
+            self.blocks.append(Block(text, linked, tag, heading, region, number, article, home))
 
 
 def _is_form(element: _Element) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .asides import Run
-    from .blocks import Block
+    from .block import Block
 
 #: A headline has at least so many letters, but an h1 with less goes before one that is not free; at most so
 #: many; and so much of it is in the title, of an h1 less.
@@ -39,7 +39,7 @@ def find_headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
         words = _WORD.findall(block.text.lower())
         shared = [word for word in words if word in known]
         asked = _H1_IN_TITLE if block.tag == "h1" else _HEADLINE_IN_TITLE
-        if len(shared) < asked * len(words):
+        if len(shared) < asked * len(words) and not (block.is_free and _is_labelled(block.text, known)):
             continue
         if block.letters < _HEADLINE:
             if block.tag == "h1" and shared and short is None:
@@ -84,6 +84,16 @@ def _below_name_of_site(blocks: Sequence[Block], names: Sequence[str], found: in
     return found
 
 
+def _is_labelled(text: str, known: set[str]) -> bool:
+    """Tell whether *text* goes on behind a colon, and has only *known* words before it.
+
+    A title such as "Profile" is that of many pages, and the line "Profile: Ann" says which of them this is.
+    """
+    label, colon, name = text.partition(":")
+    words = _WORD.findall(label.lower())
+    return bool(colon and name.strip()) and length(label) >= _HEADLINE and known.issuperset(words)
+
+
 def only_first_level_heading(blocks: Sequence[Block]) -> int | None:
     """Return the number of the block that is the only free h1 of the page; None if there is not just one."""
     found = [number for number, block in enumerate(blocks) if block.tag == "h1" and block.is_free]
@@ -93,11 +103,14 @@ def only_first_level_heading(blocks: Sequence[Block]) -> int | None:
 def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None, run: Run) -> str:
     """Return the words that name the page among those of its site: those of its headline.
 
-    A page may have none, or a short one. Then all that it calls itself counts: its titles, and its
-    first-level headings up to the end of the *run*.
+    A page may have none, or a short one, or one that is a link to the first page of the site and so the name
+    of that. Then all that it calls itself counts: its titles, and its first-level headings up to the end of
+    the *run*.
     """
-    if headline is not None and blocks[headline].letters >= _HEADLINE:
-        return blocks[headline].text
+    if headline is not None:
+        block = blocks[headline]
+        if block.letters >= _HEADLINE and not (block.is_link and block.leads_home):
+            return block.text
     headings = (
         block.text for block in blocks[: run.end or len(blocks)] if block.tag == "h1" and block.is_free
     )

@@ -27,7 +27,8 @@ from .asides import (
     leave_out_quotations,
     letters_of,
 )
-from .blocks import FORM, OTHER_ARTICLES, blocks_of
+from .block import FORM, OTHER_ARTICLES
+from .blocks import blocks_of
 from .headline import find_headline, only_first_level_heading, title_of
 from .prose import SENTENCE
 from .regions import heads_more, speaks_of_consent
@@ -37,7 +38,7 @@ from .trafilatura import Trafilatura
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .blocks import Block
+    from .block import Block
 
 # All lengths are in letters, see `length`.
 
@@ -91,18 +92,21 @@ class Segment:
         found = letters_of(prose)
         begin = _beginning(blocks, headline, run)
         title = title_of(blocks, names, named, run)
+        details = _details(blocks, begin, run, headline)
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
-            other = self._other(html, title, blocks)
+            other = self._other(html, title, blocks, details)
             return other and _completed(other, blocks, headline)
         kept = prose if found >= _PROSE * letters_of(lines) else lines
-        details = _details(blocks, begin, run, headline, {id(block) for block in kept})
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details))
         return _completed(text, blocks, headline)
 
-    def _other(self, html: str, title: str, blocks: Sequence[Block]) -> MainText | None:
+    def _other(
+        self, html: str, title: str, blocks: Sequence[Block], details: Sequence[str]
+    ) -> MainText | None:
         """Return what Trafilatura finds, without menus, foot, what is quoted, and the form for a comment.
 
-        It takes all lines of a page that has no article.
+        It takes all lines of a page that has no article. *details* are the short lines of what comes nearest
+        to one: a place or a colour in them may be all that tells the page from others.
         """
         around = _menus_and_foot(blocks)
         without = [
@@ -116,8 +120,8 @@ class Segment:
             for line in self._otherwise.lines(html).split("\n")
             if not all(bare in left_out or not bare for bare in map(_bare, line.split("|")))
         ]
-        text, details = sentences.divided("\n".join(lines), lambda: "\n".join(shown))
-        return MainText(text, title, details) if text else None
+        text, left_out_of_text = sentences.divided("\n".join(lines), lambda: "\n".join(shown))
+        return MainText(text, title, "\n".join((left_out_of_text, *details)).strip()) if text else None
 
 
 def _menus_and_foot(blocks: Sequence[Block]) -> set[int]:
@@ -215,10 +219,10 @@ def _beginning(blocks: Sequence[Block], headline: int | None, run: Run) -> int:
     return begin
 
 
-def _details(
-    blocks: Sequence[Block], begin: int, run: Run, headline: int | None, kept: set[int]
-) -> list[str]:
+def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None) -> list[str]:
     """Return the short lines of the main text, up to where something else begins.
+
+    A heading that is a link is one of them if it does not stand behind the text: it names an entry of a list.
 
     Behind a text that stands before the headline, such as a line that runs over all pages of a site, they are
     those under the headline.
@@ -229,6 +233,8 @@ def _details(
         block = blocks[number]
         if number >= behind and (block.prose or block.region or heads_others(block.text)):
             break
-        if block.is_free and id(block) not in kept:
+        names_entry = number < run.end and block.heading and not block.region
+        is_paragraph = block.prose and run.begin <= number < run.end
+        if (block.is_free or names_entry) and not is_paragraph:
             lines.append(block.text)
     return lines[:_DETAILS]

@@ -231,6 +231,40 @@ def test_products_of_a_shop_that_has_one_title_for_all_pages_are_told_apart() ->
             assert detector.add(found, url=f"https://shop.example/{number}").kind not in ("exact", "near")
 
 
+def test_products_without_an_article_differ_in_lines_that_are_no_part_of_the_text() -> None:
+    """Of a blurb that is too short for an article, and a few values, only the blurb is found as text."""
+    blurb = f"<p>{sentence(random.Random(66), 52)[:170]}</p>"
+    with Detector.open() as detector:
+        for number, (colour, size) in enumerate((("Black, blue", "S, M"), ("Golden", "L"))):
+            values = (
+                f"<h2>Lady shoe</h2><h3>€49.00</h3>{blurb}<div>Colour: {colour}</div><div>Size: {size}</div>"
+            )
+            body = f"<h1>Lady shoe</h1>{values}<div class=tags>{LINKS}</div>{FOOTER}"
+            found = extracted(page(body, "Fine things for everybody"))
+            assert {"€49.00", f"Colour: {colour}", f"Size: {size}"} <= {*found.details.split("\n")}
+            assert not detector.add(found, url=f"https://shop.example/{number}").is_duplicate
+
+
+def test_headings_that_are_links_name_the_entries_of_a_list() -> None:
+    """Page by page a shop lists other things, over one text that all pages of the list have."""
+    text = marked(paragraphs(67, 6, 60))
+    with Detector.open() as detector:
+        for number in range(3):
+            names = [name[:-1] for name in paragraphs(number + 68, 5, 6)]
+            entries = "".join(
+                f"<div><h2><a href=x>{name}</a></h2><span>€19.99</span></div>" for name in names
+            )
+            found = extracted(page(f"<h1>Shop</h1>{entries}{text}", "Fine things for everybody"))
+            assert {*names} <= {*found.details.split("\n")}
+            assert not detector.add(found, url=f"https://shop.example/page/{number}").is_duplicate
+        assert detector.check(found, url="https://shop.example/?page=2").kind == "exact"
+
+
+def test_headings_behind_the_text_name_other_pages() -> None:
+    others = "".join(f"<h3><a href=x>{name}</a></h3>" for name in paragraphs(69, 5, 6))
+    assert not extracted(page(f"{ARTICLE}{others}")).details
+
+
 def test_lines_that_were_wrapped_by_hand_are_put_together() -> None:
     """Each of some 70 letters ends where the next word had no room, and not like a sentence."""
     lines = [line for text in OWN for line in (*textwrap.wrap(text, 70), "")]
@@ -373,6 +407,25 @@ def test_the_heading_over_comments_may_hold_other_elements() -> None:
     assert end in found.text
 
 
+def thread(texts: list[str], aside: str = "") -> str:
+    """A thread of a forum in which the first post, too, is called a comment, under a link to the site."""
+    posts = "".join(
+        f"<div class=comment><div>Submitted by Ann</div><p>{text}</p></div>" for text in texts[1:]
+    )
+    first = f"<div class=comment><h3>{TITLE}</h3><div>Submitted by Bob</div><p>{texts[0]}</p></div>"
+    return page(f"<h1><a href=/>The Site</a></h1><div id=main>{aside}{first}{posts}</div>{FOOTER}")
+
+
+def test_posts_of_a_forum_that_are_called_comments_are_the_text_where_there_is_no_other() -> None:
+    found = extracted(thread(OWN[:3]))
+    assert found.text.split("\n") == OWN[:3]
+    assert found.title == TITLE
+    assert extracted(thread(OWN[:3], marked(OTHER))).text.split("\n") == OTHER
+    # Lines without sentences may be what readers comment on.
+    lines = [text[:24] for text in paragraphs(70, 30, 12)]
+    assert OWN[0] not in extracted(thread(OWN[:3], "<br>".join(lines))).text
+
+
 @pytest.mark.parametrize("intro_words", [200, 400])
 @pytest.mark.parametrize("form", ["{intro}{note}", "{note}{intro}", "{intro}<table><tr><td>{note}</table>"])
 def test_short_notes_under_one_title_and_introduction_are_all_kept(form: str, intro_words: int) -> None:
@@ -481,6 +534,37 @@ def test_what_is_shown_beside_most_of_a_page_does_not_count() -> None:
     # Nor what stands in a menu beside a short text.
     menu = f"<nav>{around}</nav>"
     assert not extracted(page(f"<h1>Music</h1>{marked(OWN[:1])}{menu}", title="Music")).details
+
+
+def test_members_of_a_forum_are_told_apart_by_the_line_that_has_the_title_before_a_colon() -> None:
+    """All profiles have one title. They differ in a name, which stands in a cell of a table."""
+    labels = [sentence(random.Random(number), 2)[:-1] for number in range(70, 90)]
+    with Detector.open() as detector:
+        for number, name in enumerate(("Doremi", "Fasolla", "Tidore")):
+            fields = "".join(f"<tr><td>{label}:</td><td>{label[::-1]}</td></tr>" for label in labels)
+            body = f"<a href=/>The Site</a><table><tr><th>Member profile: {name}</th></tr>{fields}</table>"
+            found = extracted(page(body, "Member profile"))
+            assert found.title == f"Member profile: {name}"
+            assert not detector.add(found, url=f"https://a.example/member/{number}").is_duplicate
+        assert detector.check(found, url="https://a.example/member?session=1").kind == "exact"
+
+
+@pytest.mark.parametrize("form", ["<h1><a href={}>{}</a></h1>", "<a href={}><h1>{}</h1></a>"])
+@pytest.mark.parametrize(
+    "home", ["/", "https://a.example", "http://a.example/", "../../index.html", "../", "index.php?s=1", "#"]
+)
+def test_a_headline_that_is_a_link_to_the_site_does_not_name_the_page(home: str, form: str) -> None:
+    """Lists of entries by their tags: the tag stands in the title alone, and over it the name of the site."""
+    body = f"{form.format(home, 'The Harbour Site')}<nav>{LINKS}</nav>{marked(OWN)}"
+    one, other = (
+        extracted(f"<head><title>{tag} : The Harbour Site</title></head><body>{body}</body>")
+        for tag in ("Ships", "Cranes")
+    )
+    assert (one.title, other.title) == ("Ships : The Harbour Site", "Cranes : The Harbour Site")
+    with Detector.open() as detector:
+        detector.add(one, url="https://a.example/tag/ships")
+        assert not detector.check(other, url="https://a.example/tag/cranes").is_duplicate
+        assert detector.check(one, url="https://a.example/tag/ships?page=1").kind == "exact"
 
 
 def test_a_link_of_a_menu_is_no_headline() -> None:

@@ -1,0 +1,88 @@
+"""A block of a page: a run of text that a reader sees as one, and what its place says about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import regex
+
+from scrapy_neardup.fingerprint.paragraphs import length
+
+from .prose import ends_sentence, is_paragraph
+
+if TYPE_CHECKING:
+    from .regions import Region
+
+#: What teasers, and forms for comments, are said to be within, see `Block.within`.
+OTHER_ARTICLES, FORM = -1, -2
+#: Where a link to the first page of a site leads: to a host, or up to a folder, or to the index of one.
+_HOME = regex.compile(
+    r"(?:(?:https?:)?//[^/?#]*+)?+/?+(?:\.\.?+/)*+(?:\.\.?+|index\.\w++)?+(?:[?#].*+)?+",
+    regex.IGNORECASE | regex.V1,
+)
+
+
+class Block:
+    """A run of text without a line break in it."""
+
+    __slots__ = (
+        "article",
+        "heading",
+        "leads_home",
+        "letters",
+        "linked",
+        "prose",
+        "region",
+        "tag",
+        "text",
+        "within",
+    )
+
+    def __init__(
+        self,
+        text: str,
+        linked: int,
+        tag: str,
+        heading: str,
+        region: Region,
+        within: int,
+        article: int,
+        leads_home: bool,
+    ) -> None:
+        self.text = text
+        #: Its length in letters (`length` counts them), and how many of them are of links.
+        self.letters = length(text)
+        self.linked = min(linked, self.letters)
+        #: Name of the element that it stands in.
+        self.tag = tag
+        #: The heading that it is or stands in, such as "h2"; empty if there is none.
+        self.heading = heading
+        #: The region that it stands in; and the number of the element that is the region, 0 if there is none.
+        self.region = region
+        self.within = within
+        #: The number of the article with a headline of its own that it stands in, 0 if there is none.
+        self.article = article
+        #: Whether it has a link to the first page of the site, see `leads_home`.
+        self.leads_home = leads_home
+        #: Whether it reads like a paragraph of a text.
+        self.prose = not self.is_link and is_paragraph(text, self.letters)
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends like a sentence."""
+        return ends_sentence(self.text)
+
+    @property
+    def is_link(self) -> bool:
+        """Whether half of it or more are links."""
+        return self.linked * 2 >= self.letters
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it stands in no region, and is no link."""
+        return not self.region and not self.is_link
+
+
+def leads_home(href: str) -> bool:
+    """Tell whether a link leads to the first page of its site, as far as its *href* alone says so."""
+    return _HOME.fullmatch(href.strip()) is not None
