@@ -421,6 +421,8 @@ def test_posts_of_a_forum_that_are_called_comments_are_the_text_where_there_is_n
     assert found.text.split("\n") == OWN[:3]
     assert found.title == TITLE
     assert extracted(thread(OWN[:3], marked(OTHER))).text.split("\n") == OTHER
+    form = f"<form class=comment><p>{OTHER[0]}</p><textarea></textarea></form>"
+    assert extracted(thread([*OWN[:3], form])).text.split("\n") == OWN[:3]
     # Lines without sentences may be what readers comment on.
     lines = [text[:24] for text in paragraphs(70, 30, 12)]
     assert OWN[0] not in extracted(thread(OWN[:3], "<br>".join(lines))).text
