@@ -17,8 +17,7 @@ import math
 import random
 import shutil
 import tempfile
-from collections import defaultdict
-from itertools import accumulate
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,7 +40,11 @@ FURTHER = {
         "tests/test_short_lines.py", "tests/index/test_header.py",
     ],
     "index": ["tests/test_floods.py"],
+    "plugin": ["tests/cli/test_cli.py"],
 }  # fmt: skip
+#: A module that runs in processes alone that its tests start and share, where coverage cannot tell for which
+#: test: all these may reach it.
+ELSEWHERE = {"scrapy_neardup/plugin/command.py": "tests/cli/test_cli.py"}
 #: What a copy of the tree needs.
 PARTS = ("scrapy_neardup", "tests", "example_project", "benchmarks", "docs", "pyproject.toml", "README.md")
 #: What the tests import, other than this package.
@@ -163,6 +166,7 @@ def _fates(tree: Path, picked: list[tuple[str, Mutant]], survey: Survey, within:
         # reaches the module.
         if tests == {""}:
             tests = set().union(*at_import.values())
+        tests |= {test for test in survey.seconds if _file(test) == ELSEWHERE.get(module)}
         reaching = {test: survey.seconds[test] for test in tests & survey.seconds.keys()}
         if not reaching:
             yield Fate(module, mutant, "unreached", 0)
@@ -183,20 +187,25 @@ def _in_two(seconds: dict[str, float], within: float) -> Iterator[dict[str, floa
 
     All of them take *within* seconds, by the *seconds* that each takes.
     """
-    ordered = _in_order(seconds)
-    sums = accumulate(seconds[test] for test in ordered)
-    ordered = [test for test, total in zip(ordered, sums, strict=True) if total <= within] or ordered[:1]
+    ordered = _quickest_first(seconds)
     files = {*list(dict.fromkeys(map(_file, ordered)))[:_FILES]}
-    first: dict[str, float] = {}
+    quick: list[str] = []
     for test in ordered:
-        if _file(test) in files and sum(first.values()) < _QUICK:
-            first[test] = seconds[test]
-    yield first
-    if rest := {test: seconds[test] for test in ordered if test not in first}:
-        yield rest
+        if _file(test) in files and sum(seconds[each] for each in quick) < _QUICK:
+            quick.append(test)
+    others = _by_turns([test for test in ordered if test not in quick])
+    left = within
+    for part in (quick, others):
+        some = {}
+        for test in part:
+            left -= seconds[test]
+            if left >= 0 or test is ordered[0]:
+                some[test] = seconds[test]
+        if some:
+            yield some
 
 
-def _in_order(seconds: dict[str, float]) -> list[str]:
+def _quickest_first(seconds: dict[str, float]) -> list[str]:
     """Return the tests, the quickest first; those of one function with other parameters come later.
 
     Such tests mostly notice the same. So each waits as if it took the time of those before it, too.
@@ -208,6 +217,19 @@ def _in_order(seconds: dict[str, float]) -> list[str]:
         spent[function] += seconds[test]
         waits[test] = spent[function]
     return sorted(waits, key=lambda test: waits[test])
+
+
+def _by_turns(tests: list[str]) -> list[str]:
+    """Return the first of *tests* of each file, then the second ones, and so on.
+
+    A file is about one thing. So no fault waits long for the file that is about it.
+    """
+    counts: Counter[str] = Counter()
+    turns = {}
+    for test in tests:
+        counts[_file(test)] += 1
+        turns[test] = counts[_file(test)]
+    return sorted(tests, key=lambda test: turns[test])
 
 
 def _file(test: str) -> str:

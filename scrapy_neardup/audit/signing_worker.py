@@ -53,7 +53,7 @@ class Workers(Generic[_Item, _Result]):
             found = pickle.load(process.stdout)  # noqa: S301  # it comes from our own process
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             raise SignerDied(
-                "A signing process was ended, as by a lack of memory: run the command again, and it goes on."
+                "A signing process was ended, as by a lack of memory: run the audit again, and it goes on."
             ) from error
         if isinstance(found, BaseException):
             raise found

@@ -117,6 +117,6 @@ def test_process_that_is_killed_is_no_hang() -> None:
     next(signatures)
     started = children(os.getpid()) - before
     os.kill(min(started), signal.SIGKILL)
-    with pytest.raises(SignerDied, match="run it again"):
+    with pytest.raises(SignerDied, match="run the audit again"):
         list(signatures)
     wait_for_none(started, 0)

@@ -91,6 +91,13 @@ def test_a_block_without_documents(header: Header) -> None:
     assert (logged.urls, logged.keys.shape, logged.records.shape) == ([], (header.keys, 0), (0,))
 
 
+def test_a_block_of_bare_fingerprints_is_next_to_nothing() -> None:
+    """They are in the tables alone."""
+    block = encode_block(documents([""] * 2048, BARE))
+    assert decode_block(block, BARE, check=True).urls == [""] * 2048
+    assert len(block) < 300
+
+
 def test_what_is_decoded_outlives_the_block() -> None:
     block = bytearray(encode_block(documents(["https://a.example/"] * 3, HEADER)))
     stored = decode_block(block, HEADER)

@@ -87,6 +87,16 @@ def test_a_sound_index_has_no_problems(tmp_path: Path) -> None:
             assert found(environment) == []
 
 
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_small_index_has_no_problems(count: int, tmp_path: Path) -> None:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
+        fill(index, 0, count)
+        index.flush()
+        assert list(check(index)) == []
+        index.compact()
+        assert list(check(index)) == []
+
+
 def test_progress_ends_at_the_total(path: Path) -> None:
     steps: list[tuple[int, int]] = []
     with opened(path) as (environment, header):

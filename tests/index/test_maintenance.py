@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -12,8 +13,12 @@ import lmdb
 import pytest
 
 from scrapy_neardup.index import LmdbIndex
+from scrapy_neardup.index.lmdb import wal
+from scrapy_neardup.index.lmdb.compaction import maintain
 from scrapy_neardup.index.lmdb.contents import Contents
+from scrapy_neardup.index.lmdb.directory import MERGE, file_lock
 from scrapy_neardup.index.lmdb.environment import Environment
+from scrapy_neardup.index.lmdb.layout import read_state
 from scrapy_neardup.index.lmdb.maintenance import Maintenance
 
 from .flaky import Flaky
@@ -35,7 +40,7 @@ def flaky(monkeypatch: pytest.MonkeyPatch) -> Flaky:
 
 @pytest.fixture
 def made(tmp_path: Path, flaky: Flaky) -> Iterator[Callable[..., Maintenance]]:
-    """Makes the maintenance of an index with one document."""
+    """Makes the maintenance of an index with one document in its log."""
     with closing(LmdbIndex(tmp_path, HEADER, tuning=TUNING)) as index:
         index.add(documents([1], ["u1"]))
     with contextlib.ExitStack() as opened:
@@ -90,3 +95,31 @@ def test_what_has_failed_is_tried_again_after_a_wait(
     assert begins(maintenance) == (not wait)
     assert maintenance.failing == (wait > 0)
     assert not begins(maintenance)
+
+
+@pytest.mark.parametrize("of", ["another thread", "another process"])
+def test_where_somebody_else_maintains_the_index_nobody_waits_for_that(of: str, tmp_path: Path) -> None:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=TUNING)) as index:
+        index.add(documents(range(15), [f"u{number}" for number in range(15)]))
+    with closing(Environment(tmp_path, TUNING)) as environment:
+        wal.append(environment, documents([15], ["u15"]))  # now the log is long
+        ended = threading.Event()
+
+        def runs() -> int:
+            with environment.read() as transaction:
+                return len(read_state(environment, transaction).runs)
+
+        def work() -> None:
+            for _ in maintain(environment, HEADER):
+                pass
+            ended.set()
+
+        lock = (
+            environment.compaction_lock if of == "another thread" else file_lock(tmp_path / MERGE, wait=False)
+        )
+        with lock:
+            threading.Thread(target=work, daemon=True).start()
+            assert ended.wait(10)
+            assert runs() == 0
+        work()
+        assert runs() == 1

@@ -62,6 +62,7 @@ def brute_force(ranges: list[Range], most: int) -> list[tuple[int, list[int]]]:
 @example(tables=[[0] * 9], probes=[0, 1], bits=16, most=4)  # one has none in the end
 @example(tables=[[0, 0, 1, 1, 1, 1]], probes=[1], bits=16, most=3)  # the equal ones are not the first
 @example(tables=[[0] * 7], probes=[0], bits=16, most=7)
+@example(tables=[[0, 1 << 14, 1 << 15]], probes=[0], bits=16, most=2)  # one more bit is just enough
 def test_those_that_share_the_longest_prefixes_are_left(
     tables: list[list[int]], probes: list[int], bits: int, most: int
 ) -> None:

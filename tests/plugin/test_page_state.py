@@ -63,6 +63,13 @@ def test_a_new_page_is_not_stored():
     assert page(callback_ended=True).is_stored
 
 
+def test_a_page_of_which_an_item_has_vanished_is_not_stored():
+    state = page(callback_ended=True, callback_items=2, passed_items=2, stored_items=1)
+    assert not state.is_stored
+    state.dropped_items += 1
+    assert state.is_stored
+
+
 def test_whose_items_may_pass():
     for policy, weak in product(POLICIES, (False, True)):
         match = Verdict("near", url="https://b.example/", weak=weak)
