@@ -35,13 +35,15 @@ _FOOT = names("foot footer copyright cookie cookies cookiebanner consent gdpr on
 _NOTICES = names(
     "sidebar sidebar1 sidebar2 related relatedposts recommend"
     " recommended recommendation recommendations popular trending mostread newsletter subscribe subscription"
-    " share"
-    " shares sharing sharedaddy social breadcrumb breadcrumbs nav navbar navigation menu promo advert"
+    " sharedaddy breadcrumb breadcrumbs nav navbar navigation menu promo advert"
     " advertisement ad ads sponsor sponsors sponsored login popup modal overlay teaser teasers calendar"
     " disclaimer pagination pager rail outbrain taboola banner dialog rightcol leftcol bottom paywall author"
     " bio"
     " byline"
 )
+#: What has an article's name, too, is no bar of buttons but an article that can be shared.
+_BARS = _NOTICES | names("share shares sharing social")
+_ARTICLE = names("article entry hentry post story")
 #: Names that begin so say how a page is laid out ("no-sidebar") or filed ("tag-cookies").
 _QUALIFIERS = names(
     "no has with without is tag category type status js wp theme single margin padding hide show open closed"
@@ -114,7 +116,9 @@ def region_of(element: _Element, has_headline: bool) -> Region:
     found: Region = ""
     for attribute in ("class", "id", "role"):
         value = element.get(attribute)
-        for name in value[:_CHARACTERS].split()[:_NAMES] if value else ():
+        named = value[:_CHARACTERS].split()[:_NAMES] if value else []
+        notices = _BARS if _ARTICLE.isdisjoint(named) else _NOTICES
+        for name in named:
             parts = [part.lower() for part in _PART.split(name) if part]
             if not parts or len(parts) > _PARTS or parts[0] in _QUALIFIERS:
                 continue
@@ -129,7 +133,7 @@ def region_of(element: _Element, has_headline: bool) -> Region:
                 found = "foot"
             # Page builders call every part of a page some sort of widget; those of a sidebar are just
             # widgets.
-            elif not found and (parts[0] == "widget" or not _NOTICES.isdisjoint(parts)):
+            elif not found and (parts[0] == "widget" or not notices.isdisjoint(parts)):
                 found = "around"
     return found
 

@@ -34,6 +34,7 @@ def named(markup: str, has_headline: bool = False) -> str:
         ("ul class='nav-links'", "around"), ("div class='widget widget_text'", "around"),
         ("div class='popup-content'", ""), ("div class='related-post-body'", ""),
         ("div class='author-bio'", "around"), ("div class='share-buttons'", "around"),
+        ("div class='entry share'", ""), ("div class='post related'", "around"),
         ("div class='cookie-banner'", "foot"), ("div id=CookieConsent", "foot"),
         ("div class='site-footer'", "foot"),
         ("div class='sidebar footer'", "foot"), ("div class='tag-cookie post'", ""),
