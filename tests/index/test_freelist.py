@@ -55,6 +55,11 @@ def change(directory: Path, seed: int, transactions: int) -> Path:
     return data
 
 
+def test_a_new_file_has_no_free_pages(tmp_path: Path) -> None:
+    lmdb.open(str(tmp_path), map_size=1 << 20).close()
+    assert free_of(tmp_path / "data.mdb") == set()
+
+
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole file that is shorter than its last page says."""
