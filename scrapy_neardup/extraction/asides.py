@@ -40,19 +40,17 @@ def letters_of(blocks: Sequence[Block]) -> int:
 def give_back_article(blocks: Sequence[Block]) -> None:
     """Take the region away from what is the article itself.
 
-    A region "around" holds the article if it has as much prose as all that stands in no region. Teasers of
+    A region "around" holds the article if it has as much prose as there is text in no region. Teasers of
     other articles count as the article only on a page that has next to nothing else. So do comments: a forum
     may call all that is said in it so, the first post included.
     """
     inside: dict[int, int] = {}
-    free = 0
     for block in blocks:
-        if block.prose and not block.region:
-            free += block.letters
-        elif block.prose and block.region == "around":
+        if block.prose and block.region == "around":
             inside[block.within] = inside.get(block.within, 0) + block.letters
+    free = letters_of([block for block in blocks if block.is_free])
     large = {number for number, letters in inside.items() if letters >= max(ARTICLE, free)}
-    if free >= 2 * ARTICLE:
+    if letters_of([block for block in blocks if block.prose and not block.region]) >= 2 * ARTICLE:
         large.discard(OTHER_ARTICLES)
     for block in blocks:
         if block.within in large:
