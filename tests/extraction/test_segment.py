@@ -579,6 +579,15 @@ def test_a_link_of_a_menu_is_no_headline() -> None:
     assert "July 2016" in extracted(month("July 2016")).title
 
 
+def test_who_wrote_a_poem_is_not_its_text() -> None:
+    """The profile is the only paragraph of the page, but less than the lines of the poem."""
+    lines = [text[:-1] for text in paragraphs(61, count=24, words=5)]
+    profile = f"<div class=author-box><p>{sentence(random.Random(62), 60)}</p></div>"
+    found = extracted(page(f"<h1>{TITLE}</h1><p>{'<br>'.join(lines)}</p>{profile}")).text
+    assert all(line in found for line in lines)
+    assert sentence(random.Random(62), 60) not in found
+
+
 def test_lists_under_a_note_in_a_sidebar_are_different_pages() -> None:
     """The note is the only paragraph, so it is taken for the article, and so is a list for a sidebar."""
     note = f"<div class=sidebar><p>{sentence(random.Random(60), 60)}</p><p>Someone wrote it.</p></div>"
