@@ -28,7 +28,7 @@ class Block:
     __slots__ = (
         "article",
         "heading",
-        "leads_home",
+        "href",
         "letters",
         "linked",
         "prose",
@@ -47,7 +47,7 @@ class Block:
         region: Region,
         within: int,
         article: int,
-        leads_home: bool,
+        href: str,
     ) -> None:
         self.text = text
         #: Its length in letters (`length` counts them), and how many of them are of links.
@@ -62,8 +62,8 @@ class Block:
         self.within = within
         #: The number of the article with a headline of its own that it stands in, 0 if there is none.
         self.article = article
-        #: Whether it has a link to the first page of the site, see `leads_home`.
-        self.leads_home = leads_home
+        #: Where its last link leads; empty if there is none.
+        self.href = href
         #: Whether it reads like a paragraph of a text.
         self.prose = not self.is_link and is_paragraph(text, self.letters)
 
@@ -82,7 +82,7 @@ class Block:
         """Whether it stands in no region, and is no link."""
         return not self.region and not self.is_link
 
-
-def leads_home(href: str) -> bool:
-    """Tell whether a link leads to the first page of its site, as far as its *href* alone says so."""
-    return _HOME.fullmatch(href.strip()) is not None
+    @property
+    def leads_home(self) -> bool:
+        """Whether it has a link to the first page of the site, as far as the link alone says so."""
+        return bool(self.href) and _HOME.fullmatch(self.href.strip()) is not None

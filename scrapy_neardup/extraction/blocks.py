@@ -12,7 +12,7 @@ from lxml import html as lxml_html
 
 from scrapy_neardup.fingerprint.paragraphs import length
 
-from .block import FORM, OTHER_ARTICLES, Block, leads_home
+from .block import FORM, OTHER_ARTICLES, Block
 from .lines import wrapped
 from .quotations import quoted_lines
 from .regions import Region, names, region_of
@@ -54,13 +54,14 @@ class _Walk:
         self.blocks: list[Block] = []
         self._text: list[str] = []
         self._linked = 0
-        self._leads_home = False
+        #: Where the last link leads that was met, and that of the text that is being gathered.
+        self._link = self._href = ""
         #: Lines of the block before the present one, each with its letters of links.
         self._lines: list[tuple[str, int]] = []
         #: Open elements that are blocks: name, region, number of the outermost element that makes the region,
         #: number of the article.
         self._path: list[tuple[str, Region, int, int]] = []
-        self._elements = self._invisible = self._links = self._home_links = self._preformatted = 0
+        self._elements = self._invisible = self._links = self._preformatted = 0
         headlines = Counter(
             element for headline in list(body.iter("h1"))[:_HEADLINES] for element in headline.iterancestors()
         )
@@ -89,8 +90,9 @@ class _Walk:
             self._invisible += 1
             return
         if tag == "a":
-            self._links += "href" in element.attrib
-            self._home_links += leads_home(element.get("href", "x"))
+            if "href" in element.attrib:
+                self._links += 1
+                self._link = element.attrib["href"]
         elif tag == "br":
             if not self._preformatted:
                 self._break()
@@ -107,7 +109,6 @@ class _Walk:
             self._invisible -= 1
         elif tag == "a":
             self._links -= "href" in element.attrib
-            self._home_links -= leads_home(element.get("href", "x"))
         elif tag == "pre":
             self._close()
             self._preformatted -= 1
@@ -140,7 +141,7 @@ class _Walk:
             self._text.append(text)
             if self._links:
                 self._linked += length(text.strip())
-                self._leads_home |= self._home_links > 0
+                self._href = self._link
 
     def _break(self) -> None:
         """End a line of a block."""
@@ -158,7 +159,7 @@ class _Walk:
             self._add_block("".join(self._text), self._linked)
         self._text.clear()
         self._linked = 0
-        self._leads_home = False
+        self._href = ""
 
     def _finish_lines(self) -> None:
         """Make a block of each line that was gathered, or of several where the text was wrapped by hand."""
@@ -195,8 +196,7 @@ class _Walk:
             heading = next((name for name, *_ in self._path[-2:] if name in HEADINGS), "")
             if quoted:
                 region = region or "quoted"
-            home = self._leads_home
-            self.blocks.append(Block(text, linked, tag, heading, region, number, article, home))
+            self.blocks.append(Block(text, linked, tag, heading, region, number, article, self._href))
 
 
 def _is_form(element: _Element) -> bool:
