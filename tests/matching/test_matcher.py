@@ -355,6 +355,25 @@ def test_equal_texts_are_equal_in_all_respects_whatever_else_was_met() -> None:
             assert (judged.distance.dtype, judged.similarity.dtype) == (np.uint8, np.float32)
 
 
+@pytest.mark.parametrize(
+    ("lines", "valued"),
+    [
+        ((), 0),
+        (("Colour: red", "Size: large", "Cloth: cotton"), 6),
+        (("Price: 12.50", "Weight: 730"), 4),
+        (("Colour: red", "Size: large", "Cloth: cotton", "Price: 12.50", "Weight: 730"), 9),
+    ],
+)
+def test_values_are_the_figures_and_the_words_of_short_lines(lines: tuple[str, ...], valued: int) -> None:
+    """How many there could be is an estimate, a little low where there are many."""
+    with Detector.open() as detector:
+        signatures = [detector.signature("\n".join([text(1, words), *lines])) for words in (200, 199)]
+        filed = entries(signatures, ["https://a.example/", "https://a.example/b"], detector.index.header)
+        told = detector.matcher.explain(filed.records[0], filed.records[1:], [0, 0, 1, 0])
+        assert told["valued"] == pytest.approx(valued, abs=1)
+        assert told["values"] == 0
+
+
 def test_how_much_of_a_text_is_known_depends_on_which_came_first() -> None:
     with Detector.open() as detector:
         signatures = [detector.signature(text(1, words)) for words in (150, 400)]

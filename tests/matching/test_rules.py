@@ -299,7 +299,7 @@ def test_so_many_values_of_short_lines_may_be_substituted_on_one_site(valued: fl
 @pytest.mark.parametrize("sites", ["one", "two", ""])
 def test_a_note_may_be_cut_or_extended_if_no_number_and_hardly_a_word_was_substituted(sites: str) -> None:
     note = {"tokens": LENGTHS[0] - 1, "sites": sites}
-    assert one(0.46, 0.87, **note, values=1.4) == "near"
+    assert one(0.46, 0.87, **note, values=1.5, substituted=0.5) == "near"
     if sites != "two":  # where as much is enough in any case
         assert one(0.46, 0.87, **note, values=1.6) == "other"
         assert one(0.46, 0.87, **note, substituted=0.6) == "other"

@@ -167,6 +167,7 @@ def test_a_receiver_of_signals_that_raises(caplog):
     told.crawler.signals = SimpleNamespace(send_catch_log=fail)
     tell_all(told)
     assert told.crawler.stats.get_value("neardup/error/signal") == 3
+    assert told.item_judged({}, ODD, COPY) == []  # there is nothing to wait for
 
 
 def test_a_report_on_a_full_disk(caplog):
