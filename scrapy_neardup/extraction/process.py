@@ -53,7 +53,10 @@ class Worker:
             if not self._answers.poll(START_TIMEOUT * 1000):
                 raise StartError("timeout")
             self.pid, _ = channel.receive()
-        except (EOFError, OSError) as error:
+        except StartError:
+            channel.close()
+            raise
+        except Exception as error:
             channel.close()
             raise StartError(repr(error)) from error
 
@@ -65,9 +68,9 @@ class Worker:
     def extract(self, page: Page, timeout: float) -> Extraction:
         """Return the extraction; a worker that is too slow is killed, one that died is a ``crash``."""
         started = perf_counter()
-        with contextlib.suppress(OSError):  # it ended while reading; its answer, or none, says why
-            self._channel.send((page.url, page.content_type), page.body)
         try:
+            with contextlib.suppress(OSError):  # it ended while reading; its answer, or none, says why
+                self._channel.send((page.url, page.content_type), page.body)
             if not self._answers.poll(timeout * 1000):
                 self.kill()
                 return Extraction(None, "timeout", perf_counter() - started)
@@ -75,6 +78,9 @@ class Worker:
         except (EOFError, OSError):
             self._forget()
             return Extraction(None, "crash", perf_counter() - started, detail="the worker process died")
+        except Exception as error:  # noqa: BLE001  # such as a lack of memory here; the thread must go on
+            self.kill()
+            return Extraction(None, "crash", perf_counter() - started, detail=repr(error))
         if last:
             self._forget()
         return extraction  # type: ignore[no-any-return]
@@ -118,7 +124,7 @@ class ForkServer:
                 ours, theirs = socket.socketpair()
                 with theirs, socket.socket(fileno=os.dup(control.fileno())) as requests:
                     socket.send_fds(requests, [b"f"], [theirs.fileno()])
-            except OSError as error:
+            except Exception as error:
                 self._stop()
                 raise StartError(repr(error)) from error
         return Worker(Channel(ours))

@@ -19,6 +19,7 @@ import pytest
 
 import scrapy_neardup
 from scrapy_neardup.extraction import Page, Workers, load_extractor
+from scrapy_neardup.extraction.channel import Channel
 from scrapy_neardup.extraction.process import ForkServer
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.kept_servers import KeptServer
@@ -359,6 +360,77 @@ def test_close_before_the_workers_are_up(pool: Callable[..., Workers], obedient:
     assert time.monotonic() - started < 5
     assert future.result(0).detail == "the workers were closed"
     pool(obedient).close()
+
+
+@pytest.mark.parametrize("timeout", [1e7, 1e300])
+def test_a_time_limit_may_be_longer_than_the_system_can_wait(
+    pool: Callable[..., Workers], obedient: str, timeout: float
+) -> None:
+    workers = pool(obedient, timeout=timeout)
+    assert workers.submit(page("a")).result(60).signature is not None
+    assert workers.submit(page("b")).result(60).signature is not None
+
+
+def test_whatever_keeps_a_server_from_starting_is_answered(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = pool(obedient, server=ForkServer)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", None)  # as in some programs that embed Python
+        result = workers.submit(page("a")).result(60)
+        assert result.reason == "crash"
+        assert "could be started" in (result.detail or "")
+    assert workers.submit(page("b")).result(60).signature is not None
+
+
+def test_whatever_an_answer_leads_to_the_pool_goes_on(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = pool(obedient)
+    assert workers.submit(page("a")).result(60).signature is not None
+    with monkeypatch.context() as patch:
+
+        def no_memory(_: Channel) -> None:
+            raise MemoryError
+
+        patch.setattr(Channel, "receive", no_memory)
+        result = workers.submit(page("b")).result(60)
+        assert (result.reason, result.detail) == ("crash", "MemoryError()")
+    assert workers.submit(page("c")).result(60).signature is not None
+
+
+def test_a_pool_without_threads_answers_and_tries_again(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    workers = pool(obedient, processes=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        result = workers.submit(page("a")).result(60)
+        assert result.reason == "crash"
+        assert "can't start new thread" in (result.detail or "")
+    assert workers.submit(page("b")).result(60).signature is not None
+
+
+def test_a_pool_makes_do_with_the_threads_that_it_gets(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, started = threading.Thread.start, []
+
+    def start_one(thread: threading.Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    workers = pool(obedient, processes=3)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start_one)
+        assert workers.submit(page("a")).result(60).signature is not None
+    assert workers.submit(page("b")).result(60).signature is not None
+    workers.close()
 
 
 def test_extractor_that_only_the_workers_cannot_import(
