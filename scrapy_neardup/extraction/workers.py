@@ -28,9 +28,10 @@ class Workers:
     """Extract pages in *processes* worker processes, each page within *timeout* seconds and *memory* bytes.
 
     A thread drives each process, one page at a time: whatever happens to a process happens to one page, and
-    the next page gets a new process. Where a limit on threads allows fewer, there are fewer. Pages wait in this process, as they came. A body seen before, byte for
-    byte with the same Content-Type, is answered from memory, and so is one that is being extracted just now:
-    the *max_results* last answers are kept. A *server* forks the worker processes.
+    the next page gets a new process. Where a limit on threads allows fewer of them, there are fewer. Pages
+    wait in this process, as they came. A body seen before, byte for byte with the same Content-Type, is
+    answered from memory, and so is one that is being extracted just now: the *max_results* last answers are
+    kept. A *server* forks the worker processes.
     """
 
     def __init__(
