@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
-from scrapy_neardup.options import processors
+from scrapy_neardup.processors import processors
 
 from .signing_worker import Workers
 
