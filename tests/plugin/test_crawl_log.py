@@ -19,17 +19,26 @@ def log(caplog):
     return lambda debug=False: CrawlLog(SimpleNamespace(spider="the spider"), debug=debug)
 
 
-def test_three_failures_are_logged(log, caplog):
+def test_three_failures_of_a_kind_are_logged(log, caplog):
     some = log()
     for number in range(5):
         some.failure("item", f"it was {number}", trace=False)
     said = [record.getMessage() for record in caplog.records]
     assert [text.partition(": it was ")[2][:1] for text in said] == ["0", "1", "2"]
     assert all(text.startswith("Near-duplicate detection failed (item) and lets this pass") for text in said)
-    assert ["no more failures will be shown" in text for text in said] == [False, False, True]
+    assert ["no more failures of this kind" in text for text in said] == [False, False, True]
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
     assert {record.spider for record in caplog.records} == {"the spider"}
     assert not any(record.exc_info for record in caplog.records)
+
+
+def test_many_failures_of_one_kind_hide_no_others(log, caplog):
+    some = log()
+    for stage in ("extract/timeout", "extract/timeout", "extract/timeout", "extract/timeout", "report"):
+        some.failure(stage, "it was this", trace=False)
+    said = [record.getMessage() for record in caplog.records]
+    assert ["(report)" in text for text in said] == [False, False, False, True]
+    assert ["no more failures of this kind" in text for text in said] == [False, False, True, False]
 
 
 def test_all_failures_are_logged_if_asked_for(log, caplog):
