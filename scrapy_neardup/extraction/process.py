@@ -16,6 +16,8 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.errors import ConfigurationError
+
 from .base import Extraction
 from .channel import Channel
 
@@ -105,9 +107,17 @@ class Worker:
 
 
 class ForkServer:
-    """A process that has imported the extractor and forks workers; started again if it dies. Thread-safe."""
+    """A process that has imported the extractor and forks workers; started again if it dies. Thread-safe.
+
+    Raises `ConfigurationError` where none can ever be started.
+    """
 
     def __init__(self, job: Job) -> None:
+        if getattr(sys, "frozen", False):  # what it starts would crawl as well, and start the next one
+            raise ConfigurationError(
+                "A program that was frozen into an executable cannot start the processes that extract: "
+                "run it with a Python interpreter, or switch detection off by NEARDUP_ENABLED = False."
+            )
         self._job = pickle.dumps(job)
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
