@@ -37,7 +37,7 @@ async def wait_done(subscribe: Callable[[Callable[[object], None]], object], tim
         with suppress(RuntimeError):  # the event loop is closed, so nobody waits any more
             call_in_loop(fire, True)
 
-    timer = call_later(timeout_seconds, fire, False)
+    timer = call_later(max(timeout_seconds, 0.0), fire, False)  # reactors refuse a time that has passed
     try:
         subscribe(called)
         return await result_of(done)

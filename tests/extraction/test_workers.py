@@ -21,6 +21,7 @@ import scrapy_neardup
 from scrapy_neardup.extraction import Page, Workers, load_extractor
 from scrapy_neardup.extraction.channel import Channel
 from scrapy_neardup.extraction.process import ForkServer
+from scrapy_neardup.extraction.server import data_size
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.kept_servers import KeptServer
 
@@ -204,6 +205,13 @@ def test_body_over_the_memory_limit_is_that_page_s_trouble(
     workers = pool(obedient, timeout=10, memory=32 * MB)
     assert workers.submit(page(b"x" * (100 * MB))).result(60).reason == "memory"
     assert workers.submit(page("fine")).result(60).reason is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell at all")
+def test_where_proc_is_hidden_nothing_is_said_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert data_size() > MB
+    monkeypatch.setattr("scrapy_neardup.extraction.server.Path", lambda _: Path("/dev/null/statm"))
+    assert data_size() == 0
 
 
 def test_worker_that_has_grown_is_replaced(pool: Callable[..., Workers], obedient: str) -> None:
