@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 MAX_RESULTS = 10_000
 #: No time limit is longer: the system waits for an answer for 24 days at most. These are eleven.
 LONGEST_SECONDS = 1e6
+#: A worker that has ended so long after the time limit was not too slow: all processes stood still, as in a
+#: container that is paused. Its page is extracted once more.
+STOPPED_SECONDS = 2.0
+_ENDED = ("timeout", "crash")
 
 _CLOSED = Extraction(None, "crash", 0.0, detail="the workers were closed")
 
@@ -126,11 +130,9 @@ class Workers:
         """Extract pages until the pool is closed."""
         worker, _ = self._ready(None)
         while (task := self._tasks.get()) is not None:
-            worker, problem = self._ready(worker)
-            if worker is None:
-                extraction = Extraction(None, "crash", 0.0, detail=problem)
-            else:
-                extraction = worker.extract(task.page, self._timeout)
+            worker, extraction = self._extract(worker, task.page)
+            if extraction.reason in _ENDED and extraction.seconds > self._timeout + STOPPED_SECONDS:
+                worker, extraction = self._extract(worker, task.page)
             if self._closed and extraction.reason == "crash":
                 self._finish(task, _CLOSED, keep=False)  # not the page's doing
             else:
@@ -138,6 +140,13 @@ class Workers:
             worker, _ = self._ready(worker)
         if worker is not None:
             self._discard(worker)
+
+    def _extract(self, worker: Worker | None, page: Page) -> tuple[Worker | None, Extraction]:
+        """Have *worker*, or a new one if it has ended, extract *page*; return which one it was, too."""
+        worker, problem = self._ready(worker)
+        if worker is None:
+            return None, Extraction(None, "crash", 0.0, detail=problem)
+        return worker, worker.extract(page, self._timeout)
 
     def _ready(self, worker: Worker | None) -> tuple[Worker | None, str | None]:
         """Return *worker* if it still runs or else a new one, or None and why there is none."""

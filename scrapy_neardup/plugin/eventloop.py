@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+
+#: A timer that is so late shows that the process was stopped.
+STOPPED_SECONDS = 2.0
 
 
 async def wait_done(subscribe: Callable[[Callable[[object], None]], object], timeout_seconds: float) -> bool:
@@ -43,6 +47,18 @@ async def wait_done(subscribe: Callable[[Callable[[object], None]], object], tim
         return await result_of(done)
     finally:
         timer.cancel()
+
+
+async def wait_through_stop(
+    subscribe: Callable[[Callable[[object], None]], object], timeout_seconds: float
+) -> bool:
+    """Do what `wait_done` does, but once more if this process was stopped meanwhile, as by Ctrl-Z."""
+    started = time.monotonic()
+    if await wait_done(subscribe, timeout_seconds):
+        return True
+    if time.monotonic() < started + timeout_seconds + STOPPED_SECONDS:
+        return False
+    return await wait_done(subscribe, timeout_seconds)
 
 
 async def result_of(deferred: Deferred[T]) -> T:

@@ -19,7 +19,7 @@ from scrapy_neardup.extraction.turns import Turns
 from scrapy_neardup.matching.sites import site_key
 
 from .closing import REASON, NoNewPages
-from .eventloop import run_bounded, wait_done
+from .eventloop import run_bounded, wait_through_stop
 from .events import EventReporter
 from .garbage import GarbageCollector
 from .identity import page_url
@@ -167,7 +167,7 @@ class NearDupExtension:
                 return "skipped/slow_site"
             future = self.workers.submit(page)
             timeout_seconds = self.worker_grace_seconds + 3 * self.config.extract_timeout
-            if await wait_done(future.add_done_callback, timeout_seconds):
+            if await wait_through_stop(future.add_done_callback, timeout_seconds):
                 extraction = future.result()
                 cost.seconds, cost.late = extraction.seconds, extraction.reason == "timeout"
                 return extraction

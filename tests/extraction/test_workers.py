@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import scrapy_neardup
-from scrapy_neardup.extraction import Page, Workers, load_extractor
+from scrapy_neardup.extraction import Extraction, Page, Workers, load_extractor
 from scrapy_neardup.extraction.channel import Channel
-from scrapy_neardup.extraction.process import ForkServer
+from scrapy_neardup.extraction.process import ForkServer, Worker
 from scrapy_neardup.extraction.server import data_size
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.kept_servers import KeptServer
@@ -405,6 +405,19 @@ def test_whatever_an_answer_leads_to_the_pool_goes_on(
         result = workers.submit(page("b")).result(60)
         assert (result.reason, result.detail) == ("crash", "MemoryError()")
     assert workers.submit(page("c")).result(60).signature is not None
+
+
+@pytest.mark.parametrize(
+    ("reason", "seconds", "again"),
+    [("timeout", 1.1, False), ("timeout", 9.0, True), ("crash", 9.0, True), ("no_text", 9.0, False)],
+)
+def test_a_page_is_extracted_once_more_if_everything_stood_still(
+    pool: Callable[..., Workers], monkeypatch: pytest.MonkeyPatch, reason: Any, seconds: float, again: bool
+) -> None:
+    answers = [Extraction(None, reason, seconds), Extraction(None, "failed", 0.5), Extraction(None, None, 0)]
+    monkeypatch.setattr(Worker, "extract", lambda *_: answers.pop(0))
+    result = pool("plain", timeout=1.0).submit(page("a")).result(60)
+    assert result.reason == ("failed" if again else reason)
 
 
 def test_a_pool_without_threads_answers_and_tries_again(
