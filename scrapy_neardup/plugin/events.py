@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: The words of the line that sums up the crawl, each with the stat whose value stands before it.
 _SUMMARY_STATS = {
-    "judged": "checked",
+    "pages judged": "checked",
     "unique": "unique",
     "exact": "duplicate/exact",
     "near": "duplicate/near",
@@ -39,6 +39,8 @@ _SUMMARY_STATS = {
     "too short": "too_short",
     "revisits": "revisit",
 }
+#: Those words of which one is said in another way.
+_SINGULARS = {"pages judged": "page judged", "walls": "wall", "revisits": "revisit"}
 
 
 class FailsOpen:
@@ -129,16 +131,13 @@ class EventReporter:
     def close(self) -> None:
         """Log a line that sums up the crawl, and close the report file."""
         with self.fails_open("close", "the sum of the stats"):
-            counts = {
-                kind: self.crawler.stats.get_value(f"neardup/{name}", 0)
-                for kind, name in _SUMMARY_STATS.items()
-            }
-            self.log.write(
-                logging.INFO,
-                "Near-duplicate detection: %(pages)s pages judged%(kinds)s",
-                pages=counts.pop("judged"),
-                kinds="".join(f", {count} {kind}" for kind, count in counts.items() if count),
+            judged, *kinds = (
+                (self.crawler.stats.get_value(f"neardup/{stat}", 0), words)
+                for words, stat in _SUMMARY_STATS.items()
             )
+            parts = [_counted(*each) for each in (judged, *(kind for kind in kinds if kind[0]))]
+            message = "Near-duplicate detection of spider %(spider)s: %(sum)s"
+            self.log.write(logging.INFO, message, sum=", ".join(parts))
         if self._report is not None:
             with self.fails_open("report", str(self._report.path)):
                 self._report.close()
@@ -208,3 +207,7 @@ class EventReporter:
             )
         except Exception:  # noqa: BLE001
             self.failed("report", f"{self._report.path} lacks a line.")
+
+
+def _counted(count: object, words: str) -> str:
+    return f"{count} {_SINGULARS.get(words, words) if count == 1 else words}"
