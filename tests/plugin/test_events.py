@@ -312,3 +312,15 @@ def test_the_line_that_sums_a_crawl_up(caplog):
     assert caplog.messages[-1] == (
         "Near-duplicate detection: 5 pages judged, 2 unique, 1 near, 1 walls, 1 revisits"
     )
+
+
+def test_items_have_a_line_of_their_own_in_the_sum(caplog):
+    told = reporter(NEARDUP_ITEM_FIELDS=["text"])
+    told.item_judged({}, "https://a.example/", Verdict("unique"))
+    told.item_judged({}, "https://a.example/", Verdict("too_short"))
+    with caplog.at_level(logging.INFO):
+        told.close()
+    assert caplog.messages[-2:] == [
+        "Near-duplicate detection: 0 pages judged",
+        "Near-duplicate detection: 2 items judged, 1 unique, 1 too short",
+    ]
