@@ -68,6 +68,7 @@ class EventReporter:
     def __init__(self, crawler: Crawler, config: CrawlOptions) -> None:
         self.crawler = crawler
         self.policy = config.policy
+        self._compares_items = bool(config.item_fields)
         self.log = CrawlLog(crawler, debug=config.debug)
         self._report = ReportFile(config.report) if config.report is not None else None
 
@@ -127,21 +128,27 @@ class EventReporter:
         self.log.write(logging.INFO, message, url=url)
 
     def close(self) -> None:
-        """Log a line that sums up the crawl, and close the report file."""
+        """Log a line that sums up the crawl, and one of its items; close the report file."""
         with self.fails_open("close", "the sum of the stats"):
-            counts = {
-                kind: self.crawler.stats.get_value(f"neardup/{name}", 0)
-                for kind, name in _SUMMARY_STATS.items()
-            }
-            self.log.write(
-                logging.INFO,
-                "Near-duplicate detection: %(pages)s pages judged%(kinds)s",
-                pages=counts.pop("judged"),
-                kinds="".join(f", {count} {kind}" for kind, count in counts.items() if count),
-            )
+            self._sum_up("pages")
+            if self._compares_items:
+                self._sum_up("items", "item/")
         if self._report is not None:
             with self.fails_open("report", str(self._report.path)):
                 self._report.close()
+
+    def _sum_up(self, what: Literal["pages", "items"], prefix: str = "") -> None:
+        counts = {
+            kind: self.crawler.stats.get_value(f"neardup/{prefix}{name}", 0)
+            for kind, name in _SUMMARY_STATS.items()
+        }
+        self.log.write(
+            logging.INFO,
+            "Near-duplicate detection: %(judged)s %(what)s judged%(kinds)s",
+            judged=counts.pop("judged"),
+            what=what,
+            kinds="".join(f", {count} {kind}" for kind, count in counts.items() if count),
+        )
 
     def _decided(
         self, what: Literal["page", "item"], prefix: str, url: str, verdict: Verdict, action: Action

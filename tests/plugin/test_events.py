@@ -315,7 +315,7 @@ def test_the_line_that_sums_a_crawl_up(caplog):
 
 
 def test_items_have_a_line_of_their_own_in_the_sum(caplog):
-    told = reporter(NEARDUP_ITEM_FIELDS=["text"])
+    told = reporter(item_fields=["text"])
     told.item_judged({}, "https://a.example/", Verdict("unique"))
     told.item_judged({}, "https://a.example/", Verdict("too_short"))
     with caplog.at_level(logging.INFO):
