@@ -27,7 +27,6 @@ _DOCUMENT = regex.compile(
 )
 
 
-
 class Block:
     """A run of text without a line break in it."""
 

@@ -34,8 +34,8 @@ _reservation: ContextVar[Reservation | None] = ContextVar("neardup_item", defaul
 
 #: Warning about items that cannot be compared, shown once in a crawl.
 NO_FIELDS = (
-    "An item of <%(url)s> has none of the fields that NEARDUP_ITEM_FIELDS names, so it is not compared: check "
-    "the names, or name the class of the items to compare, {'myproject.items.Product': [field, …]}."
+    "An item of <%(url)s> has none of the fields that NEARDUP_ITEM_FIELDS names, so it is not compared: "
+    "check the names, or name the class of the items to compare, {'myproject.items.Product': [field, …]}."
 )
 
 

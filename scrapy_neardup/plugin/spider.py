@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 #: Warning about a copy that looks like a list, shown once in a crawl.
 DROPPED_SEVERAL = (
-    "Several items of <%(url)s> are dropped because its main text is that of another page. If such pages are "
-    "lists, whose entries are no part of that text, keep their items by a rule {'url': …, 'policy': 'tag'} in "
-    "NEARDUP_RULES, and compare items by NEARDUP_ITEM_FIELDS if need be."
+    "Several items of <%(url)s> are dropped because its main text is that of another page. If such pages "
+    "are lists whose entries are no part of that text, keep their items by a rule "
+    "{'url': …, 'policy': 'tag'} in NEARDUP_RULES."
 )
 
 
