@@ -20,13 +20,22 @@ from scrapy_neardup import (
     simhash,
 )
 from scrapy_neardup.audit import audit
+from scrapy_neardup.audit.pairs.components import UnionFind, components
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.extraction import Page, Workers, load_extractor
 from scrapy_neardup.fingerprint import load_scheme
+from scrapy_neardup.fingerprint.bands import choose_bands
 from scrapy_neardup.fingerprint.hashing import shingle
-from scrapy_neardup.fingerprint.jaccard import character_jaccard, text_jaccard, word_shingles
-from scrapy_neardup.fingerprint.minhash import MinHash, datasketch, standard_error
+from scrapy_neardup.fingerprint.jaccard import (
+    character_jaccard,
+    containment,
+    jaccard,
+    text_jaccard,
+    weighted_jaccard,
+    word_shingles,
+)
+from scrapy_neardup.fingerprint.minhash import MinHash, agreement, datasketch, standard_error
 from scrapy_neardup.fingerprint.terms import Shingles
 from scrapy_neardup.index.tables import PermutedTables
 
@@ -255,3 +264,49 @@ def test_extraction() -> None:
     workers = Workers(Fingerprinter(), "plain", **limits)
     refused(lambda: workers.submit(b"<p>text"), TypeError)  # type: ignore[arg-type]
     workers.close()
+
+
+def test_sets_of_shingles() -> None:
+    """In any order and with repetitions, as `word_shingles` gives them."""
+    a, b = (word_shingles(f"{text} the end of {text} is the end", 1) for text in ("one", "two"))
+    assert jaccard(a, b) == 4 / 6
+    assert jaccard(a[::-1], b.tolist()) == 4 / 6
+    assert containment(a, b) == 4 / 5
+    for value in ("text", None, [1.5], [[1]], -1):
+        refused(lambda value=value: jaccard(a, value))  # type: ignore[misc]
+    refused(lambda: weighted_jaccard(a, a, b, b))  # neither ascending nor distinct
+    for seed in (-1, 2**32, "1"):
+        refused(lambda seed=seed: word_shingles("a b c", 2, seed=seed))  # type: ignore[misc]
+
+
+def test_signatures_of_minhash() -> None:
+    family, other = MinHash(8), MinHash(4)
+    assert family.signature([1, 2]).tolist() == family.signature(np.array([2, 1, 1], np.uint64)).tolist()  # type: ignore[arg-type]
+    for hashes in ("text", None, [-1], [1.5], [[1]]):
+        refused(lambda hashes=hashes: family.signature(hashes))  # type: ignore[misc]
+    one, less = family.signature(HASHES), other.signature(HASHES)
+    assert agreement(one, one).tolist() == [1.0]
+    refused(lambda: agreement(one, less))
+    bands = choose_bands(0.5, 8)
+    assert bands.keys(one).tolist() == bands.keys(one[np.newaxis]).tolist()
+    refused(lambda: bands.keys(less[:1]))
+    for threshold in (0, 1, NAN, "0.5", None):
+        refused(lambda threshold=threshold: choose_bands(threshold))  # type: ignore[misc]
+    for count in (0, -1, 1.5, "8"):
+        refused(lambda count=count: choose_bands(0.5, count))  # type: ignore[misc]
+    for value in (-0.1, 1.1, NAN):
+        refused(lambda value=value: bands.probability(value))  # type: ignore[misc]
+
+
+def test_elements_of_clusters() -> None:
+    sets = UnionFind(3)
+    for element in (-1, 3, 1.0, "1", None):
+        refused(lambda element=element: sets.find(element))  # type: ignore[misc]
+        refused(lambda element=element: sets.union(0, element))  # type: ignore[misc]
+        refused(lambda element=element: components(3, [(0, element)]))  # type: ignore[misc, arg-type]
+    for count in (-1, 1.5, "3", None):
+        refused(lambda count=count: UnionFind(count))  # type: ignore[misc]
+        refused(lambda count=count: components(count, []))  # type: ignore[misc, arg-type]
+    refused(lambda: components(3, [0, 1, 2]))  # type: ignore[arg-type]
+    assert components(3, [(2, 1)]).tolist() == [0, 1, 1]  # type: ignore[arg-type]
+    assert components(0, []).tolist() == []  # type: ignore[arg-type]
