@@ -6,6 +6,7 @@ time has them all. Which one that is may change: a replica takes over, or the sl
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import redis
@@ -26,6 +27,31 @@ class Place(NamedTuple):
 
     host: str
     port: int
+
+
+class Refusal(Enum):
+    """Why a node of a cluster has done nothing; the value is how it says so."""
+
+    MOVED = "MOVED"
+    CUT_OFF = "CLUSTERDOWN"
+    BEING_MOVED = "TRYAGAIN"
+
+    @classmethod
+    def of(cls, answer: object) -> Refusal | None:
+        """Return which refusal *answer* is, None if it is none. Older clients give each the same class."""
+        if not isinstance(answer, redis.exceptions.RedisError):
+            return None
+        for kind, refusal in _KINDS.items():
+            if isinstance(answer, kind) or str(answer).startswith(refusal.value):
+                return refusal
+        return None
+
+
+_KINDS = {
+    redis.exceptions.MovedError: Refusal.MOVED,
+    redis.exceptions.ClusterError: Refusal.CUT_OFF,
+    redis.exceptions.TryAgainError: Refusal.BEING_MOVED,
+}
 
 
 class ClusterPool:

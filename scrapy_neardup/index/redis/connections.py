@@ -11,11 +11,10 @@ import hiredis
 import redis
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
-from redis.exceptions import ClusterDownError, MovedError
 from redis.retry import Retry
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
-from .cluster import ClusterPool
+from .cluster import ClusterPool, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +27,6 @@ CONNECT_SECONDS, ANSWER_SECONDS = 3.0, 5.0
 IDLE_SECONDS = 20.0
 #: Pools count the connections that they have ever made, and refuse to make more than 100 unless told.
 ANY_NUMBER = 2**31
-#: What a node of a cluster answers that does not have the index, or is cut off from the others.
-NOT_HERE = (MovedError, ClusterDownError)
 
 
 class Pool(Protocol):
@@ -53,10 +50,11 @@ class Connections:
     def send(self, commands: Sequence[Sequence[bytes | str | int]]) -> list[Any]:
         """Send *commands* over one connection; return their answers, some of which may be errors."""
         answers = self._answers(commands)
-        if any(isinstance(answer, NOT_HERE) for answer in answers):
-            self.close()
-        moved = [row for row, answer in enumerate(answers) if isinstance(answer, MovedError)]
-        if moved:  # to another node, and this one has done nothing
+        refusals = [Refusal.of(answer) for answer in answers]
+        if any(refusals):
+            self.close()  # another node may have the index
+        moved = [row for row, refusal in enumerate(refusals) if refusal is Refusal.MOVED]
+        if moved:
             again = self._answers([commands[row] for row in moved])
             for row, answer in zip(moved, again, strict=True):
                 answers[row] = answer

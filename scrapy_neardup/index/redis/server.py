@@ -18,6 +18,7 @@ try:
     import redis
     from redis.sentinel import MasterNotFoundError
 
+    from .cluster import Refusal
     from .connections import ANSWER_SECONDS, Connections
 except ImportError as error:
     raise DependencyUnavailable(
@@ -177,9 +178,10 @@ def _remedy(error: Exception) -> str:
         return "this is a replica, so name the server that is written to."
     if "cluster support disabled" in text:
         return "this server is in no cluster, so begin the URL with redis:// or rediss://."
-    if isinstance(error, redis.exceptions.MovedError):
+    refusal = Refusal.of(error)
+    if refusal is Refusal.MOVED:
         return "this is a node of a cluster, so use redis+cluster://host:6379,host:6379?name=news."
-    if isinstance(error, (redis.exceptions.ClusterError, redis.exceptions.TryAgainError)):
+    if refusal is not None:
         return "see that each slot of the cluster has a node, and that the index is not being moved."
     if GONE in text:
         return "the server has lost it, or somebody has reset it."
