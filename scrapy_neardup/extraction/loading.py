@@ -6,6 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.arguments import require_type
 from scrapy_neardup.errors import ExtractorUnavailable
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def load_extractor(name: str) -> Extractor:
     An imported callable's identity is its attribute ``identity``, or else its import path.
     Raises ExtractorUnavailable.
     """
+    require_type("An extractor", name, str, "a name or an import path, a str")
     if name in _BUILT_IN:
         module, attribute, requirement = _BUILT_IN[name]
         try:

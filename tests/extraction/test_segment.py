@@ -307,6 +307,27 @@ def test_details_end_where_something_else_begins_and_are_bounded() -> None:
     )
 
 
+def test_links_to_documents_are_short_lines_of_the_main_text() -> None:
+    """Pages that list the minutes of a month under one note differ in nothing else."""
+
+    def month(name: str, ends: str = ".pdf") -> MainText:
+        entries = "".join(
+            f"<li><a href='/files/{name}{day}{ends}'>Minutes of day {day}</a></li>" for day in range(4)
+        )
+        return extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:2])}<ul>{entries}</ul>{FOOTER}"))
+
+    may, june = month("may"), month("june", ".DOCX?download=/x#top")
+    assert may.text == june.text == "\n".join(OWN[:2])
+    assert may.details.split("\n") == [f"Minutes of day {day} may{day}.pdf" for day in range(4)]
+    assert june.details.split("\n")[0] == "Minutes of day 0 june0.DOCX"
+    assert not month("may", ".html").details
+    assert not month("may", "?file=a.pdf").details
+    with Detector.open() as detector:
+        assert detector.add(may, "https://town.example/may").kind == "unique"
+        assert detector.add(june, "https://town.example/june").kind == "template"
+        assert detector.add(may, "https://town.example/may?print=1").kind == "exact"
+
+
 def test_lines_of_a_list_are_main_text_where_paragraphs_are_few() -> None:
     items = [f"{sentence(random.Random(number), 6)[:-1]}" for number in range(30)]
     lines = "".join(f"<li>{item}</li>" for item in items)

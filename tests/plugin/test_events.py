@@ -328,3 +328,15 @@ def test_the_line_that_sums_a_small_crawl_up(kinds, expected, caplog):
     with caplog.at_level(logging.INFO):
         told.close()
     assert caplog.messages[-1].endswith(f": {expected}")
+
+
+def test_items_have_a_line_of_their_own_in_the_sum(caplog):
+    told = reporter(item_fields=["text"])
+    told.item_judged({}, "https://a.example/", Verdict("unique"))
+    told.item_judged({}, "https://a.example/", Verdict("too_short"))
+    with caplog.at_level(logging.INFO):
+        told.close()
+    assert caplog.messages[-2:] == [
+        "Near-duplicate detection of spider some: 0 pages judged",
+        "Near-duplicate detection of spider some: 2 items judged, 1 unique, 1 too short",
+    ]
