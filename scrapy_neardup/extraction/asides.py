@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
+#: So many times the text of all that is in no region is much more than that.
+MUCH_MORE = 1.5
 #: The foot of a site has fewer letters in its paragraphs.
 LONG_FOOT = 1200
 #: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
@@ -43,10 +45,11 @@ def letters_of(blocks: Sequence[Block]) -> int:
 def give_back_article(blocks: Sequence[Block]) -> None:
     """Take the region away from what is the article itself.
 
-    A region "around" holds the article if it has as much text as there is in no region, links aside, and as
-    much prose. Teasers of other articles count as the article only on a page that has next to nothing else.
-    So do comments: a forum may call all that is said in it so, the first post included. And so does a foot,
-    unless it speaks of consent: some builders of pages give any part of a page that name.
+    A region "around" holds the article if it has as much prose as there is text in no region, links aside. So
+    it does if it has as much prose as there is in no region, and half as much text again. Teasers of other
+    articles count as the article only on a page that has next to nothing else. So do comments: a forum may
+    call all that is said in it so, the first post included. And so does a foot, unless it speaks of consent:
+    some builders of pages give any part of a page that name.
     """
     prose, text = Counter[int](), Counter[int]()
     around, feet = set[int](), set[int]()
@@ -57,7 +60,12 @@ def give_back_article(blocks: Sequence[Block]) -> None:
             if block.region:
                 (around if block.region == "around" else feet).add(block.within)
     # What stands in no region has the number 0.
-    large = {each for each in around if prose[each] >= max(ARTICLE, prose[0]) and text[each] >= text[0]}
+    large = {
+        each
+        for each in around
+        if prose[each] >= max(ARTICLE, text[0])
+        or (prose[each] >= max(ARTICLE, prose[0]) and text[each] >= MUCH_MORE * text[0])
+    }
     if text[0] < ARTICLE:
         notices = {block.within for block in blocks if speaks_of_consent(block.text)}
         large |= {each for each in feet - notices if prose[each] >= LONG_FOOT}
