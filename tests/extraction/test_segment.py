@@ -520,6 +520,15 @@ def test_entries_that_the_text_leaves_out_count_if_they_are_most_of_the_prose() 
         assert detector.check(listed(first + one), url="https://a.example/tag/3").kind == "exact"
 
 
+def test_an_article_with_many_short_lines_is_one_whatever_it_is_called() -> None:
+    """Its prose is less than all the text around it, but more than the prose there."""
+    article, voices = paragraphs(7), paragraphs(8, 5)
+    plan = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(9, 40))
+    around = marked([*voices, *(text[:60] for text in paragraphs(10, 8))])
+    html = f"<h1>{TITLE}</h1><div class=rich-newsletter>{marked(article)}{plan}</div><div>{around}</div>"
+    assert extracted(page(html)).text.split("\n")[: len(article)] == article
+
+
 def test_a_part_that_is_called_a_foot_and_holds_the_article_is_none() -> None:
     """Some builders of pages mark where advertising ends with such a name."""
     article, legal = paragraphs(7), f"<footer>{marked(LEGAL)}</footer>"
