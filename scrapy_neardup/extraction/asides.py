@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .block import Block
+    from .regions import Region
 
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
+#: The foot of a site has fewer letters in its paragraphs.
+LONG_FOOT = 1200
 #: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
 #: first, and so many blocks behind the last one are part of the notice.
 _CONSENT_GAP, _CONSENT_TAIL = 8, 2
@@ -42,14 +45,15 @@ def give_back_article(blocks: Sequence[Block]) -> None:
 
     A region "around" holds the article if it has as much prose as there is text in no region. Teasers of
     other articles count as the article only on a page that has next to nothing else. So do comments: a forum
-    may call all that is said in it so, the first post included.
+    may call all that is said in it so, the first post included. And so does a foot, unless it speaks of
+    consent: some builders of pages give any part of a page that name.
     """
-    inside: dict[int, int] = {}
-    for block in blocks:
-        if block.prose and block.region == "around":
-            inside[block.within] = inside.get(block.within, 0) + block.letters
+    inside, feet = _prose_within(blocks, "around"), _prose_within(blocks, "foot")
     free = letters_of([block for block in blocks if block.is_free])
     large = {number for number, letters in inside.items() if letters >= max(ARTICLE, free)}
+    if free < ARTICLE:
+        notices = {block.within for block in blocks if speaks_of_consent(block.text)}
+        large |= {number for number, letters in feet.items() if letters >= LONG_FOOT} - notices
     if letters_of([block for block in blocks if block.prose and not block.region]) >= 2 * ARTICLE:
         large.discard(OTHER_ARTICLES)
     for block in blocks:
@@ -62,6 +66,15 @@ def give_back_article(blocks: Sequence[Block]) -> None:
     ):
         for block in comments:
             block.region = ""
+
+
+def _prose_within(blocks: Sequence[Block], region: Region) -> dict[int, int]:
+    """Return the letters of prose in each element that makes a *region*, by its number."""
+    found: dict[int, int] = {}
+    for block in blocks:
+        if block.prose and block.region == region:
+            found[block.within] = found.get(block.within, 0) + block.letters
+    return found
 
 
 def leave_out_notices(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:

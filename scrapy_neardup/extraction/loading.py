@@ -58,29 +58,31 @@ def load_extractor(name: str) -> Extractor:
             built_in: Extractor = getattr(importlib.import_module(f".{module}", __package__), attribute)()
         except (ImportError, AttributeError) as error:
             raise ExtractorUnavailable(
-                f"The extractor {name!r} cannot be imported ({error}): run pip install --upgrade "
-                f"{requirement}"
+                f"The extractor {name!r} of NEARDUP_EXTRACTOR cannot be imported ({error}): "
+                f"run `pip install --upgrade {requirement}`."
             ) from error
         return built_in
     module, _, attribute = name.rpartition(":" if ":" in name else ".")
     if not module or not attribute:
         raise ExtractorUnavailable(
-            f"There is no extractor {name!r}: use one of {', '.join(EXTRACTORS)}, or the import path of a "
-            "callable"
+            f"NEARDUP_EXTRACTOR is {name!r}, and there is no such extractor: set it to "
+            f"{', '.join(map(repr, EXTRACTORS))} or the import path of a function (html, url) -> text."
         )
     if module == "__main__":
         raise ExtractorUnavailable(
-            f"Move the extractor {name!r} to a module that worker processes can import"
+            f"NEARDUP_EXTRACTOR is {name!r}, which worker processes cannot import: move the function to a "
+            "module of its own."
         )
     try:
         function = getattr(importlib.import_module(module), attribute)
     except Exception as error:  # it is the user's code
         raise ExtractorUnavailable(
-            f"The extractor {name!r} cannot be imported ({error!r}): check the path, and that its package is "
-            "installed"
+            f"The extractor {name!r} of NEARDUP_EXTRACTOR cannot be imported ({error!r}): check the path, "
+            "and that its package is installed."
         ) from error
     if not callable(function):
         raise ExtractorUnavailable(
-            f"The extractor {name!r} is not callable: name a function (html, url) -> text"
+            f"The extractor {name!r} of NEARDUP_EXTRACTOR is not callable: name a function (html, url) -> "
+            "text."
         )
     return _Imported(function, str(getattr(function, "identity", f"{module}:{attribute}")))

@@ -65,13 +65,15 @@ def load_segmenter(name: str) -> Segmenter:
         segmenter = found() if isinstance(found, type) else found
     except Exception as error:  # it is the user's code
         raise ConfigurationError(
-            f"The segmenter {name!r} cannot be imported ({error!r}): use 'rjieba' or the path of an "
-            "importable object."
+            f"The segmenter {name!r} of NEARDUP_FEATURES cannot be imported ({error!r}): use 'rjieba' or the "
+            "path of an importable object."
         ) from error
     if not callable(getattr(segmenter, "cut", None)) or not isinstance(
         getattr(segmenter, "identity", None), str
     ):
-        raise ConfigurationError(f"The segmenter {name!r} needs a method cut and a text identity.")
+        raise ConfigurationError(
+            f"The segmenter {name!r} of NEARDUP_FEATURES needs a method cut and a text identity."
+        )
     return cast("Segmenter", segmenter)
 
 

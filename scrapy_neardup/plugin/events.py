@@ -39,6 +39,8 @@ _SUMMARY_STATS = {
     "too short": "too_short",
     "revisits": "revisit",
 }
+#: Those words of which one is said in another way.
+_SINGULARS = {"walls": "wall", "revisits": "revisit"}
 
 
 class FailsOpen:
@@ -130,24 +132,28 @@ class EventReporter:
     def close(self) -> None:
         """Log a line that sums up the crawl, and one of its items; close the report file."""
         with self.fails_open("close", "the sum of the stats"):
-            self._sum_up("pages")
+            self._sum_up("page")
             if self._compares_items:
-                self._sum_up("items", "item/")
+                self._sum_up("item", "item/")
         if self._report is not None:
             with self.fails_open("report", str(self._report.path)):
                 self._report.close()
 
-    def _sum_up(self, what: Literal["pages", "items"], prefix: str = "") -> None:
+    def _sum_up(self, what: Literal["page", "item"], prefix: str = "") -> None:
         counts = {
-            kind: self.crawler.stats.get_value(f"neardup/{prefix}{name}", 0)
-            for kind, name in _SUMMARY_STATS.items()
+            words: self.crawler.stats.get_value(f"neardup/{prefix}{name}", 0)
+            for words, name in _SUMMARY_STATS.items()
         }
+        judged = counts.pop("judged")
         self.log.write(
             logging.INFO,
-            "Near-duplicate detection: %(judged)s %(what)s judged%(kinds)s",
-            judged=counts.pop("judged"),
-            what=what,
-            kinds="".join(f", {count} {kind}" for kind, count in counts.items() if count),
+            "Near-duplicate detection of spider %(spider)s: %(sum)s",
+            sum=", ".join(
+                (
+                    f"{judged} {what if judged == 1 else f'{what}s'} judged",
+                    *(_counted(count, words) for words, count in counts.items() if count),
+                )
+            ),
         )
 
     def _decided(
@@ -215,3 +221,7 @@ class EventReporter:
             )
         except Exception:  # noqa: BLE001
             self.failed("report", f"{self._report.path} lacks a line.")
+
+
+def _counted(count: object, words: str) -> str:
+    return f"{count} {_SINGULARS.get(words, words) if count == 1 else words}"

@@ -520,6 +520,16 @@ def test_entries_that_the_text_leaves_out_count_if_they_are_most_of_the_prose() 
         assert detector.check(listed(first + one), url="https://a.example/tag/3").kind == "exact"
 
 
+def test_a_part_that_is_called_a_foot_and_holds_the_article_is_none() -> None:
+    """Some builders of pages mark where advertising ends with such a name."""
+    article, legal = paragraphs(7), f"<footer>{marked(LEGAL)}</footer>"
+    found = extracted(page(f"<section class=mv-footer><h3>{TITLE}</h3>{marked(article)}</section>{legal}"))
+    assert found.text.split("\n") == article
+    # The foot of a site is shorter.
+    found = extracted(page(f"<p>Short.</p><section class=mv-footer>{marked(article[:2])}</section>"))
+    assert article[0] not in found.text
+
+
 def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
     menu = "".join(f"<div>{text[:24]}</div>" for text in paragraphs(40, 10, 12))
     foot = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(41, 24, 20))
