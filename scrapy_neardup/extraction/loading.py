@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.arguments import require_type
 from scrapy_neardup.errors import ExtractorUnavailable
+from scrapy_neardup.fingerprint.main_text import MainText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from scrapy_neardup.fingerprint.main_text import MainText
 
     from .base import Extractor
 
@@ -34,7 +33,11 @@ class _Imported:
     identity: str
 
     def __call__(self, html: str, url: str | None) -> str | MainText | None:
-        return self.function(html, url)
+        text = self.function(html, url)
+        require_type(
+            "What an extractor returns", text, (str, MainText, type(None)), "a str, a MainText or None"
+        )
+        return text
 
 
 def is_built_in(extractor: Extractor) -> bool:

@@ -312,13 +312,13 @@ def test_links_to_documents_are_short_lines_of_the_main_text() -> None:
 
     def month(name: str, ends: str = ".pdf") -> MainText:
         entries = "".join(
-            f"<li><a href='/files/{name}{day}{ends}'>Minutes of day {day}</a></li>" for day in range(4)
+            f"<li><a href='/files/{name}{day}{ends}'>Minutes of day {day}</a></li>" for day in range(9)
         )
         return extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:2])}<ul>{entries}</ul>{FOOTER}"))
 
     may, june = month("may"), month("june", ".DOCX?download=/x#top")
     assert may.text == june.text == "\n".join(OWN[:2])
-    assert may.details.split("\n") == [f"Minutes of day {day} may{day}.pdf" for day in range(4)]
+    assert may.details.split("\n") == [f"Minutes of day {day} may{day}.pdf" for day in range(9)]
     assert june.details.split("\n")[0] == "Minutes of day 0 june0.DOCX"
     assert not month("may", ".html").details
     assert not month("may", "?file=a.pdf").details
