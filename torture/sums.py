@@ -53,8 +53,10 @@ class Sum:
             self.mended += mended
             self.broken = [each for each in self.broken if each not in mended]
         place = (entry.ended, entry.commit)
-        self.first = min(self.first, place) if self.first[0] else place
-        self.last = max(self.last, place)
+        if not self.first[0] or entry.ended < self.first[0]:
+            self.first = place
+        if entry.ended >= self.last[0]:
+            self.last = place
         self.machines.add(entry.machine)
         self.remarks.update(entry.remarks)
 
