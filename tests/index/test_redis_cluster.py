@@ -12,19 +12,19 @@ import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import open_index
-from scrapy_neardup.index.conformance import HEADER, LOOKUPS, SharedIndexConformance, documents, reserve
+from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve
 from scrapy_neardup.index.conformance.leases import urls_near
 from tests.index.redis_server import until
 
 redis = pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
-from scrapy_neardup.index.redis import Address, RedisIndex
+from scrapy_neardup.index.redis import Address
 from tests.index.redis_cluster import Cluster, client, clustered, slot
+from tests.index.redis_conformance import RedisConformance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_neardup.index import Index
     from tests.index.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow
@@ -41,27 +41,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield nodes
 
 
-class TestCluster(SharedIndexConformance):
+class TestCluster(RedisConformance):
     @pytest.fixture(autouse=True)
     def name(self, cluster: Cluster) -> None:
         self.address = Address.parse(cluster.url(f"test{next(_names)}"))
-
-    def open(self) -> Index:
-        return RedisIndex(self.address, HEADER)
-
-    def reopen(self, index: Index) -> Index:
-        index.close()
-        return RedisIndex(self.address, HEADER)
-
-    def open_two(self, lease_seconds: float) -> tuple[Index, Index]:
-        return (
-            RedisIndex(self.address, HEADER, lease_seconds=lease_seconds),
-            RedisIndex(self.address, HEADER, lease_seconds=lease_seconds),
-        )
-
-    def kill(self, index: Index) -> None:
-        assert isinstance(index, RedisIndex)
-        index.leases.close()
 
 
 def name_on(cluster: Cluster, row: int) -> str:
