@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -19,6 +18,7 @@ from .errors import ConfigurationError
 from .extraction.areas import ContentArea
 from .fingerprint import SCHEMES, Features, Scheme
 from .index.tables import LAYOUTS
+from .processors import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -232,10 +232,3 @@ def similar_name(name: str, names: Iterable[str]) -> str | None:
     bare = [each.removeprefix(PREFIX) for each in names]
     near = difflib.get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.7)
     return PREFIX + near[0] if near else None
-
-
-def processors() -> int:
-    """Return on how many processors this process may run."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

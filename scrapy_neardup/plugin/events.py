@@ -213,12 +213,8 @@ class EventReporter:
         try:
             self._report.write(what, url, verdict, action)
         except OSError as error:
-            path, self._report = self._report.path, None
-            self.failed(
-                "report",
-                f"cannot write {path} ({error.strerror}); the crawl goes on without a report.",
-                trace=False,
-            )
+            message = f"cannot write {self._report.path} ({error.strerror}), which lacks a line."
+            self.failed("report", message, trace=False)
         except Exception:  # noqa: BLE001
             self.failed("report", f"{self._report.path} lacks a line.")
 

@@ -105,15 +105,16 @@ class NearDupPipeline:
             return self._skip("no_text")
         if len(text) > self.extension.config.max_body_size:
             return self._skip("too_large")
-        url = adapter.get("url") or page_url
-        if not isinstance(url, str):
+        own = _url(adapter.get("url"))
+        url = own or page_url
+        if not url:
             return self._skip("no_url")
         if scope is None:
             scope = self.extension.scope_for(url)
         sign = self.extension.detector.fingerprinter.signature
         signature = await run_in_thread(sign, text) if len(text) > _THREAD_CHARACTERS else sign(text)
-        own = adapter.get("url") and not self.extension.config.keep_fragments
-        document = Document(signature, filed_url(url) if own else url, f"item:{scope}", is_item=True)
+        filed = filed_url(url) if own and not self.extension.config.keep_fragments else url
+        document = Document(signature, filed, f"item:{scope}", is_item=True)
         pending = self.extension.pending
         return url, await pending.settle(document)
 
@@ -126,6 +127,13 @@ class NearDupPipeline:
     def _skip(self, reason: str) -> tuple[str, None]:
         self.extension.reporter.count(f"item/skipped/{reason}")
         return "", None
+
+
+def _url(value: Any) -> str:
+    """Return the URL in a field: as text, in a list, as item loaders put it there, or as an object."""
+    if isinstance(value, (list, tuple)):
+        value = value[0] if value else None
+    return "" if value is None else str(value)
 
 
 def _text(value: Any) -> str:

@@ -103,6 +103,28 @@ async def test_fields_by_class(crawl_items, text):
     assert result["item/dropped"] == 2
 
 
+class Address:
+    """Stands for the URLs of other libraries, which are no text."""
+
+    def __init__(self, url):
+        self.url = url
+
+    def __str__(self):
+        return self.url
+
+
+@pytest.mark.parametrize("kind", [lambda url: [url], lambda url: (url, "another"), Address])
+async def test_the_url_of_an_item_may_be_in_a_list_or_an_object(crawl_items, text, kind):
+    result, urls = await crawl_items(lambda r: [{"url": kind(r.url), "text": text(1)}])
+    assert (result["item/checked"], result["item/unique"], result["item/dropped"]) == (3, 1, 2)
+    assert [str(item["url"]) for item in result.items] == [str(kind(urls[0]))]
+
+
+async def test_an_item_with_an_empty_url_has_that_of_its_page(crawl_items, text):
+    result, _ = await crawl_items(lambda r: [{"url": [], "text": text(1)}])
+    assert (result["item/checked"], result["item/unique"], result["item/dropped"]) == (3, 1, 2)
+
+
 async def test_items_without_text_or_url(crawl_items, text):
     class Copying:
         def process_item(self, item):

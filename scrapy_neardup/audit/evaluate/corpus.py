@@ -20,7 +20,7 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import WHOLE_PAGE, ContentArea, Page, Workers, load_extractor
 from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
-from scrapy_neardup.options import processors
+from scrapy_neardup.processors import processors
 
 from .text_cache import TextCache
 

@@ -172,7 +172,7 @@ class Environment:
 
     def copy(self, target: Path) -> None:
         """Write a compact copy, consistent even while others write, into the empty directory *target*."""
-        self._env.copy(str(target), compact=True)
+        self._env.copy(os.fsencode(target), compact=True)
 
     def close(self) -> None:
         """Close the environment; a scratch index is deleted."""
