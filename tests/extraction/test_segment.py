@@ -126,6 +126,21 @@ def test_an_article_about_cookies_is_no_notice_of_consent() -> None:
     assert extracted(page(body)).text.split("\n")[: len(OWN)] == about
 
 
+def test_a_recipe_that_names_cookies_is_no_notice_of_consent() -> None:
+    steps = [
+        "Line a cookie sheet with parchment paper, and heat the oven until it is as hot as it can be.",
+        "Roll small balls of the cookie dough, and set them apart on the sheet, for they will spread.",
+        "Let the cookies cool on the sheet until they are firm, or they break when you take them off.",
+    ]
+    recipe = f"<h1>{TITLE}</h1>{marked(OWN)}<h2>Steps</h2>{marked(steps)}"
+    assert extracted(page(recipe)).text.split("\n") == OWN + steps
+    for notice in (
+        "We use cookies to give you the best experience that you can have, here and elsewhere.",
+        "This site sets cookies. If you go on reading, we take it that you are content with that.",
+    ):
+        assert extracted(page(f"{recipe}{marked([notice])}")).text.split("\n") == OWN + steps
+
+
 def test_a_section_of_the_article_that_is_called_comments_takes_no_other_along() -> None:
     comments = f"<h2>Comments</h2>{marked(OTHER[:1])}"
     body = f"<h1>{TITLE}</h1>{marked(OWN[:2])}{comments}<h2>Statements</h2>{marked(OWN[2:])}"
