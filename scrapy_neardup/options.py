@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: What the names of all settings begin with.
 PREFIX = "NEARDUP_"
+#: The most worker processes, and the least memory of each, in bytes, with which anything works.
+MOST_WORKERS, LEAST_MEMORY = 1024, 1 << 24
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _FEATURES = Features()
 
@@ -182,11 +184,11 @@ class DetectionOptions:
     include_area: tuple[str, ...] = field(default=(), metadata=parsed(_selectors))
     exclude_area: tuple[str, ...] = field(default=(), metadata=parsed(_selectors))
     #: Worker processes; 0: one for each usable processor.
-    workers: int = field(default=0, metadata=parsed(whole_number, 1, 1024))
+    workers: int = field(default=0, metadata=parsed(whole_number, 1, MOST_WORKERS))
     #: Seconds that a page may take to extract.
     extract_timeout: float = field(default=10.0, metadata=parsed(duration, "seconds"))
     #: Bytes that a page may take to extract.
-    extract_memory: int = field(default=1 << 30, metadata=parsed(byte_count, 1 << 24))
+    extract_memory: int = field(default=1 << 30, metadata=parsed(byte_count, LEAST_MEMORY))
     #: Bytes of the largest page that is read.
     max_body_size: int = field(default=5 << 20, metadata=parsed(byte_count))
 

@@ -1,4 +1,4 @@
-"""What tests of several packages use: Hypothesis that does not watch the clock, and a Redis server."""
+"""What tests of several packages use: Hypothesis that does not watch the clock, names, a Redis server."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ settings.register_profile("quick", deadline=None, max_examples=QUICK)  # --hypot
 settings.load_profile("thorough")
 
 _names = itertools.count()
+#: How many characters of a text stand in the name of a test, as they are printed there.
+_SHOWN = 60
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,6 +32,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path not in slow, -tests[item.path], item.path))
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Cut long texts in the names of tests, such as a page or a bomb."""
+    text = val.decode("latin-1") if isinstance(val, bytes) else val
+    shown = text.encode("unicode_escape").decode("ascii") if isinstance(text, str) else ""
+    return f"{shown[:_SHOWN]}... ({len(text)})" if len(shown) > _SHOWN else None  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,10 @@ from .ledger import Ledger
 from .page import write
 from .runner import again, run_round
 from .session import rounds
+from .sums import load, save
 
 if TYPE_CHECKING:
-    from .exercise import Exercise
-    from .ledger import Entry
+    from .exercise import Entry, Exercise
 
 #: Minutes that the short form takes.
 SHORT = 10.0
@@ -33,7 +33,7 @@ SHORT = 10.0
 @click.option("--minutes", type=float, help="How long it may take (10; with --full as long as it takes).")
 @click.option("--only", multiple=True, metavar="EXERCISE", help="Only this one; may be repeated.")
 @click.option("--seed", type=int, help="Do one round again, the one of this seed, and print what it did.")
-@click.option("--first", type=int, default=1, help="The first seed where none is in the ledger yet.")
+@click.option("--first", type=int, default=1, help="The lowest seed of new rounds.")
 @click.option(
     "--ledger",
     type=click.Path(path_type=Path),
@@ -41,7 +41,19 @@ SHORT = 10.0
     show_default=True,
     help="Where rounds are noted. A run goes on after those that are in it.",
 )
-@click.option("--write", "page", type=click.Path(path_type=Path), help="Put the figures into this file.")
+@click.option(
+    "--sums",
+    type=click.Path(path_type=Path),
+    default="docs/reliability.json",
+    show_default=True,
+    help="What all rounds came to, here and elsewhere. A run goes on after those, too.",
+)
+@click.option(
+    "--write",
+    "page",
+    type=click.Path(path_type=Path),
+    help="Put the figures into this file, and the rounds of the ledger into the sums.",
+)
 def main(
     full: bool,
     minutes: float | None,
@@ -49,6 +61,7 @@ def main(
     seed: int | None,
     first: int,
     ledger: Path,
+    sums: Path,
     page: Path | None,
 ) -> None:
     """Try to break each promise, and count how often that was tried and how often it broke.
@@ -63,11 +76,12 @@ def main(
     if seed is not None:
         entries = [run_round(each, seed) for each in chosen]
     else:
-        book = Ledger(ledger, first)
+        book = Ledger(ledger, load(sums), first)
         minutes = SHORT if minutes is None and not full else minutes
         entries = _run(chosen, book, out, full=full, seconds=None if minutes is None else minutes * 60)
         if page:
             write(page, found.values(), book)
+            save(sums, book.sums)
     _print(entries, chosen, out)
     sys.exit(any(entry.violations for entry in entries))
 
@@ -88,7 +102,7 @@ def _run(
                 for violation in entry.violations:
                     bar.console.print(f"{entry.exercise}: {violation}", highlight=False, markup=False)
                     bar.console.print(f"  {again(entry)}", highlight=False, markup=False)
-                bar.update(tasks[entry.exercise], counts=_shown(book.counts(entry.exercise), ", "))
+                bar.update(tasks[entry.exercise], counts=_shown(book.of(entry.exercise).total()[1], ", "))
         except KeyboardInterrupt:
             out.print("Stopped; the next run goes on from here.")
         for task in tasks.values():

@@ -32,6 +32,24 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A round that was done. *ended* is when, by UTC, as ``2026-01-31T23:59:59``.
+
+    *commit* ends in ``+`` if files differed from it.
+    """
+
+    exercise: str
+    seed: int
+    counts: dict[str, int]
+    violations: list[str]
+    remarks: list[str]
+    seconds: float
+    ended: str
+    commit: str
+    machine: str
+
+
+@dataclass(frozen=True)
 class Exercise:
     """One promise and how it is attacked.
 

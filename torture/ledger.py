@@ -1,46 +1,36 @@
-"""The ledger: a JSON line for every round that was done, so that a run can go on where it stopped."""
+"""The ledger: a JSON line for every round that was done here, so that a run can go on where it stopped."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections import Counter
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from .exercise import Entry
+from .sums import Sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One round. *date* is a day as YYYY-MM-DD; *commit* ends in ``+`` if files differed from it."""
-
-    exercise: str
-    seed: int
-    counts: dict[str, int]
-    violations: list[str]
-    remarks: list[str]
-    seconds: float
-    date: str
-    commit: str
-    machine: str
-
-
 class Ledger:
-    """The rounds in the file *path*, which need not exist. A last line that is cut off counts as not there.
+    """The rounds in the file *path*, which need not exist, added to *sums*, those that were done before.
 
-    A round that was done again stands for the one before it. New rounds have seeds from *first* on.
+    A last line that is cut off counts as not there. New rounds have seeds from *first* on.
     """
 
-    def __init__(self, path: Path, first: int = 1) -> None:
+    def __init__(self, path: Path, sums: defaultdict[str, Sum] | None = None, first: int = 1) -> None:
         self._path = path
         self._first = first
-        self.entries = list(_read(path))
+        self.sums = defaultdict(Sum) if sums is None else sums
+        for entry in _read(path):
+            self.of(entry.exercise).add(entry)
 
     def append(self, entry: Entry) -> None:
-        self.entries.append(entry)
+        self.of(entry.exercise).add(entry)
         with self._path.open("a+b") as file:
             # The rest of a line that was cut off would spoil this one.
             file.seek(0)
@@ -48,31 +38,16 @@ class Ledger:
             file.truncate(whole)
             file.write(json.dumps(asdict(entry)).encode() + b"\n")
 
-    def of(self, exercise: str) -> list[Entry]:
-        """Return the rounds of *exercise*, each as it was done last."""
-        return list({entry.seed: entry for entry in self.entries if entry.exercise == exercise}.values())
-
-    def mended(self, exercise: str) -> list[Entry]:
-        """Return the rounds in which a promise was broken, and which were done again since without that."""
-        sound = {entry.seed for entry in self.of(exercise) if not entry.violations}
-        return [
-            entry
-            for entry in self.entries
-            if entry.exercise == exercise and entry.violations and entry.seed in sound
-        ]
-
-    def counts(self, exercise: str) -> Counter[str]:
-        total: Counter[str] = Counter()
-        for entry in self.of(exercise):
-            total.update(entry.counts)
-        return total
+    def of(self, exercise: str) -> Sum:
+        """Return what the rounds of *exercise* came to."""
+        return self.sums[exercise]
 
     def next_seed(self, exercise: str) -> int:
-        return max((entry.seed + 1 for entry in self.of(exercise)), default=self._first)
+        return max(self._first, self.of(exercise).next_seed())
 
     def broken_seed(self, exercise: str, now: str) -> int | None:
         """Return the seed of a round that broke a promise at another commit than *now*; None if none did."""
-        return next((each.seed for each in self.of(exercise) if each.violations and each.commit != now), None)
+        return next((each.seed for each in self.of(exercise).still_broken() if each.commit != now), None)
 
 
 def _read(path: Path) -> Iterator[Entry]:
@@ -82,12 +57,22 @@ def _read(path: Path) -> Iterator[Entry]:
 
 
 def commit() -> str:
-    """Return the commit of the working tree, with a ``+`` if files differ from it; "unknown" without git."""
-    command = ["git", "describe", "--always", "--abbrev=7", "--dirty=+"]
+    """Return the commit of the working tree; "unknown" without git.
+
+    It ends in ``+`` if files differ from it, other than the page that a run writes and its sums.
+    """
+    found = _git("rev-parse", "--short=7", "HEAD")
+    same = _git("diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)docs/reliability.*")
+    if found is None or found.returncode or same is None:
+        return "unknown"
+    return found.stdout.strip() + "+" * bool(same.returncode)
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[str] | None:
+    """Run git in this folder; None if there is no such program."""
     try:
-        found = subprocess.run(
-            command, check=False, capture_output=True, text=True, cwd=Path(__file__).parent
+        return subprocess.run(
+            ["git", *arguments], check=False, capture_output=True, text=True, cwd=Path(__file__).parent
         )
     except OSError:
-        return "unknown"
-    return found.stdout.strip() or "unknown"
+        return None

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from .exercise import Exercise
-    from .ledger import Entry, Ledger
+    from .exercise import Entry, Exercise
+    from .ledger import Ledger
+    from .sums import Sum
 
 #: Between which lines of the documentation the table stands.
 BEGIN, END = "<!-- begin: make torture -->\n", "<!-- end: make torture -->\n"
@@ -29,40 +30,38 @@ def _lines(chosen: list[Exercise], book: Ledger) -> Iterator[str]:
     yield "| exercise | promised | how it is attacked | done | goal | violations |"
     yield "|---|---|---|---|---|---|"
     for each in chosen:
-        done = book.counts(each.name)
+        _, done, _ = book.of(each.name).total()
         goals = "<br>".join(f"{number:,} {what}" for what, number in each.goals.items())
         counts = "<br>".join(f"{number:,} {what}" for what, number in sorted(done.items()))
-        broken = sum(len(entry.violations) for entry in book.of(each.name))
+        broken = sum(len(entry.violations) for entry in book.of(each.name).still_broken())
         yield f"| `{each.name}` | {each.promise} | {each.how} | {counts or '–'} | {goals} | {broken} |"
     yield ""
     yield "| exercise | rounds | hours | dates | first and last commit | machine |"
     yield "|---|---|---|---|---|---|"
-    for each in chosen:
-        if entries := book.of(each.name):
-            yield f"| `{each.name}` | {_when(entries)} |"
-    yield from _list("Broken", "", [entry for each in chosen for entry in book.of(each.name)])
-    mended = [entry for each in chosen for entry in book.mended(each.name)]
+    sums = {each.name: book.of(each.name) for each in chosen if book.of(each.name).first[0]}
+    for name, found in sums.items():
+        yield f"| `{name}` | {_when(found)} |"
+    yield from _list("Broken", "", [entry for each in sums.values() for entry in each.still_broken()])
+    mended = [entry for each in sums.values() for entry in each.mended]
     yield from _list("Broken and mended", " The same rounds break nothing since.", mended)
-    remarks = {f"{entry.exercise}: {line}" for entry in book.entries for line in entry.remarks}
+    remarks = [f"- {name}: {line}" for name, each in sums.items() for line in sorted(each.remarks)]
     if remarks:
-        yield from ("", "Remarks:", "", *(f"- {line}" for line in sorted(remarks)))
+        yield from ("", "Remarks:", "", *remarks)
 
 
-def _when(entries: list[Entry]) -> str:
-    dates, commits = sorted({entry.date for entry in entries}), [entry.commit for entry in entries]
-    hours = sum(entry.seconds for entry in entries) / 3600
-    machines = "<br>".join(sorted({entry.machine for entry in entries}))
-    span = " to ".join(dict.fromkeys((dates[0], dates[-1])))
-    last = ", ".join(dict.fromkeys((commits[0], commits[-1])))
-    return f"{len(entries):,} | {hours:.2f} | {span} | {last} | {machines}"
+def _when(done: Sum) -> str:
+    number, _, seconds = done.total()
+    span = " to ".join(dict.fromkeys(when[:10] for when, _ in (done.first, done.last)))
+    commits = ", ".join(dict.fromkeys(commit for _, commit in (done.first, done.last)))
+    machines = "<br>".join(sorted(done.machines))
+    return f"{number:,} | {seconds / 3600:.2f} | {span} | {commits} | {machines}"
 
 
 def _list(title: str, more: str, entries: list[Entry]) -> Iterator[str]:
-    broken = [entry for entry in entries if entry.violations]
-    if broken:
+    if entries:
         yield from ("", f"{title}:{more}", "")
-    for entry in broken:
+    for entry in entries:
         said = entry.violations[0] + (
             f" (and {len(entry.violations) - 1} more)" if entry.violations[1:] else ""
         )
-        yield f"- {entry.date}, {entry.commit}: {said[:400]}: `{again(entry)}`"
+        yield f"- {entry.ended[:10]}, {entry.commit}: {said[:400]}: `{again(entry)}`"

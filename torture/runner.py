@@ -12,12 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import date
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .exercise import busy
-from .ledger import Entry, commit
+from .exercise import Entry, busy
+from .ledger import commit
 
 if TYPE_CHECKING:
     from .exercise import Exercise
@@ -59,7 +59,7 @@ def run_round(exercise: Exercise, seed: int, *, grace: float = GRACE) -> Entry:
         seed=seed,
         **found,
         seconds=round(time.monotonic() - started, 1),
-        date=date.today().isoformat(),
+        ended=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S"),
         commit=commit(),
         machine=machine(),
     )

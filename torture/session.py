@@ -12,8 +12,8 @@ from .runner import run_round
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .exercise import Exercise
-    from .ledger import Entry, Ledger
+    from .exercise import Entry, Exercise
+    from .ledger import Ledger
 
 
 def rounds(
@@ -45,5 +45,5 @@ def rounds(
 
 def met(exercise: Exercise, book: Ledger) -> bool:
     """Return whether the goals of *exercise* are reached."""
-    done = book.counts(exercise.name)
+    _, done, _ = book.of(exercise.name).total()
     return all(done[what] >= number for what, number in exercise.goals.items())

@@ -6,12 +6,12 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.arguments import require_type
 from scrapy_neardup.errors import ExtractorUnavailable
+from scrapy_neardup.fingerprint.main_text import MainText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from scrapy_neardup.fingerprint.main_text import MainText
 
     from .base import Extractor
 
@@ -33,7 +33,11 @@ class _Imported:
     identity: str
 
     def __call__(self, html: str, url: str | None) -> str | MainText | None:
-        return self.function(html, url)
+        text = self.function(html, url)
+        require_type(
+            "What an extractor returns", text, (str, MainText, type(None)), "a str, a MainText or None"
+        )
+        return text
 
 
 def is_built_in(extractor: Extractor) -> bool:
@@ -47,35 +51,38 @@ def load_extractor(name: str) -> Extractor:
     An imported callable's identity is its attribute ``identity``, or else its import path.
     Raises ExtractorUnavailable.
     """
+    require_type("An extractor", name, str, "a name or an import path, a str")
     if name in _BUILT_IN:
         module, attribute, requirement = _BUILT_IN[name]
         try:
             built_in: Extractor = getattr(importlib.import_module(f".{module}", __package__), attribute)()
         except (ImportError, AttributeError) as error:
             raise ExtractorUnavailable(
-                f"The extractor {name!r} cannot be imported ({error}): run pip install --upgrade "
-                f"{requirement}"
+                f"The extractor {name!r} of NEARDUP_EXTRACTOR cannot be imported ({error}): "
+                f"run `pip install --upgrade {requirement}`."
             ) from error
         return built_in
     module, _, attribute = name.rpartition(":" if ":" in name else ".")
     if not module or not attribute:
         raise ExtractorUnavailable(
-            f"There is no extractor {name!r}: use one of {', '.join(EXTRACTORS)}, or the import path of a "
-            "callable"
+            f"NEARDUP_EXTRACTOR is {name!r}, and there is no such extractor: set it to "
+            f"{', '.join(map(repr, EXTRACTORS))} or the import path of a function (html, url) -> text."
         )
     if module == "__main__":
         raise ExtractorUnavailable(
-            f"Move the extractor {name!r} to a module that worker processes can import"
+            f"NEARDUP_EXTRACTOR is {name!r}, which worker processes cannot import: move the function to a "
+            "module of its own."
         )
     try:
         function = getattr(importlib.import_module(module), attribute)
     except Exception as error:  # it is the user's code
         raise ExtractorUnavailable(
-            f"The extractor {name!r} cannot be imported ({error!r}): check the path, and that its package is "
-            "installed"
+            f"The extractor {name!r} of NEARDUP_EXTRACTOR cannot be imported ({error!r}): check the path, "
+            "and that its package is installed."
         ) from error
     if not callable(function):
         raise ExtractorUnavailable(
-            f"The extractor {name!r} is not callable: name a function (html, url) -> text"
+            f"The extractor {name!r} of NEARDUP_EXTRACTOR is not callable: name a function (html, url) -> "
+            "text."
         )
     return _Imported(function, str(getattr(function, "identity", f"{module}:{attribute}")))

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 #: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation,
-#: teasers, advertising; or none of these. An article may stand in what is called "around" by mistake, never
-#: in a "foot". Lines may be "quoted" from another text.
+#: teasers, advertising; or none of these. An article may stand in what is called "around" by mistake, hardly
+#: ever in a "foot". Lines may be "quoted" from another text.
 Region = Literal["", "comments", "foot", "around", "quoted"]
 
 

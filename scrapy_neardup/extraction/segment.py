@@ -235,6 +235,7 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
     """Return the short lines of the main text, up to where something else begins.
 
     A heading that is a link is one of them if it does not stand behind the text: it names an entry of a list.
+    So is a link to a document, with the name of the file: lists of other documents may have the same words.
 
     Behind a text that stands before the headline, such as a line that runs over all pages of a site, they are
     those under the headline.
@@ -247,6 +248,9 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
             break
         names_entry = number < run.end and block.heading and not block.region
         is_paragraph = block.prose and run.begin <= number < run.end
-        if (block.is_free or names_entry) and not is_paragraph:
+        document = "" if block.region else block.document
+        if document:
+            lines.append(f"{block.text} {document}")
+        elif (block.is_free or names_entry) and not is_paragraph:
             lines.append(block.text)
     return lines[:_DETAILS]

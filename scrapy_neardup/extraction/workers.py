@@ -9,12 +9,15 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.arguments import require_number, require_type, require_whole
+from scrapy_neardup.errors import ConfigurationError
+
 from .areas import WHOLE_PAGE, ContentArea
-from .base import Extraction, Job
+from .base import Extraction, Job, Page
 from .process import ForkServer, StartError, Worker
 
 if TYPE_CHECKING:
-    from .base import Page, Texter
+    from .base import Texter
 
 #: Results kept for bodies that come again.
 MAX_RESULTS = 10_000
@@ -44,6 +47,11 @@ class Workers:
         max_results: int = MAX_RESULTS,
         server: type[ForkServer] = ForkServer,
     ) -> None:
+        require_whole("processes", processes, 1)
+        require_number("timeout", timeout)
+        if timeout <= 0:
+            raise ConfigurationError(f"timeout is {timeout}: use seconds above 0.")
+        require_whole("memory", memory, 1)
         self._timeout = timeout
         self._max_results = max_results
         self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text, area))
@@ -74,6 +82,7 @@ class Workers:
 
         Its callbacks run in a thread of the pool, or at once. After ``close`` the extraction is a ``crash``.
         """
+        require_type("A page", page, Page, "a Page")
         self.start()
         future: Future[Extraction] = Future()
         rough = page.rough_digest

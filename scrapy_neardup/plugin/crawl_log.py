@@ -41,9 +41,13 @@ class CrawlLog:
         self._duplicates = 0
 
     def write(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
-        """Log *message* with *values* in it, and with *trace* the error that is being handled."""
+        """Log *message* with *values* in it, and with *trace* the error that is being handled.
+
+        ``%(spider)s`` is the name of the spider: one process may have several crawls.
+        """
         # If a logging handler or filter of the user's raises, there is nowhere to report it.
         with suppress(Exception):
+            values["spider"] = getattr(self._crawler.spider, "name", None)
             logger.log(
                 level,
                 message,
@@ -66,7 +70,8 @@ class CrawlLog:
         last = self._failures == _SHOWN_FAILURES and not self._debug
         self.write(
             logging.WARNING,
-            "Near-duplicate detection failed (%(stage)s) and lets this pass: %(message)s%(more)s",
+            "Near-duplicate detection of spider %(spider)s failed (%(stage)s) and lets this pass: "
+            "%(message)s%(more)s",
             trace=trace,
             stage=stage,
             message=message,

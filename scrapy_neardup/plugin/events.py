@@ -39,6 +39,8 @@ _SUMMARY_STATS = {
     "too short": "too_short",
     "revisits": "revisit",
 }
+#: Those words of which one is said in another way.
+_SINGULARS = {"walls": "wall", "revisits": "revisit"}
 
 
 class FailsOpen:
@@ -68,6 +70,7 @@ class EventReporter:
     def __init__(self, crawler: Crawler, config: CrawlOptions) -> None:
         self.crawler = crawler
         self.policy = config.policy
+        self._compares_items = bool(config.item_fields)
         self.log = CrawlLog(crawler, debug=config.debug)
         self._report = ReportFile(config.report) if config.report is not None else None
 
@@ -127,21 +130,31 @@ class EventReporter:
         self.log.write(logging.INFO, message, url=url)
 
     def close(self) -> None:
-        """Log a line that sums up the crawl, and close the report file."""
+        """Log a line that sums up the crawl, and one of its items; close the report file."""
         with self.fails_open("close", "the sum of the stats"):
-            counts = {
-                kind: self.crawler.stats.get_value(f"neardup/{name}", 0)
-                for kind, name in _SUMMARY_STATS.items()
-            }
-            self.log.write(
-                logging.INFO,
-                "Near-duplicate detection: %(pages)s pages judged%(kinds)s",
-                pages=counts.pop("judged"),
-                kinds="".join(f", {count} {kind}" for kind, count in counts.items() if count),
-            )
+            self._sum_up("page")
+            if self._compares_items:
+                self._sum_up("item", "item/")
         if self._report is not None:
             with self.fails_open("report", str(self._report.path)):
                 self._report.close()
+
+    def _sum_up(self, what: Literal["page", "item"], prefix: str = "") -> None:
+        counts = {
+            words: self.crawler.stats.get_value(f"neardup/{prefix}{name}", 0)
+            for words, name in _SUMMARY_STATS.items()
+        }
+        judged = counts.pop("judged")
+        self.log.write(
+            logging.INFO,
+            "Near-duplicate detection of spider %(spider)s: %(sum)s",
+            sum=", ".join(
+                (
+                    f"{judged} {what if judged == 1 else f'{what}s'} judged",
+                    *(_counted(count, words) for words, count in counts.items() if count),
+                )
+            ),
+        )
 
     def _decided(
         self, what: Literal["page", "item"], prefix: str, url: str, verdict: Verdict, action: Action
@@ -208,3 +221,7 @@ class EventReporter:
             )
         except Exception:  # noqa: BLE001
             self.failed("report", f"{self._report.path} lacks a line.")
+
+
+def _counted(count: object, words: str) -> str:
+    return f"{count} {_SINGULARS.get(words, words) if count == 1 else words}"

@@ -32,6 +32,12 @@ _THREAD_CHARACTERS = 10_000
 #: the handlers of its signal, share one context.
 _reservation: ContextVar[Reservation | None] = ContextVar("neardup_item", default=None)
 
+#: Warning about items that cannot be compared, shown once in a crawl.
+NO_FIELDS = (
+    "An item of <%(url)s> has none of the fields that NEARDUP_ITEM_FIELDS names, so it is not compared: "
+    "check the names, or name the class of the items to compare, {'myproject.items.Product': [field, …]}."
+)
+
 
 class NearDupPipeline:
     """Drops or tags items that repeat the text of another item.
@@ -92,11 +98,13 @@ class NearDupPipeline:
             return self._skip("class")
         adapter = ItemAdapter(item)
         text = "\n".join(_text(adapter.get(name)) for name in fields)
+        page_url, scope = self.extension.item_origins.get(id(item), (None, None))
         if not text.strip():
+            if not {*fields} & {*adapter.field_names()}:
+                self.extension.reporter.log.warn_once(NO_FIELDS, page_url or type(item).__name__)
             return self._skip("no_text")
         if len(text) > self.extension.config.max_body_size:
             return self._skip("too_large")
-        page_url, scope = self.extension.item_origins.get(id(item), (None, None))
         url = adapter.get("url") or page_url
         if not isinstance(url, str):
             return self._skip("no_url")

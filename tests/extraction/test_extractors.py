@@ -104,6 +104,7 @@ def test_extractor_by_import_path(tmp_path, monkeypatch) -> None:
     (tmp_path / "own_extractor.py").write_text(
         "def first(html, url): return html[:5]\nfirst.identity = 'first 2'\nclass Bag:\n    @staticmethod\n"
         "    def second(html, url): return url\nthird = 3\n"
+        "def fifth(html, url): return html.encode()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("own_extractor.first", "own_extractor:first"):
@@ -113,23 +114,32 @@ def test_extractor_by_import_path(tmp_path, monkeypatch) -> None:
         load_extractor("own_extractor.third")
     with pytest.raises(ExtractorUnavailable, match="check the path"):
         load_extractor("own_extractor.fourth")
+    with pytest.raises(
+        TypeError, match=r"^What an extractor returns is a str, a MainText or None, not bytes\.$"
+    ):
+        load_extractor("own_extractor.fifth")("<html>", None)
 
 
 @pytest.mark.parametrize(
     ("name", "remedy"),
-    [("trafilatra", "use one of segment, trafilatura, resiliparse, plain"),
-     ("no_such_package.f", "is installed"),
-     ("__main__.f", "Move"), ("", "use one of")],
+    [("trafilatra", "set it to 'segment', 'trafilatura', 'resiliparse', 'plain' or the import path"),
+     ("no_such_package.f", "is installed"), ("json.no_such_name", "check the path"),
+     ("__main__.f", "move"), ("", "set it to"), ("json.__doc__", "name a function")],
 )  # fmt: skip
 def test_unknown_extractor_is_refused_with_a_remedy(name: str, remedy: str) -> None:
-    with pytest.raises(ExtractorUnavailable, match=remedy):
+    """In one sentence, which names the setting."""
+    with pytest.raises(ExtractorUnavailable, match=remedy) as refused:
         load_extractor(name)
+    assert "NEARDUP_EXTRACTOR" in str(refused.value)
+    assert str(refused.value).endswith(".")
 
 
 def test_missing_package_is_named(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "resiliparse.extract.html2text", None)
     monkeypatch.delitem(sys.modules, "scrapy_neardup.extraction.resiliparse", raising=False)
-    with pytest.raises(ExtractorUnavailable, match=r"pip install --upgrade 'scrapy-neardup\[resiliparse\]'"):
+    with pytest.raises(
+        ExtractorUnavailable, match=r"pip install --upgrade 'scrapy-neardup\[resiliparse\]'`\.$"
+    ):
         load_extractor("resiliparse")
 
 

@@ -322,6 +322,27 @@ def test_details_end_where_something_else_begins_and_are_bounded() -> None:
     )
 
 
+def test_links_to_documents_are_short_lines_of_the_main_text() -> None:
+    """Pages that list the minutes of a month under one note differ in nothing else."""
+
+    def month(name: str, ends: str = ".pdf") -> MainText:
+        entries = "".join(
+            f"<li><a href='/files/{name}{day}{ends}'>Minutes of day {day}</a></li>" for day in range(9)
+        )
+        return extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:2])}<ul>{entries}</ul>{FOOTER}"))
+
+    may, june = month("may"), month("june", ".DOCX?download=/x#top")
+    assert may.text == june.text == "\n".join(OWN[:2])
+    assert may.details.split("\n") == [f"Minutes of day {day} may{day}.pdf" for day in range(9)]
+    assert june.details.split("\n")[0] == "Minutes of day 0 june0.DOCX"
+    assert not month("may", ".html").details
+    assert not month("may", "?file=a.pdf").details
+    with Detector.open() as detector:
+        assert detector.add(may, "https://town.example/may").kind == "unique"
+        assert detector.add(june, "https://town.example/june").kind == "template"
+        assert detector.add(may, "https://town.example/may?print=1").kind == "exact"
+
+
 def test_lines_of_a_list_are_main_text_where_paragraphs_are_few() -> None:
     items = [f"{sentence(random.Random(number), 6)[:-1]}" for number in range(30)]
     lines = "".join(f"<li>{item}</li>" for item in items)
@@ -555,6 +576,25 @@ def test_entries_that_the_text_leaves_out_count_if_they_are_most_of_the_prose() 
         assert detector.add(listed(first + one), url="https://a.example/tag/1").kind == "unique"
         assert not detector.check(listed(first + other), url="https://a.example/tag/2").is_duplicate
         assert detector.check(listed(first + one), url="https://a.example/tag/3").kind == "exact"
+
+
+def test_an_article_with_many_short_lines_is_one_whatever_it_is_called() -> None:
+    """Its prose is less than all the text around it, but more than the prose there."""
+    article, voices = paragraphs(7), paragraphs(8, 5)
+    plan = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(9, 40))
+    around = marked([*voices, *(text[:60] for text in paragraphs(10, 8))])
+    html = f"<h1>{TITLE}</h1><div class=rich-newsletter>{marked(article)}{plan}</div><div>{around}</div>"
+    assert extracted(page(html)).text.split("\n")[: len(article)] == article
+
+
+def test_a_part_that_is_called_a_foot_and_holds_the_article_is_none() -> None:
+    """Some builders of pages mark where advertising ends with such a name."""
+    article, legal = paragraphs(7), f"<footer>{marked(LEGAL)}</footer>"
+    found = extracted(page(f"<section class=mv-footer><h3>{TITLE}</h3>{marked(article)}</section>{legal}"))
+    assert found.text.split("\n") == article
+    # The foot of a site is shorter.
+    found = extracted(page(f"<p>Short.</p><section class=mv-footer>{marked(article[:2])}</section>"))
+    assert article[0] not in found.text
 
 
 def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:

@@ -105,6 +105,12 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
     return True
 
 
+def kill(pid: int) -> None:
+    """Kill a worker, and wait until it is dead."""
+    os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: gone(pid))
+
+
 def gone(pid: int) -> bool:
     """Whether the process has ended; a zombie has."""
     try:
@@ -229,15 +235,13 @@ def test_worker_is_replaced_after_many_pages(
 def test_idle_worker_and_server_may_be_killed(pool: Callable[..., Workers], obedient: str) -> None:
     workers = pool(obedient, server=ForkServer)
     assert workers.submit(page("one")).result(60).reason is None
-    os.kill(pids(workers)[0], signal.SIGKILL)
-    time.sleep(0.1)
+    kill(pids(workers)[0])
     assert workers.submit(page("two")).result(60).reason is None
     server_process = workers._server._process
     assert server_process is not None
     server_process.kill()
     server_process.wait()
-    os.kill(pids(workers)[0], signal.SIGKILL)
-    time.sleep(0.1)
+    kill(pids(workers)[0])
     first, second = (workers.submit(page(body)).result(60).reason for body in ("three", "four"))
     assert second is None
     assert first in (None, "crash")  # the end of the server may be noticed with the page in hand

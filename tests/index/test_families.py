@@ -140,7 +140,11 @@ def test_a_pending_document_is_found_by_each_of_its_keys() -> None:
             assert search(index, 2, [NONE], 0) == [(0, number, 0)]  # one key of its own is never missing
 
 
-@pytest.mark.parametrize("layout", [[90], [30] * 3, [1] * 60 + [30], [89, 1], [64], [65]], ids=str)
+@pytest.mark.parametrize(
+    "layout",
+    [[90], [30] * 3, [1] * 60 + [30], [89, 1], [64], [65]],
+    ids=["90", "3 of 30", "60 of 1, 30", "89, 1", "64", "65"],
+)
 def test_how_many_share_a_key_does_not_depend_on_runs(layout: list[int], tmp_path: Path) -> None:
     """More than 64 share a phrase, or fewer: the same before and after removal, merge and reopening."""
     new = documents([(7, 8, number << 8, 0, 0, number) for number in range(sum(layout))])

@@ -10,13 +10,14 @@ import pytest
 from scrapy_neardup.plugin.crawl_log import CrawlLog
 from scrapy_neardup.verdict import Verdict
 
+SPIDER = SimpleNamespace(name="some")
 COPY = Verdict("near", url="https://b.example/", distance=2, similarity=0.912)
 
 
 @pytest.fixture
 def log(caplog):
     caplog.set_level(logging.DEBUG, "scrapy_neardup")
-    return lambda debug=False: CrawlLog(SimpleNamespace(spider="the spider"), debug=debug)
+    return lambda debug=False: CrawlLog(SimpleNamespace(spider=SPIDER), debug=debug)
 
 
 def test_three_failures_are_logged(log, caplog):
@@ -25,10 +26,11 @@ def test_three_failures_are_logged(log, caplog):
         some.failure("item", f"it was {number}", trace=False)
     said = [record.getMessage() for record in caplog.records]
     assert [text.partition(": it was ")[2][:1] for text in said] == ["0", "1", "2"]
-    assert all(text.startswith("Near-duplicate detection failed (item) and lets this pass") for text in said)
+    start = "Near-duplicate detection of spider some failed (item) and lets this pass: "
+    assert all(text.startswith(start) for text in said)
     assert ["no more failures will be shown" in text for text in said] == [False, False, True]
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
-    assert {record.spider for record in caplog.records} == {"the spider"}
+    assert all(record.spider is SPIDER for record in caplog.records)
     assert not any(record.exc_info for record in caplog.records)
 
 

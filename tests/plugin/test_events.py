@@ -309,6 +309,34 @@ def test_the_line_that_sums_a_crawl_up(caplog):
         told.page_judged("https://a.example/", HtmlResponse("https://a.example/"), verdict, "passed")
     with caplog.at_level(logging.INFO):
         told.close()
-    assert caplog.messages[-1] == (
-        "Near-duplicate detection: 5 pages judged, 2 unique, 1 near, 1 walls, 1 revisits"
-    )
+        told.page_judged("https://a.example/", HtmlResponse("https://a.example/"), Verdict("wall"), "passed")
+        told.close()
+    begin = "Near-duplicate detection of spider some: "
+    assert [each for each in caplog.messages if each.startswith(begin)] == [
+        f"{begin}5 pages judged, 2 unique, 1 near, 1 wall, 1 revisit",
+        f"{begin}6 pages judged, 2 unique, 1 near, 2 walls, 1 revisit",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"), [([], "0 pages judged"), (["too_short"], "1 page judged, 1 too short")]
+)
+def test_the_line_that_sums_a_small_crawl_up(kinds, expected, caplog):
+    told = reporter()
+    for kind in kinds:
+        told.page_judged("https://a.example/", HtmlResponse("https://a.example/"), Verdict(kind), "passed")
+    with caplog.at_level(logging.INFO):
+        told.close()
+    assert caplog.messages[-1].endswith(f": {expected}")
+
+
+def test_items_have_a_line_of_their_own_in_the_sum(caplog):
+    told = reporter(item_fields=["text"])
+    told.item_judged({}, "https://a.example/", Verdict("unique"))
+    told.item_judged({}, "https://a.example/", Verdict("too_short"))
+    with caplog.at_level(logging.INFO):
+        told.close()
+    assert caplog.messages[-2:] == [
+        "Near-duplicate detection of spider some: 0 pages judged",
+        "Near-duplicate detection of spider some: 2 items judged, 1 unique, 1 too short",
+    ]

@@ -50,6 +50,20 @@ def crawl_items(site, crawl):
     return run
 
 
+@pytest.mark.parametrize("make", [lambda r: [{"titel": "T"}], lambda r: [Story(link=r.url)]])
+async def test_fields_that_no_item_has_are_told_of_once(crawl_items, caplog, make):
+    result, urls = await crawl_items(make, {"NEARDUP_ITEM_FIELDS": ["title", "body"]})
+    assert result["item/skipped/no_text"] == len(result.items) == 3
+    (said,) = [message for message in caplog.messages if "NEARDUP_ITEM_FIELDS" in message]
+    assert said.startswith(f"An item of <{urls[0]}> has none of the fields")
+
+
+async def test_fields_that_are_empty_are_no_mistake(crawl_items, caplog):
+    result, _ = await crawl_items(lambda r: [Story(link=r.url), {"text": ""}])
+    assert result["item/skipped/no_text"] == 6
+    assert not any("none of the fields" in message for message in caplog.messages)
+
+
 async def test_drop(crawl_items, text):
     result, urls = await crawl_items(lambda r: [{"url": r.url, "title": "T", "text": text(1)}])
     assert [item["url"] for item in result.items] == urls[:1]

@@ -216,4 +216,6 @@ async def test_logs_one_duplicate_unless_debugging(site, crawl, pages, caplog):
         with caplog.at_level(logging.DEBUG, "scrapy_neardup"):
             await crawl(pages, {**ONE_BY_ONE, "NEARDUP_DEBUG": debug}, urls=urls)
         assert sum("is an exact copy" in m for m in caplog.messages) == lines
-        assert caplog.messages[-1] == "Near-duplicate detection: 5 pages judged, 1 unique, 4 exact"
+        assert caplog.messages[-1] == (
+            "Near-duplicate detection of spider pages: 5 pages judged, 1 unique, 4 exact"
+        )

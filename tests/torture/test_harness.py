@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torture import runner
-from torture.exercise import Exercise, Round, exercises
-from torture.ledger import Entry, Ledger
+from torture.exercise import Entry, Exercise, Round, exercises
+from torture.ledger import Ledger
 from torture.page import BEGIN, END, write
 from torture.session import rounds
 
@@ -63,7 +63,8 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exercise:
 
 
 def entry(seed: int, **more: object) -> Entry:
-    return replace(Entry("planted", seed, {"tries": 10}, [], [], 1.0, "2026-01-01", "abc", "2 cores"), **more)  # type: ignore[arg-type]
+    ended = "2026-01-01T10:00:00"
+    return replace(Entry("planted", seed, {"tries": 10}, [], [], 1.0, ended, "abc", "2 cores"), **more)  # type: ignore[arg-type]
 
 
 def test_a_sound_round_and_a_broken_one(planted: Exercise) -> None:
@@ -104,7 +105,7 @@ def test_goals_and_resuming(planted: Exercise, tmp_path: Path) -> None:
     Ledger(path).append(entry(6, commit=runner.commit()))
     done = list(rounds([planted], Ledger(path), full=True))
     assert [each.seed for each in done] == [7, 8]
-    assert Ledger(path).counts("planted") == {"tries": 30}
+    assert Ledger(path).of("planted").total()[1] == {"tries": 30}
     assert list(rounds([planted], Ledger(path), full=True)) == []
 
 
@@ -114,10 +115,10 @@ def test_what_broke_at_another_commit_is_done_again(planted: Exercise, tmp_path:
         Ledger(path).append(entry(seed, violations=said))
     (again,) = rounds([planted], Ledger(path), full=True)
     assert (again.seed, again.violations) == (6, [])
-    book = Ledger(path)
-    assert [each.violations for each in book.of("planted")] == [[], [], []]
-    assert book.counts("planted") == {"tries": 30}
-    assert [each.seed for each in book.mended("planted")] == [6]
+    done = Ledger(path).of("planted")
+    assert done.broken == []
+    assert done.total()[:2] == (3, {"tries": 30})
+    assert [each.seed for each in done.mended] == [6]
 
 
 def test_each_exercise_gets_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -150,11 +151,11 @@ def test_a_ledger_whose_last_line_was_cut_off(tmp_path: Path) -> None:
     for seed in (1, 2):
         Ledger(path).append(entry(seed))
     path.write_bytes(path.read_bytes()[:-20])
-    book = Ledger(path, first=50)
-    assert [each.seed for each in book.entries] == [1]
-    assert (book.next_seed("planted"), book.next_seed("other")) == (2, 50)
+    book = Ledger(path)
+    assert book.of("planted").seeds == {1}
+    assert (book.next_seed("planted"), Ledger(path, first=50).next_seed("planted")) == (2, 50)
     book.append(entry(2))
-    assert [each.seed for each in Ledger(path).entries] == [1, 2]
+    assert Ledger(path).of("planted").seeds == {1, 2}
 
 
 def test_ctrl_c_ends_the_round_and_keeps_those_before(planted: Exercise, tmp_path: Path) -> None:
@@ -164,7 +165,7 @@ def test_ctrl_c_ends_the_round_and_keeps_those_before(planted: Exercise, tmp_pat
         "import sys, importlib; from pathlib import Path; from torture.__main__ import _run;"
         "from torture.ledger import Ledger; from rich.console import Console;"
         "planted = importlib.import_module('planted_exercise').EXERCISE;"
-        f"_run([planted], Ledger(Path({str(tmp_path / 'ledger')!r}), 1), Console(), full=False, seconds=100)"
+        f"_run([planted], Ledger(Path({str(tmp_path / 'ledger')!r})), Console(), full=False, seconds=100)"
     )
     Ledger(tmp_path / "ledger").append(entry(3))
     environment = {**os.environ, "PYTHONPATH": f"{runner.ROOT}{os.pathsep}{os.environ['PYTHONPATH']}"}
@@ -182,13 +183,16 @@ def test_ctrl_c_ends_the_round_and_keeps_those_before(planted: Exercise, tmp_pat
     assert "Stopped; the next run goes on from here." in printed
     child = int((tmp_path / "child").read_text())
     assert not Path(f"/proc/{child}").exists() or _is_zombie(child)
-    assert [each.seed for each in Ledger(tmp_path / "ledger").entries] == [3]
+    assert Ledger(tmp_path / "ledger").of("planted").seeds == {3}
 
 
 def test_the_page(planted: Exercise, tmp_path: Path) -> None:
     book = Ledger(tmp_path / "ledger")
-    for seed, said in ((1, []), (2, ["lost one"]), (2, []), (3, ["lost two", "and more"])):
-        book.append(entry(seed, violations=said, remarks=["no compiler"] * (seed == 1)))
+    for number, (seed, said) in enumerate(
+        ((1, []), (2, ["lost one"]), (2, []), (3, ["lost two", "and more"]))
+    ):
+        ended = f"2026-01-0{number + 1}T10:00:00"
+        book.append(entry(seed, violations=said, remarks=["no compiler"] * (seed == 1), ended=ended))
     page = tmp_path / "page.md"
     page.write_text(f"Before.\n{BEGIN}old\n{END}After.\n")
     for _ in range(2):
@@ -200,6 +204,7 @@ def test_the_page(planted: Exercise, tmp_path: Path) -> None:
         assert "| `planted` | Nothing is lost. | It is tried. | 30 tries | 25 tries | 2 |" in text
         assert "lost one: `make torture ARGS='--only planted --seed 2'`" in text.partition("mended:")[2]
         assert "lost two (and 1 more): `make" in text.partition("Broken:")[2].partition("mended:")[0]
+        assert "| `planted` | 3 | 0.00 | 2026-01-01 to 2026-01-04 | abc | 2 cores |" in text
         assert "- planted: no compiler" in text
 
 

@@ -58,15 +58,17 @@ def results(out: Path) -> dict[str, bytes]:
 
 
 def crawls(dice: random.Random, folder: Path, outcome: Round) -> None:
-    """Crawls with a JOBDIR are killed; a last one, without it, has every story in the end."""
-    stories, items, script = 40, folder / "items", Path(__file__).parents[2] / "tests/promises/crawl.py"
+    """Crawls with a JOBDIR are killed; a last one, without it, has every story in the end.
+
+    A job that has ended is followed by another one: it has nothing left to be killed at.
+    """
+    stories, items, script = 120, folder / "items", Path(__file__).parents[2] / "tests/promises/crawl.py"
     with Site() as site:
         command = [sys.executable, str(script), site.base, str(stories), str(folder / "index"), str(items)]
+        job = folder / "job"
         for number in in_time(range(6), BUDGET):
             size = items.stat().st_size if items.exists() else 0
-            with subprocess.Popen(
-                [*command, str(number), str(folder / "job")], stdout=subprocess.DEVNULL
-            ) as process:
+            with subprocess.Popen([*command, str(number), str(job)], stdout=subprocess.DEVNULL) as process:
                 deadline = time.monotonic() + 20
                 while process.poll() is None and time.monotonic() < deadline:
                     time.sleep(0.02)
@@ -75,6 +77,8 @@ def crawls(dice: random.Random, folder: Path, outcome: Round) -> None:
                 time.sleep(dice.uniform(0, 1.0))
                 outcome.counts["kills of crawls"] += process.poll() is None
                 process.kill()
+            if process.returncode == 0:
+                job = folder / f"job{number}"
             killed = time.time()
             lines = items.read_bytes()[size:].split(b"\n")[:-1] if items.exists() else []
             stored = {

@@ -181,7 +181,9 @@ def test_archive_of_nothing_but_beginnings(tmp_path: Path, read: Any, bounded: N
     ],
 )
 @pytest.mark.parametrize(
-    "prefix", [b"", b"\x1f\x8b\x08\x00", b"BZh9", b"\xfd7zXZ\x00", b"PAR1", b"WARC/1.0\r\n", b"PK\x03\x04"]
+    "prefix",
+    [b"", b"\x1f\x8b\x08\x00", b"BZh9", b"\xfd7zXZ\x00", b"PAR1", b"WARC/1.0\r\n", b"PK\x03\x04"],
+    ids=["nothing", "gzip", "bzip2", "xz", "parquet", "warc", "zip"],
 )
 def test_noise(name: str, prefix: bytes, tmp_path: Path, read: Any) -> None:
     path = tmp_path / name
@@ -197,7 +199,9 @@ def random_bytes(count: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["feed.jl.gz", "feed.csv.gz", "feed.json.gz"])
-@pytest.mark.parametrize("line", [b"\r\n", b" \n", b"\n" * 99 + b'"'])
+@pytest.mark.parametrize(
+    "line", [b"\r\n", b" \n", b"\n" * 99 + b'"'], ids=["empty", "a space", "a quote in 100"]
+)
 def test_blank_lines_by_the_million_are_passed_over(name: str, line: bytes, tmp_path: Path) -> None:
     unit = line * ((1 << 20) // len(line))
     (tmp_path / name).write_bytes(repeated(gzip_compressor, unit, 300, b"url,text\n" * ("csv" in name)))
