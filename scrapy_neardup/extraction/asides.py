@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_neardup.fingerprint.normalise import normalise
+from scrapy_neardup.fingerprint.walls import phrases, subjects
+
 from .block import FORM, OTHER_ARTICLES
 from .quotations import quoted_lines
 from .regions import heads_comments, heads_more, speaks_of_consent
@@ -28,6 +31,8 @@ LONG_FOOT = 1200
 _CONSENT_GAP, _CONSENT_TAIL = 8, 2
 #: A notice of one block is no longer.
 _CONSENT_ALONE = 500
+#: What a notice speaks of beside cookies. Recipes name them, too.
+_CONSENT_SUBJECTS = frozenset(("advertising", "browser", "consent", "privacy", "settings", "site"))
 
 
 class Run(NamedTuple):
@@ -109,7 +114,7 @@ def _notices(blocks: Sequence[Block]) -> list[Run]:
     """Return the runs of blocks that speak of consent; a single one only if it is short."""
     runs: list[list[int]] = []
     for number, block in enumerate(blocks):
-        if not block.is_free or not speaks_of_consent(block.text):
+        if not block.is_free or not _asks_for_consent(block.text):
             continue
         if runs and number - runs[-1][-1] <= _CONSENT_GAP:
             runs[-1].append(number)
@@ -120,6 +125,14 @@ def _notices(blocks: Sequence[Block]) -> list[Run]:
         for numbers in runs
         if len(numbers) > 1 or blocks[numbers[0]].letters < _CONSENT_ALONE
     ]
+
+
+def _asks_for_consent(text: str) -> bool:
+    """Tell whether *text* reads like a part of a notice of consent."""
+    if not speaks_of_consent(text):
+        return False
+    normalised = normalise(text)
+    return bool(phrases(normalised)) or not _CONSENT_SUBJECTS.isdisjoint(subjects(normalised))
 
 
 def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:

@@ -90,7 +90,7 @@ def is_wall(text: str, tokens: int) -> bool:
     if tokens > LONGEST:
         return False
     (least, most), (short, long) = SUBJECTS_OF_A_WALL, LENGTHS
-    if tokens <= long and len(_phrases(text)) >= _PHRASES_OF_A_WALL:
+    if tokens <= long and len(phrases(text)) >= _PHRASES_OF_A_WALL:
         return True
     asked = least + max(0, tokens - short) * (most - least) / (long - short)
     return len(subjects(text)) >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
@@ -106,7 +106,7 @@ def _asks_for_consent(text: str, tokens: int) -> bool:
     return len(found) >= SUBJECTS_OF_CONSENT and not _CONSENT.isdisjoint(found)
 
 
-def _phrases(text: str) -> list[str]:
+def phrases(text: str) -> list[str]:
     """Return the phrases of walls that normalised *text* has."""
     return [phrase for phrase in (_ASCII_PHRASES if text.isascii() else _PHRASES) if phrase in text]
 

@@ -126,6 +126,21 @@ def test_an_article_about_cookies_is_no_notice_of_consent() -> None:
     assert extracted(page(body)).text.split("\n")[: len(OWN)] == about
 
 
+def test_a_recipe_that_names_cookies_is_no_notice_of_consent() -> None:
+    steps = [
+        "Line a cookie sheet with parchment paper, and heat the oven until it is as hot as it can be.",
+        "Roll small balls of the cookie dough, and set them apart on the sheet, for they will spread.",
+        "Let the cookies cool on the sheet until they are firm, or they break when you take them off.",
+    ]
+    recipe = f"<h1>{TITLE}</h1>{marked(OWN)}<h2>Steps</h2>{marked(steps)}"
+    assert extracted(page(recipe)).text.split("\n") == OWN + steps
+    for notice in (
+        "We use cookies to give you the best experience that you can have, here and elsewhere.",
+        "This site sets cookies. If you go on reading, we take it that you are content with that.",
+    ):
+        assert extracted(page(f"{recipe}{marked([notice])}")).text.split("\n") == OWN + steps
+
+
 def test_a_section_of_the_article_that_is_called_comments_takes_no_other_along() -> None:
     comments = f"<h2>Comments</h2>{marked(OTHER[:1])}"
     body = f"<h1>{TITLE}</h1>{marked(OWN[:2])}{comments}<h2>Statements</h2>{marked(OWN[2:])}"
@@ -480,6 +495,49 @@ def test_all_that_a_page_shows_counts_where_its_text_is_a_small_part_of_that() -
         assert detector.add(one, url="https://a.example/music").kind == "unique"
         assert detector.check(other, url="https://a.example/music/page/2").kind == "template"
         assert detector.check(one, url="https://a.example/music?session=1").kind == "exact"
+
+
+def test_all_that_a_page_without_an_article_shows_counts() -> None:
+    """All pages have a box of notes that looks more like a text than the list of the page."""
+    notes = marked([text[:70] for text in paragraphs(60, 6)])
+
+    def listed(seed: int) -> MainText:
+        rows = "".join(f"<tr><td><a href=x>{text[:70]}</a></td></tr>" for text in paragraphs(seed, 6))
+        return extracted(page(f"<div><table>{rows}</table></div><div>{notes}</div>", title="Lists"))
+
+    assert listed(61).text == listed(62).text
+    with Detector.open() as detector:
+        for seed in (61, 62, 63):
+            assert not detector.add(listed(seed), f"https://a.example/list/{seed}").is_duplicate
+        assert detector.check(listed(62), "https://a.example/list/62?from=menu").kind == "exact"
+
+
+def test_teasers_between_headline_and_text_are_what_the_page_lists() -> None:
+    mission = [text[:210] + "." for text in paragraphs(65, 2)]
+
+    def library(seed: int) -> MainText:
+        cases = "".join(
+            f"<article><div><a href=x>{text[:20]} v {text[20:30]}</a></div><div>{text[40:60]}</div></article>"
+            for text in paragraphs(seed, 18)
+        )
+        return extracted(page(f"<h1>Opinions and orders</h1>{cases}{marked(mission)}", "Opinions and orders"))
+
+    assert library(66).text == library(67).text == "\n".join(mission)
+    with Detector.open() as detector:
+        assert detector.add(library(66), "https://a.example/civil").kind == "unique"
+        assert not detector.check(library(67), "https://a.example/criminal").is_duplicate
+        assert detector.check(library(66), "https://a.example/civil?page=1").kind == "exact"
+    # Behind the text they lead to further articles.
+    teasers = "".join(f"<article><a href=x>{text[:60]}</a></article>" for text in paragraphs(68, 9))
+    assert not extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:2])}{teasers}")).details
+
+
+def test_what_is_called_the_body_of_an_article_is_its_text() -> None:
+    """In parts, with advertising between, none of which is most of the page."""
+    parts = "<div class=ad>Advertisement</div>".join(
+        f"<div class='body articleBody -bottom-space'>{marked(OWN[n : n + 2])}</div>" for n in (0, 2, 4)
+    )
+    assert extracted(page(f"<h1>{TITLE}</h1>{parts}{marked(OTHER[:3])}")).text.split("\n")[:6] == OWN
 
 
 def entry(name: str, texts: list[str], classes: str = "post") -> str:
