@@ -11,8 +11,8 @@ import numpy as np
 
 from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.matching.records import entries
-from scrapy_neardup.matching.rules import beyond_chance
 from scrapy_neardup.matching.sites import UNKNOWN
+from scrapy_neardup.matching.variety import beyond_chance
 
 from .evaluate.labelled import Judge, shared_keys
 from .thresholds import asked
@@ -121,7 +121,8 @@ def _evidence(facts: Explanation, records: Any, shared: int, settings: AuditOpti
         f"less where one contains the other, which it does by {facts.containment:.2f}."
     )
     one, other = ((record["tokens"], record["shingles"]) for record in records)
-    if not beyond_chance(one, other, settings.loaded_scheme.has_same_runs(np.array(shared))):
+    same_runs = settings.loaded_scheme.has_same_runs(np.array(shared))
+    if not beyond_chance(one, other, np.array(facts.similarity), same_runs):
         yield "A text that says the same few words again and again is compared for equality only."
     if facts.numbers:
         yield f"About {facts.substituted:.0f} of {facts.numbers:.0f} numbers were replaced by others."

@@ -21,8 +21,9 @@ from scrapy_neardup.options import DetectionOptions
 
 from .candidates import COMPARED, NEAREST, Candidates, Judgement
 from .records import DIGEST, FILTERS, OWN, TEMPLATE, URL, WEAK, filters, flags
-from .rules import CONTAINMENTS, Evidence, beyond_chance, verify
+from .rules import CONTAINMENTS, Evidence, verify
 from .sites import UNKNOWN
+from .variety import beyond_chance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -196,7 +197,7 @@ def _evidence(
         known=containment * np.minimum(other / length, 1),
         length=length / other,
         varied=beyond_chance(
-            (new["tokens"], new["shingles"]), (stored["tokens"], stored["shingles"]), same_runs
+            (new["tokens"], new["shingles"]), (stored["tokens"], stored["shingles"]), jaccard, same_runs
         ),
         one_site=known & same,
         two_sites=known & ~same,

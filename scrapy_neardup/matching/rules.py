@@ -14,8 +14,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Counts = tuple[NDArray[np.integer], NDArray[np.integer]]
-
 #: J that is asked of a pair, by the tokens of the shorter text; between the two lengths it falls in a
 #: straight line. Pages of one template that differ in their names are short, and as similar as copies are.
 LENGTHS = (120, 320)
@@ -64,18 +62,6 @@ KNOWN, KNOWN_LENGTHS, KNOWN_OF_ONE_SITE = 0.6, (120, 320), (0.7, 0.85)
 #: not stand for them.
 SHORTER, SHORTER_OF_ONE_SITE = 0.55, 0.7
 SHORTER_BRIEF, SHORTER_TITLED = 0.52, 0.4
-#: Words of a run, see `varied`.
-RUN = 5
-#: What share of the runs of a text must be distinct, by how many distinct ones there are; in between,
-#: straight lines. Lists of a few values, such as wins and losses, repeat the same runs, and so resemble each
-#: other. An article that the extractor took twice has half of its runs distinct.
-DISTINCT = (30, 60, 900, 1100)
-VARIETIES = (0.8, 0.6, 0.6, 0.45)
-
-#: A reference says the same of several methods, so fewer of its runs are distinct: at least this share, and
-#: at least so many. Such texts are no lists of few values if they have nearly all long runs in common, too.
-REPEATED, REPEATED_RUNS = 1 / 3, 60
-
 #: The containment and J asked by each rule that looks at containment, by the name that `verify` gives the
 #: rule.
 CONTAINMENTS = {"within": CONTAINED, "mostly_within": MOSTLY_CONTAINED, "elsewhere": ELSEWHERE_CONTAINED}
@@ -99,7 +85,7 @@ class Evidence(NamedTuple):
     #: one's.
     known: NDArray[np.floating]
     length: NDArray[np.floating]
-    #: Whether both texts are `varied`, or are alike `beyond_chance` although they are `repeated`.
+    #: Whether the texts are alike `beyond_chance`.
     varied: NDArray[np.bool_]
     #: Whether the texts are known to be of one site, and known to be of two.
     one_site: NDArray[np.bool_]
@@ -128,37 +114,6 @@ class Findings(NamedTuple):
     #: Those pages of a template that would be near-duplicates if it were not for their titles. Such a text
     #: may be boilerplate of the site.
     text_only: NDArray[np.bool_]
-
-
-def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Tell which texts are varied enough to resemble others by more than chance; bool[n].
-
-    *tokens* and the distinct *shingles* are counts, int[n].
-    """
-    return np.asarray(shingles >= _runs(tokens) * np.interp(shingles, DISTINCT, VARIETIES))
-
-
-def repeated(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Tell which texts may say the same more than once, as they have much to say; bool[n].
-
-    They resemble each other by more than chance if nearly all of their long runs agree. *tokens* and the
-    distinct *shingles* are counts, int[n].
-    """
-    return np.asarray((shingles >= REPEATED_RUNS) & (shingles >= _runs(tokens) * REPEATED))
-
-
-def beyond_chance(one: Counts, other: Counts, same_runs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which pairs of texts resemble each other by more than chance, if they do; bool[n].
-
-    *one* and *other* are the counts of the tokens and of the distinct shingles of each. *same_runs* says
-    which pairs have nearly all long runs in common (bool[n]).
-    """
-    found = varied(*one) & varied(*other)
-    return found | same_runs & repeated(*one) & repeated(*other) if same_runs.any() else found
-
-
-def _runs(tokens: NDArray[np.integer]) -> NDArray[np.int64]:
-    return np.maximum(np.asarray(tokens, np.int64) - (RUN - 1), 1)
 
 
 def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.anchors import anchors
-from scrapy_neardup.fingerprint.murmur import mix
-from scrapy_neardup.fingerprint.schemes import ANCHOR, ANCHORS, Anchored
 from scrapy_neardup.matching.rules import (
     JACCARDS,
     KNOWN,
@@ -22,14 +17,8 @@ from scrapy_neardup.matching.rules import (
     TITLED,
     Evidence,
     Findings,
-    beyond_chance,
-    repeated,
-    varied,
     verify,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SHARE = st.floats(0, 1, width=32)
 #: Jaccard, containment, numbers of the text with fewer, how many of these were substituted, tokens, sites.
@@ -206,65 +195,6 @@ def test_the_longer_a_page_of_one_site_the_less_of_it_may_be_new() -> None:
 def test_texts_of_a_few_words_again_and_again_resemble_nothing(sites: str) -> None:
     assert one(1, 1, sites=sites) == "near"
     assert one(1, 1, sites=sites, varied=False) == "other"
-
-
-@pytest.mark.parametrize(("values", "most"), [(2, 5000), (3, 3000), (4, 1300)])
-def test_lists_of_few_values_are_not_varied(values: int, most: int) -> None:
-    """As long as two of them have so many runs in common that they would pass for copies."""
-    dice = np.random.default_rng(values)
-    for tokens in (40, 60, 200, 500, 1000, most):
-        runs = values**5
-        in_one = len(set(dice.integers(0, runs, tokens - 4).tolist()))
-        in_both = (in_one / runs) / (2 - in_one / runs)
-        if in_both > 0.5:
-            assert not varied(tokens, in_one)
-
-
-@pytest.mark.parametrize("values", [2, 3, 4, 5])
-def test_lists_of_few_values_have_seldom_all_anchors_in_common(values: int) -> None:
-    """Where so many of their runs of five are distinct that they may be repeated."""
-    dice = np.random.default_rng(values)
-
-    def runs(entries: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-        return np.lib.stride_tricks.sliding_window_view(entries, length) @ (values ** np.arange(length))
-
-    found = tried = 0
-    for tokens in (100, 300, 500, 900, 2000):
-        for _ in range(40):
-            lists = dice.integers(0, values, (2, tokens))
-            if all(repeated(tokens, len(np.unique(runs(entries, 5)))) for entries in lists):
-                tried += 1
-                hashes = [mix(runs(entries, ANCHOR[0]).astype(np.uint64)) for entries in lists]
-                shared = sum(anchors(hashes[0], ANCHORS) == anchors(hashes[1], ANCHORS))
-                found += bool(Anchored().has_same_runs(np.array([shared]))[0])
-    assert found == 0
-    assert tried or values == 2
-
-
-def test_real_texts_are_varied() -> None:
-    # The shortest that is judged, a page of forms, an article that was extracted twice.
-    for tokens, shingles in ((40, 34), (300, 200), (2660, 1337)):
-        assert varied(tokens, shingles)
-    assert not varied(42, 2)
-    assert varied(np.array([40, 42]), np.array([34, 2])).tolist() == [True, False]
-
-
-COUNTS = st.tuples(st.sampled_from((100, 184, 185, 1000)), st.sampled_from((59, 60, 80, 400, 900)))
-
-
-@given(st.lists(st.tuples(COUNTS, COUNTS, st.booleans()), min_size=1, max_size=8))
-@example([((184, 60), (184, 60), False), ((184, 60), (184, 60), True)])
-@example([((184, 60), (184, 59), True), ((185, 60), (184, 60), True)])
-@example([((100, 80), (100, 80), False), ((100, 80), (184, 60), False)])
-def test_what_resembles_by_more_than_chance_is_told_pair_by_pair(
-    pairs: list[tuple[tuple[int, int], tuple[int, int], bool]],
-) -> None:
-    """Both are varied; or all long runs agree, and in both a third of the runs, and 60, are distinct."""
-    ones, others, same = (np.array(column) for column in zip(*pairs, strict=True))
-    found = beyond_chance((ones[:, 0], ones[:, 1]), (others[:, 0], others[:, 1]), same)
-    for row, (one, other, runs) in enumerate(pairs):
-        may_repeat = all(shingles >= max(60, (tokens - 4) / 3) for tokens, shingles in (one, other))
-        assert found[row] == ((varied(*one) and varied(*other)) or (runs and may_repeat))
 
 
 def test_another_title_on_one_site_is_another_page() -> None:
