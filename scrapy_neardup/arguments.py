@@ -30,6 +30,18 @@ def require_number(name: str, value: object) -> None:
         raise ConfigurationError(f"{name} is {value!r}: use a number.")
 
 
+def require_truth(name: str, value: object) -> None:
+    """Raise `ConfigurationError` unless *value* is True or False."""
+    if value not in (True, False):
+        raise ConfigurationError(f"{name} is {value!r}: use True or False.")
+
+
+def require_list(name: str, value: object) -> None:
+    """Raise `ConfigurationError` if *value* is one text: its letters would do as a list of texts."""
+    if isinstance(value, str):
+        raise ConfigurationError(f"{name} is {value!r}: use a list, such as {[value]!r}.")
+
+
 def require_type(name: str, value: object, kind: type | tuple[type, ...], what: str) -> None:
     """Raise TypeError unless *value* is of *kind*, which *what* names."""
     if not isinstance(value, kind):
@@ -37,8 +49,14 @@ def require_type(name: str, value: object, kind: type | tuple[type, ...], what: 
 
 
 def require_path(value: object) -> None:
-    """Raise TypeError unless *value* is a path, and `ConfigurationError` for characters that no path has."""
+    """Raise TypeError unless *value* is a path.
+
+    Raises `ConfigurationError` for an empty one, which would be the working directory, and for characters
+    that no path has.
+    """
     require_type("A path", value, (str, os.PathLike), "a str or a path-like object")
+    if value == "":
+        raise ConfigurationError("A path is empty: name a file or a directory, '.' for the present one.")
     try:
         encoded = os.fsencode(value)  # type: ignore[arg-type]
     except UnicodeEncodeError:
@@ -67,6 +85,14 @@ def whole_numbers(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) ->
             f"{name} are whole numbers from {limits.min} to {limits.max}: {_shown(array)} are not."
         )
     return array.astype(dtype)
+
+
+def row_of_hashes(values: ArrayLike) -> NDArray[np.uint64]:
+    """Return *values* as uint64[n]. Raises `ConfigurationError` for what are no hashes of 64 bits."""
+    row = whole_numbers("Hashes", values, np.uint64)
+    if row.ndim != 1:
+        raise ConfigurationError(f"Hashes come in an array of 1 dimension, not of {row.ndim}.")
+    return row
 
 
 def _shown(array: NDArray[Any]) -> str:

@@ -9,13 +9,14 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from .arguments import require_number, require_path, require_type, require_whole
+from .arguments import require_number, require_path, require_truth, require_type, require_whole
 from .clock import SECONDS_PER_DAY
 from .dependencies import dependencies_in_use
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, MainText, Signature, load_scheme
 from .index import open_index
 from .judging import Judge
+from .matching.decision import Preference
 from .matching.matcher import Matcher
 from .matching.records import entries, find_urls, fingerprinter_of, header_for, scheme_of
 from .matching.sites import load_suffixes
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .index import Index
-    from .matching.decision import Preference
     from .verdict import Verdict
 
 #: Has a token of each kind: a word, a number, a character of a script without spaces, a syllable.
@@ -107,8 +107,7 @@ class Detector:
         require_type("extractor", extractor, str, "a name, a str")
         if features is not None:
             require_type("features", features, Features, "a Features")
-        if reset not in (True, False):
-            raise ConfigurationError(f"reset is {reset!r}: use True or False.")
+        require_truth("reset", reset)
         _require_limits(min_tokens, window)
         options = load_scheme(scheme, tables=tables, distance=distance, threshold=threshold)
         # Made first, so that features that cannot work leave no index behind.
@@ -165,6 +164,9 @@ class Detector:
         """
         signature = self._signed(document)
         _require_page(url, scope)
+        require_truth("has_items", has_items)
+        require_truth("keep_fragment", keep_fragment)
+        require_type("A preference", preference, (Preference, type(None)), "a Preference or None")
         return self._judge.judge(
             signature,
             url,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -19,12 +18,15 @@ from .errors import ConfigurationError
 from .extraction.areas import ContentArea
 from .fingerprint import SCHEMES, Features, Scheme
 from .index.tables import LAYOUTS
+from .processors import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 #: What the names of all settings begin with.
 PREFIX = "NEARDUP_"
+#: The most worker processes, and the least memory of each, in bytes, with which anything works.
+MOST_WORKERS, LEAST_MEMORY = 1024, 1 << 24
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _FEATURES = Features()
 
@@ -182,11 +184,11 @@ class DetectionOptions:
     include_area: tuple[str, ...] = field(default=(), metadata=parsed(_selectors))
     exclude_area: tuple[str, ...] = field(default=(), metadata=parsed(_selectors))
     #: Worker processes; 0: one for each usable processor.
-    workers: int = field(default=0, metadata=parsed(whole_number, 1, 1024))
+    workers: int = field(default=0, metadata=parsed(whole_number, 1, MOST_WORKERS))
     #: Seconds that a page may take to extract.
     extract_timeout: float = field(default=10.0, metadata=parsed(duration, "seconds"))
     #: Bytes that a page may take to extract.
-    extract_memory: int = field(default=1 << 30, metadata=parsed(byte_count, 1 << 24))
+    extract_memory: int = field(default=1 << 30, metadata=parsed(byte_count, LEAST_MEMORY))
     #: Bytes of the largest page that is read.
     max_body_size: int = field(default=5 << 20, metadata=parsed(byte_count))
 
@@ -230,10 +232,3 @@ def similar_name(name: str, names: Iterable[str]) -> str | None:
     bare = [each.removeprefix(PREFIX) for each in names]
     near = difflib.get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.7)
     return PREFIX + near[0] if near else None
-
-
-def processors() -> int:
-    """Return on how many processors this process may run."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -19,10 +19,23 @@ from scrapy_neardup import (
     hamming,
     simhash,
 )
+from scrapy_neardup.audit import audit
+from scrapy_neardup.audit.pairs.components import UnionFind, components
+from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.sources import SourceUnavailable
+from scrapy_neardup.extraction import Page, Workers, load_extractor
 from scrapy_neardup.fingerprint import load_scheme
+from scrapy_neardup.fingerprint.bands import choose_bands
 from scrapy_neardup.fingerprint.hashing import shingle
-from scrapy_neardup.fingerprint.jaccard import character_jaccard, text_jaccard, word_shingles
-from scrapy_neardup.fingerprint.minhash import MinHash, datasketch, standard_error
+from scrapy_neardup.fingerprint.jaccard import (
+    character_jaccard,
+    containment,
+    jaccard,
+    text_jaccard,
+    weighted_jaccard,
+    word_shingles,
+)
+from scrapy_neardup.fingerprint.minhash import MinHash, agreement, datasketch, standard_error
 from scrapy_neardup.fingerprint.terms import Shingles
 from scrapy_neardup.index.tables import PermutedTables
 
@@ -63,6 +76,10 @@ def test_hamming_of_whole_numbers_in_any_form(a: int, others: list[int]) -> None
     assert hamming(np.array(others, np.uint64), np.uint64(a)).tolist() == expected  # type: ignore[call-overload]
 
 
+def test_hamming_is_of_arrays_that_go_together() -> None:
+    refused(lambda: hamming(np.zeros(3, np.uint64), np.zeros(2, np.uint64)))
+
+
 @pytest.mark.parametrize("memory", [True, False])
 def test_an_index_of_fingerprints(memory: bool) -> None:
     with FingerprintIndex.open(None, memory=memory) as index:
@@ -75,6 +92,7 @@ def test_an_index_of_fingerprints(memory: bool) -> None:
             refused(lambda value=value: index.forget(value))  # type: ignore[misc]
             refused(lambda value=value: index.fingerprints(value))  # type: ignore[misc]
         refused(lambda: index.add([[1, 2], [3, 4]]))
+        refused(lambda: index.fingerprints([-1]))
         assert index.gauges()["documents"] == 0
         numbers = index.add([2**63, 1, 2**64 - 1])  # as one array NumPy would make floats of these
         assert index.fingerprints(numbers).tolist() == [2**63, 1, 2**64 - 1]
@@ -90,8 +108,11 @@ def test_layouts(tables: Any) -> None:
 
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800"])
-def test_paths_that_no_file_system_takes(path: str, tmp_path: Path) -> None:
+def test_paths_that_no_file_system_takes(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for call in (Detector.open, FingerprintIndex.open):
+        refused(lambda call=call: call(""))  # type: ignore[misc]
+        assert not [*tmp_path.iterdir()]
         refused(lambda call=call: call(str(tmp_path / path)))  # type: ignore[misc]
         refused(lambda call=call: call(7), TypeError)  # type: ignore[misc]
 
@@ -128,6 +149,9 @@ def test_types_of_a_detector(tmp_path: Path) -> None:
             refused(lambda call=call: call("text", 7), TypeError)  # type: ignore[misc]
             refused(lambda call=call: call("text", None), TypeError)  # type: ignore[misc]
             refused(lambda call=call: call("text", "u", scope=7), TypeError)  # type: ignore[misc]
+        for name in ("has_items", "keep_fragment"):
+            refused(lambda name=name: detector.reserve("text", "u", **{name: "no"}))  # type: ignore[misc]
+        refused(lambda: detector.reserve("text", "u", preference=0.1), TypeError)  # type: ignore[arg-type]
         refused(lambda: detector.forget(b"u"), TypeError)  # type: ignore[arg-type]
         refused(lambda: detector.signature(None), TypeError)  # type: ignore[arg-type]
 
@@ -186,3 +210,103 @@ def test_similarities(value: Any) -> None:
 )
 def test_layouts_of_tables(blocks: Any, distance: Any) -> None:
     refused(lambda: PermutedTables(blocks, distance))
+
+
+def test_sources_of_an_audit() -> None:
+    for sources in (None, 7, [None], [["a.jl"]]):
+        refused(lambda sources=sources: audit(sources), TypeError)  # type: ignore[misc]
+    for sources in ("", [""]):
+        refused(lambda sources=sources: audit(sources))  # type: ignore[misc]
+    refused(lambda: audit([]), SourceUnavailable)
+
+
+@pytest.mark.parametrize("name", ["rules", "hosts", "urls", "include_area", "exclude_area", "formats"])
+def test_lists_of_an_audit_are_no_single_texts(name: str, tmp_path: Path) -> None:
+    """The letters of a text would do as a list of texts."""
+    (tmp_path / "a.jl").write_text('{"url": "https://a.example/", "text": "one two"}')
+    refused(lambda: audit(tmp_path / "a.jl", **{name: "article"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("min_similarity", [-0.1, 1.1, NAN, "0.5", None]),
+        ("drop_similarity", [-0.1, 1.1, NAN, "0.5", None]),
+        ("workers", [-1, 1.5, "2", None, 10**6]),
+        ("extract_timeout", [0, -1, NAN, math.inf, "7", None]),
+        ("extract_memory", [0, 1, 1.5, "1G", None]),
+        ("max_body_size", [0, 1.5, "5M", None]),
+    ],
+)
+def test_options_of_an_audit(name: str, values: list[Any]) -> None:
+    for value in values:
+        refused(lambda value=value: AuditOptions(**{name: value}))  # type: ignore[misc]
+
+
+def test_extraction() -> None:
+    for extractor in (None, 7, b"plain"):
+        refused(lambda extractor=extractor: load_extractor(extractor), TypeError)  # type: ignore[misc]
+    for body, url, header in (
+        ("text", "u", None),
+        (b"", None, None),
+        (b"", "u", b"text/html"),
+        (None, "u", None),
+    ):
+        refused(lambda body=body, url=url, header=header: Page(body, url, header), TypeError)  # type: ignore[misc]
+    limits: dict[str, Any] = {"processes": 1, "timeout": 1, "memory": 1 << 30}
+    for name, values in (
+        ("processes", [0, -1, 1.5, "2"]),
+        ("timeout", [0, -1, NAN, "1"]),
+        ("memory", [0, 1.5, "1G"]),
+    ):
+        for value in values:
+            refused(lambda limits={**limits, name: value}: Workers(Fingerprinter(), "plain", **limits))  # type: ignore[misc]
+    workers = Workers(Fingerprinter(), "plain", **limits)
+    refused(lambda: workers.submit(b"<p>text"), TypeError)  # type: ignore[arg-type]
+    workers.close()
+
+
+def test_sets_of_shingles() -> None:
+    """In any order and with repetitions, as `word_shingles` gives them."""
+    a, b = (word_shingles(f"{text} the end of {text} is the end", 1) for text in ("one", "two"))
+    assert jaccard(a, b) == 4 / 6
+    assert jaccard(a[::-1], b.tolist()) == 4 / 6
+    assert containment(a, b) == 4 / 5
+    for value in ("text", None, [1.5], [[1]], -1):
+        refused(lambda value=value: jaccard(a, value))  # type: ignore[misc]
+    refused(lambda: weighted_jaccard(a, a, b, b))  # neither ascending nor distinct
+    for seed in (-1, 2**32, "1"):
+        refused(lambda seed=seed: word_shingles("a b c", 2, seed=seed))  # type: ignore[misc]
+
+
+def test_signatures_of_minhash() -> None:
+    family, other = MinHash(8), MinHash(4)
+    assert family.signature([1, 2]).tolist() == family.signature(np.array([2, 1, 1], np.uint64)).tolist()  # type: ignore[arg-type]
+    for hashes in ("text", None, [-1], [1.5], [[1]]):
+        refused(lambda hashes=hashes: family.signature(hashes))  # type: ignore[misc]
+    one, less = family.signature(HASHES), other.signature(HASHES)
+    assert agreement(one, one).tolist() == [1.0]
+    refused(lambda: agreement(one, less))
+    bands = choose_bands(0.5, 8)
+    assert bands.keys(one).tolist() == bands.keys(one[np.newaxis]).tolist()
+    refused(lambda: bands.keys(less[:1]))
+    for threshold in (0, 1, NAN, "0.5", None):
+        refused(lambda threshold=threshold: choose_bands(threshold))  # type: ignore[misc]
+    for count in (0, -1, 1.5, "8"):
+        refused(lambda count=count: choose_bands(0.5, count))  # type: ignore[misc]
+    for value in (-0.1, 1.1, NAN):
+        refused(lambda value=value: bands.probability(value))  # type: ignore[misc]
+
+
+def test_elements_of_clusters() -> None:
+    sets = UnionFind(3)
+    for element in (-1, 3, 1.0, "1", None):
+        refused(lambda element=element: sets.find(element))  # type: ignore[misc]
+        refused(lambda element=element: sets.union(0, element))  # type: ignore[misc]
+        refused(lambda element=element: components(3, [(0, element)]))  # type: ignore[misc, arg-type]
+    for count in (-1, 1.5, "3", None):
+        refused(lambda count=count: UnionFind(count))  # type: ignore[misc]
+        refused(lambda count=count: components(count, []))  # type: ignore[misc, arg-type]
+    refused(lambda: components(3, [0, 1, 2]))  # type: ignore[arg-type]
+    assert components(3, [(2, 1)]).tolist() == [0, 1, 1]  # type: ignore[arg-type]
+    assert components(0, []).tolist() == []  # type: ignore[arg-type]

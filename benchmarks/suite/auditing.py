@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from scrapy_neardup.fingerprint.tokens import tokenise
-from scrapy_neardup.options import processors
+from scrapy_neardup.processors import processors
 
 from . import inputs
 from .measuring import REPEATS, Finding, Goal, interleave

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.extraction.loading import load_extractor
-from scrapy_neardup.options import processors
+from scrapy_neardup.processors import processors
 
 from . import inputs
 from .crawl import MAX_SECONDS, WARM

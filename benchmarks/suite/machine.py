@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.options import processors
+from scrapy_neardup.processors import processors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

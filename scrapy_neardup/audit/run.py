@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy_neardup.arguments import require_path, require_type
 from scrapy_neardup.errors import ConfigurationError
 
 from .boilerplate import leave_out_boilerplate
@@ -20,6 +21,7 @@ from .output import files as results
 from .reading import fill
 from .refusals import differing, kept_seed, no_pages, require_same
 from .settings import VERSION, AuditOptions
+from .sources import SourceUnavailable
 from .store import FILE, Store
 from .stored import encodable
 
@@ -56,7 +58,7 @@ def audit(
     Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable` and
     `OSError`. A record of a source that cannot be read raises nothing; it is listed in `Audit.problems`.
     """
-    paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    paths = _paths(sources)
     options = AuditOptions(**settings)
     results.require(formats)
     inputs = find_inputs(paths, options)
@@ -110,6 +112,20 @@ def rethreshold(
     except BaseException:
         store.close()
         raise
+
+
+def _paths(
+    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> list[str | os.PathLike[str]]:
+    """Return the paths that *sources* name, one at least."""
+    what = "a path or a list of paths"
+    require_type("A source", sources, (str, os.PathLike, Iterable), what)
+    paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    if not paths:
+        raise SourceUnavailable("There are no sources: name what was crawled.")
+    for path in paths:
+        require_path(path)
+    return paths
 
 
 def _kept(store: Store, out: Path) -> tuple[AuditOptions, list[Input]]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from scrapy_neardup.arguments import require_list, require_number, require_whole
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.fingerprint import Features, load_scheme
@@ -14,7 +15,7 @@ from scrapy_neardup.index import Header
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import families, fingerprinter_of, record, scheme_of
 from scrapy_neardup.matching.rules import JACCARDS
-from scrapy_neardup.options import DetectionOptions
+from scrapy_neardup.options import LEAST_MEMORY, MOST_WORKERS, DetectionOptions
 
 from .canonical import check_rules
 
@@ -65,16 +66,27 @@ class AuditOptions(DetectionOptions):
     index: Header | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.min_similarity <= 1:
-            raise ConfigurationError(f"min_similarity is {self.min_similarity}: use a number from 0 to 1.")
-        if not 0 <= self.drop_similarity <= 1:
-            raise ConfigurationError(f"drop_similarity is {self.drop_similarity}: use a number from 0 to 1.")
+        self._require_ranges()
+        for name in ("rules", "hosts", "urls", "include_area", "exclude_area"):
+            require_list(name, getattr(self, name))
         if self.rules is not None:
             check_rules(self.rules)
         if self.seed is None:
             object.__setattr__(self, "seed", secrets.randbelow(1 << 32))
         _ = self.loaded_scheme
         _ = self.area
+
+    def _require_ranges(self) -> None:
+        for name in ("min_similarity", "drop_similarity", "extract_timeout"):
+            require_number(name, getattr(self, name))
+        for name in ("min_similarity", "drop_similarity"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigurationError(f"{name} is {getattr(self, name)}: use a number from 0 to 1.")
+        if self.extract_timeout <= 0:
+            raise ConfigurationError(f"extract_timeout is {self.extract_timeout}: use seconds above 0.")
+        require_whole("workers", self.workers, 0, MOST_WORKERS)
+        require_whole("extract_memory", self.extract_memory, LEAST_MEMORY)
+        require_whole("max_body_size", self.max_body_size, 1)
 
     @cached_property
     def loaded_scheme(self) -> Scheme:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
-from scrapy_neardup.options import processors
+from scrapy_neardup.processors import processors
 
 from .signing_worker import Workers
 
@@ -58,7 +59,8 @@ def spread(
     rest = iter(items)
     first = list(islice(rest, ALONE))
     count = processes or processors()
-    alone = len(first) < ALONE or count == 1
+    # A program that was frozen into an executable would start itself.
+    alone = len(first) < ALONE or count == 1 or getattr(sys, "frozen", False)
     parts = _parts(chain(first, rest), size)
     del first  # which may be large
     if alone:

@@ -32,6 +32,10 @@ def explained(path: Path | None) -> Iterator[None]:
                 f"{path} is in use: wait for the other audit, or name another directory."
             ) from error
         raise OSError(f"{path} cannot be written ({error}): look at the disk and its permissions.") from error
+    except sqlite3.ProgrammingError as error:
+        if "closed" in str(error):
+            raise ConfigurationError("The audit is closed: read its texts before.") from error
+        raise _damaged(path, error) from error
     except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, AttributeError, zlib.error) as error:
         raise _damaged(path, error) from error
 

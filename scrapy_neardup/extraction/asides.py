@@ -5,7 +5,11 @@ Their blocks get a region, see `Block.region`, so that they are no main text.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_neardup.fingerprint.normalise import normalise
+from scrapy_neardup.fingerprint.walls import phrases, subjects
 
 from .block import FORM, OTHER_ARTICLES
 from .quotations import quoted_lines
@@ -18,11 +22,17 @@ if TYPE_CHECKING:
 
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
+#: So many times the text of all that is in no region is much more than that.
+MUCH_MORE = 1.5
+#: The foot of a site has fewer letters in its paragraphs.
+LONG_FOOT = 1200
 #: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
 #: first, and so many blocks behind the last one are part of the notice.
 _CONSENT_GAP, _CONSENT_TAIL = 8, 2
 #: A notice of one block is no longer.
 _CONSENT_ALONE = 500
+#: What a notice speaks of beside cookies. Recipes name them, too.
+_CONSENT_SUBJECTS = frozenset(("advertising", "browser", "consent", "privacy", "settings", "site"))
 
 
 class Run(NamedTuple):
@@ -40,16 +50,30 @@ def letters_of(blocks: Sequence[Block]) -> int:
 def give_back_article(blocks: Sequence[Block]) -> None:
     """Take the region away from what is the article itself.
 
-    A region "around" holds the article if it has as much prose as there is text in no region. Teasers of
-    other articles count as the article only on a page that has next to nothing else. So do comments: a forum
-    may call all that is said in it so, the first post included.
+    A region "around" holds the article if it has as much prose as there is text in no region, links aside. So
+    it does if it has as much prose as there is in no region, and half as much text again. Teasers of other
+    articles count as the article only on a page that has next to nothing else. So do comments: a forum may
+    call all that is said in it so, the first post included. And so does a foot, unless it speaks of consent:
+    some builders of pages give any part of a page that name.
     """
-    inside: dict[int, int] = {}
+    prose, text = Counter[int](), Counter[int]()
+    around, feet = set[int](), set[int]()
     for block in blocks:
-        if block.prose and block.region == "around":
-            inside[block.within] = inside.get(block.within, 0) + block.letters
-    free = letters_of([block for block in blocks if block.is_free])
-    large = {number for number, letters in inside.items() if letters >= max(ARTICLE, free)}
+        if not block.is_link and block.region in ("", "around", "foot"):
+            text[block.within] += block.letters
+            prose[block.within] += block.prose * block.letters
+            if block.region:
+                (around if block.region == "around" else feet).add(block.within)
+    # What stands in no region has the number 0.
+    large = {
+        each
+        for each in around
+        if prose[each] >= max(ARTICLE, text[0])
+        or (prose[each] >= max(ARTICLE, prose[0]) and text[each] >= MUCH_MORE * text[0])
+    }
+    if text[0] < ARTICLE:
+        notices = {block.within for block in blocks if speaks_of_consent(block.text)}
+        large |= {each for each in feet - notices if prose[each] >= LONG_FOOT}
     if letters_of([block for block in blocks if block.prose and not block.region]) >= 2 * ARTICLE:
         large.discard(OTHER_ARTICLES)
     for block in blocks:
@@ -90,7 +114,7 @@ def _notices(blocks: Sequence[Block]) -> list[Run]:
     """Return the runs of blocks that speak of consent; a single one only if it is short."""
     runs: list[list[int]] = []
     for number, block in enumerate(blocks):
-        if not block.is_free or not speaks_of_consent(block.text):
+        if not block.is_free or not _asks_for_consent(block.text):
             continue
         if runs and number - runs[-1][-1] <= _CONSENT_GAP:
             runs[-1].append(number)
@@ -101,6 +125,14 @@ def _notices(blocks: Sequence[Block]) -> list[Run]:
         for numbers in runs
         if len(numbers) > 1 or blocks[numbers[0]].letters < _CONSENT_ALONE
     ]
+
+
+def _asks_for_consent(text: str) -> bool:
+    """Tell whether *text* reads like a part of a notice of consent."""
+    if not speaks_of_consent(text):
+        return False
+    normalised = normalise(text)
+    return bool(phrases(normalised)) or not _CONSENT_SUBJECTS.isdisjoint(subjects(normalised))
 
 
 def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:

@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from scrapy_neardup.arguments import require_type
+
 from .areas import WHOLE_PAGE, ContentArea
 
 if TYPE_CHECKING:
@@ -52,6 +54,12 @@ class Page:
     url: str
     #: The HTTP header, for the charset that it may declare.
     content_type: str | None
+
+    def __post_init__(self) -> None:
+        # A worker that could not be handed the page would never answer.
+        require_type("The body of a page", self.body, bytes, "as received, bytes")
+        require_type("The URL of a page", self.url, str, "text, a str")
+        require_type("A Content-Type", self.content_type, (str, type(None)), "text, a str, or None")
 
     @property
     def digest(self) -> bytes:

@@ -20,6 +20,11 @@ _HOME = regex.compile(
     r"(?:(?:https?:)?//[^/?#]*+)?+/?+(?:\.\.?+/)*+(?:\.\.?+|index\.\w++)?+(?:[?#].*+)?+",
     regex.IGNORECASE | regex.V1,
 )
+#: The address of a document, a file that is read and not browsed, and the name of that file in it.
+_DOCUMENT = regex.compile(
+    r"(?:[^?#/]*+/)*+([^?#/]++)(?<=\.(?:pdf|epub|rtf|odt|ods|odp|docx?|xlsx?|pptx?|csv|zip))(?:[?#].*+)?",
+    regex.IGNORECASE | regex.DOTALL | regex.V1,
+)
 
 
 class Block:
@@ -81,6 +86,15 @@ class Block:
     def is_free(self) -> bool:
         """Whether it stands in no region, and is no link."""
         return not self.region and not self.is_link
+
+    @property
+    def document(self) -> str:
+        """The name of the file that it links to, if that is a document; empty if it is none.
+
+        Such a link is an entry of its page, not a way to another one.
+        """
+        found = _DOCUMENT.fullmatch(self.href.strip()) if self.href and self.is_link else None
+        return "" if found is None else found[1]
 
     @property
     def leads_home(self) -> bool:

@@ -6,12 +6,12 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.arguments import require_type
 from scrapy_neardup.errors import ExtractorUnavailable
+from scrapy_neardup.fingerprint.main_text import MainText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from scrapy_neardup.fingerprint.main_text import MainText
 
     from .base import Extractor
 
@@ -33,7 +33,11 @@ class _Imported:
     identity: str
 
     def __call__(self, html: str, url: str | None) -> str | MainText | None:
-        return self.function(html, url)
+        text = self.function(html, url)
+        require_type(
+            "What an extractor returns", text, (str, MainText, type(None)), "a str, a MainText or None"
+        )
+        return text
 
 
 def is_built_in(extractor: Extractor) -> bool:
@@ -47,6 +51,7 @@ def load_extractor(name: str) -> Extractor:
     An imported callable's identity is its attribute ``identity``, or else its import path.
     Raises ExtractorUnavailable.
     """
+    require_type("An extractor", name, str, "a name or an import path, a str")
     if name in _BUILT_IN:
         module, attribute, requirement = _BUILT_IN[name]
         try:

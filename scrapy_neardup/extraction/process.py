@@ -16,6 +16,8 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.errors import ConfigurationError
+
 from .base import Extraction
 from .channel import Channel
 
@@ -53,7 +55,10 @@ class Worker:
             if not self._answers.poll(START_TIMEOUT * 1000):
                 raise StartError("timeout")
             self.pid, _ = channel.receive()
-        except (EOFError, OSError) as error:
+        except StartError:
+            channel.close()
+            raise
+        except Exception as error:
             channel.close()
             raise StartError(repr(error)) from error
 
@@ -65,9 +70,9 @@ class Worker:
     def extract(self, page: Page, timeout: float) -> Extraction:
         """Return the extraction; a worker that is too slow is killed, one that died is a ``crash``."""
         started = perf_counter()
-        with contextlib.suppress(OSError):  # it ended while reading; its answer, or none, says why
-            self._channel.send((page.url, page.content_type), page.body)
         try:
+            with contextlib.suppress(OSError):  # it ended while reading; its answer, or none, says why
+                self._channel.send((page.url, page.content_type), page.body)
             if not self._answers.poll(timeout * 1000):
                 self.kill()
                 return Extraction(None, "timeout", perf_counter() - started)
@@ -75,6 +80,9 @@ class Worker:
         except (EOFError, OSError):
             self._forget()
             return Extraction(None, "crash", perf_counter() - started, detail="the worker process died")
+        except Exception as error:  # noqa: BLE001  # such as a lack of memory here; the thread must go on
+            self.kill()
+            return Extraction(None, "crash", perf_counter() - started, detail=repr(error))
         if last:
             self._forget()
         return extraction  # type: ignore[no-any-return]
@@ -99,9 +107,17 @@ class Worker:
 
 
 class ForkServer:
-    """A process that has imported the extractor and forks workers; started again if it dies. Thread-safe."""
+    """A process that has imported the extractor and forks workers; started again if it dies. Thread-safe.
+
+    Raises `ConfigurationError` where none can ever be started.
+    """
 
     def __init__(self, job: Job) -> None:
+        if getattr(sys, "frozen", False):  # what it starts would crawl as well, and start the next one
+            raise ConfigurationError(
+                "A program that was frozen into an executable cannot start the processes that extract: "
+                "run it with a Python interpreter, or switch detection off by NEARDUP_ENABLED = False."
+            )
         self._job = pickle.dumps(job)
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -118,7 +134,7 @@ class ForkServer:
                 ours, theirs = socket.socketpair()
                 with theirs, socket.socket(fileno=os.dup(control.fileno())) as requests:
                     socket.send_fds(requests, [b"f"], [theirs.fileno()])
-            except OSError as error:
+            except Exception as error:
                 self._stop()
                 raise StartError(repr(error)) from error
         return Worker(Channel(ours))

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 #: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation,
-#: teasers, advertising; or none of these. An article may stand in what is called "around" by mistake, never
-#: in a "foot". Lines may be "quoted" from another text.
+#: teasers, advertising; or none of these. An article may stand in what is called "around" by mistake, hardly
+#: ever in a "foot". Lines may be "quoted" from another text.
 Region = Literal["", "comments", "foot", "around", "quoted"]
 
 
@@ -44,6 +44,8 @@ _NOTICES = names(
 #: What has an article's name, too, is no bar of buttons but an article that can be shared.
 _BARS = _NOTICES | names("share shares sharing social")
 _ARTICLE = names("article entry hentry post story")
+#: Names of the element that holds the paragraphs of an article, without what divides their parts.
+_BODY = names("articlebody entrycontent postbody storybody")
 #: Names that begin so say how a page is laid out ("no-sidebar") or filed ("tag-cookies").
 _QUALIFIERS = names(
     "no has with without is tag category type status js wp theme single margin padding hide show open closed"
@@ -106,7 +108,7 @@ _HEADING = 80
 def region_of(element: _Element, has_headline: bool) -> Region:
     """Return what *element* holds by its name, class, id and role.
 
-    What holds the headline stands around nothing.
+    What holds the headline stands around nothing, and so does what is called the body of an article.
     """
     tag = element.tag
     if tag in _MAIN or (has_headline and tag != "nav"):
@@ -135,7 +137,15 @@ def region_of(element: _Element, has_headline: bool) -> Region:
             # widgets.
             elif not found and (parts[0] == "widget" or not notices.isdisjoint(parts)):
                 found = "around"
-    return found
+    return "" if found and _is_body(element) else found
+
+
+def _is_body(element: _Element) -> bool:
+    """Tell whether *element* has a name that says that it holds the paragraphs of an article."""
+    named = element.get("class", "")[:_CHARACTERS].split()[:_NAMES]
+    return element.get("itemprop") == "articleBody" or any(
+        "".join(_PART.split(name)).lower() in _BODY for name in named
+    )
 
 
 def heads_comments(text: str) -> bool:

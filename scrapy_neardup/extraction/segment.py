@@ -60,6 +60,8 @@ _PROSE = 0.5
 #: A text that is a smaller part of what a page shows, or of the prose in that, does not tell it from pages
 #: that show other things. So it is with less than half of a page whose headline stands apart from the text.
 _SMALL_PART, _SMALL_PART_OF_PROSE, _SMALL_PART_APART = 1 / 3, 1 / 2, 1 / 2
+#: Nor does less than this part of a page that has no article: it may be any part.
+_SMALL_PART_OF_LINES = 2 / 3
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
 _DETAILS, _LEAD = 200, 15
 #: To find that many short lines of a page, so many times as many are looked at.
@@ -71,7 +73,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 5, {self._otherwise.identity}"
+        self.identity = f"segment 6, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
@@ -95,10 +97,10 @@ class Segment:
         details = _details(blocks, begin, run, headline)
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks, details)
-            return other and _completed(other, blocks, headline)
+            return other and _completed(other, blocks, headline, run, _SMALL_PART_OF_LINES)
         kept = prose if found >= _PROSE * letters_of(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details))
-        return _completed(text, blocks, headline)
+        return _completed(text, blocks, headline, run)
 
     def _other(
         self, html: str, title: str, blocks: Sequence[Block], details: Sequence[str]
@@ -146,17 +148,27 @@ def _bare(line: str) -> str:
     return "".join(line.removeprefix("- ").split())
 
 
-def _completed(text: MainText, blocks: Sequence[Block], headline: int | None) -> MainText:
-    """Return *text* with all that the page shows outside its regions, if the text is a small part of that.
+def _completed(
+    text: MainText, blocks: Sequence[Block], headline: int | None, run: Run, part: float = _SMALL_PART
+) -> MainText:
+    """Return *text* with all that the page shows outside its regions, if it is less than *part* of that.
 
     Such a text may be the same on pages that show different things: a note over a list or a calendar, some
     of the entries of a list. So may a note in a sidebar, if there is no other paragraph. Then the *headline*
-    stands in another region, and the list with it.
+    stands in another region, and the list with it. Teasers between the headline and the *run* of the text are
+    no further articles, but what the page lists.
     """
     apart = headline is not None and blocks[headline].region == "around"
-    shown = [block for block in blocks if not block.region or (apart and block.region == "around")]
+    listed = range(0) if headline is None else range(headline, run.begin)
+    shown = [
+        block
+        for number, block in enumerate(blocks)
+        if not block.region
+        or (apart and block.region == "around")
+        or (number in listed and block.within == OTHER_ARTICLES)
+    ]
     prose = [block for block in shown if block.prose]
-    part = _SMALL_PART_APART if apart else _SMALL_PART
+    part = max(part, _SMALL_PART_APART) if apart else part
     if length(text.text) >= max(part * letters_of(shown), _SMALL_PART_OF_PROSE * letters_of(prose)):
         return text
     # Each is looked for in all of the text, so they are not too many.
@@ -223,6 +235,7 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
     """Return the short lines of the main text, up to where something else begins.
 
     A heading that is a link is one of them if it does not stand behind the text: it names an entry of a list.
+    So is a link to a document, with the name of the file: lists of other documents may have the same words.
 
     Behind a text that stands before the headline, such as a line that runs over all pages of a site, they are
     those under the headline.
@@ -235,6 +248,9 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
             break
         names_entry = number < run.end and block.heading and not block.region
         is_paragraph = block.prose and run.begin <= number < run.end
-        if (block.is_free or names_entry) and not is_paragraph:
+        document = "" if block.region else block.document
+        if document:
+            lines.append(f"{block.text} {document}")
+        elif (block.is_free or names_entry) and not is_paragraph:
             lines.append(block.text)
     return lines[:_DETAILS]

@@ -104,9 +104,11 @@ def _warm_up(extractor: Extractor, fingerprinter: Texter) -> None:
 
 def data_size() -> int:
     """Return the bytes of this process that RLIMIT_DATA counts; 0 where the system does not tell."""
-    if not sys.platform.startswith("linux"):
+    try:
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[5])
+    except OSError:  # another system, or one that hides /proc from this process
         return 0
-    return int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _limit_memory(size: int) -> None:

@@ -9,15 +9,24 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.arguments import require_number, require_type, require_whole
+from scrapy_neardup.errors import ConfigurationError
+
 from .areas import WHOLE_PAGE, ContentArea
-from .base import Extraction, Job
+from .base import Extraction, Job, Page
 from .process import ForkServer, StartError, Worker
 
 if TYPE_CHECKING:
-    from .base import Page, Texter
+    from .base import Texter
 
 #: Results kept for bodies that come again.
 MAX_RESULTS = 10_000
+#: No time limit is longer: the system waits for an answer for 24 days at most. These are eleven.
+LONGEST_SECONDS = 1e6
+#: A worker that has ended so long after the time limit was not too slow: all processes stood still, as in a
+#: container that is paused. Its page is extracted once more.
+STOPPED_SECONDS = 2.0
+_ENDED = ("timeout", "crash")
 
 _CLOSED = Extraction(None, "crash", 0.0, detail="the workers were closed")
 
@@ -26,9 +35,10 @@ class Workers:
     """Extract pages in *processes* worker processes, each page within *timeout* seconds and *memory* bytes.
 
     A thread drives each process, one page at a time: whatever happens to a process happens to one page, and
-    the next page gets a new process. Pages wait in this process, as they came. A body seen before, byte for
-    byte with the same Content-Type, is answered from memory, and so is one that is being extracted just now:
-    the *max_results* last answers are kept. A *server* forks the worker processes.
+    the next page gets a new process. Where a limit on threads allows fewer of them, there are fewer. Pages
+    wait in this process, as they came. A body seen before, byte for byte with the same Content-Type, is
+    answered from memory, and so is one that is being extracted just now: the *max_results* last answers are
+    kept. A *server* forks the worker processes.
     """
 
     def __init__(
@@ -44,16 +54,18 @@ class Workers:
         max_results: int = MAX_RESULTS,
         server: type[ForkServer] = ForkServer,
     ) -> None:
-        self._timeout = timeout
+        require_whole("processes", processes, 1)
+        require_number("timeout", timeout)
+        if timeout <= 0:
+            raise ConfigurationError(f"timeout is {timeout}: use seconds above 0.")
+        require_whole("memory", memory, 1)
+        self._timeout = timeout = min(timeout, LONGEST_SECONDS)
         self._max_results = max_results
         self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text, area))
-        self._threads = [
-            Thread(target=self._drive, name=f"neardup-extract-{number}", daemon=True)
-            for number in range(processes)
-        ]
+        self._processes = processes
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._lock = Lock()  # guards all below
-        self._started = False
+        self._threads: list[Thread] = []
         self._closed = False
         self._workers: set[Worker] = set()
         # By the rough digests of pages. Of several pages with the same one, the last is found.
@@ -61,21 +73,35 @@ class Workers:
         self._results: OrderedDict[int, Extraction] = OrderedDict()
 
     def start(self) -> None:
-        """Start the processes in the background; the first ``submit`` does it otherwise."""
+        """Start the processes in the background; the first ``submit`` does it otherwise.
+
+        Raises StartError if there can be none now.
+        """
         with self._lock:
-            if self._started or self._closed:
+            if self._threads or self._closed:
                 return
-            self._started = True
-        for thread in self._threads:
-            thread.start()
+            for number in range(self._processes):
+                thread = Thread(target=self._drive, name=f"neardup-extract-{number}", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # there is a limit on threads
+                    if not self._threads:
+                        raise StartError(error) from error
+                    return
+                self._threads.append(thread)
 
     def submit(self, page: Page) -> Future[Extraction]:
         """Return the future of the page's extraction, which never holds an exception. Thread-safe.
 
         Its callbacks run in a thread of the pool, or at once. After ``close`` the extraction is a ``crash``.
         """
-        self.start()
+        require_type("A page", page, Page, "a Page")
         future: Future[Extraction] = Future()
+        try:
+            self.start()
+        except StartError as error:
+            future.set_result(Extraction(None, "crash", 0.0, detail=str(error)))
+            return future
         rough = page.rough_digest
         with self._lock:
             result, task = self._results.get(rough), self._waiting.get(rough)
@@ -104,21 +130,18 @@ class Workers:
         self._server.close()
         for worker in workers:
             worker.kill()
-        if self._started:
-            for _ in self._threads:
-                self._tasks.put(None)
-            for thread in self._threads:
-                thread.join()
+        for _ in self._threads:
+            self._tasks.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def _drive(self) -> None:
         """Extract pages until the pool is closed."""
         worker, _ = self._ready(None)
         while (task := self._tasks.get()) is not None:
-            worker, problem = self._ready(worker)
-            if worker is None:
-                extraction = Extraction(None, "crash", 0.0, detail=problem)
-            else:
-                extraction = worker.extract(task.page, self._timeout)
+            worker, extraction = self._extract(worker, task.page)
+            if extraction.reason in _ENDED and extraction.seconds > self._timeout + STOPPED_SECONDS:
+                worker, extraction = self._extract(worker, task.page)
             if self._closed and extraction.reason == "crash":
                 self._finish(task, _CLOSED, keep=False)  # not the page's doing
             else:
@@ -126,6 +149,13 @@ class Workers:
             worker, _ = self._ready(worker)
         if worker is not None:
             self._discard(worker)
+
+    def _extract(self, worker: Worker | None, page: Page) -> tuple[Worker | None, Extraction]:
+        """Have *worker*, or a new one if it has ended, extract *page*; return which one it was, too."""
+        worker, problem = self._ready(worker)
+        if worker is None:
+            return None, Extraction(None, "crash", 0.0, detail=problem)
+        return worker, worker.extract(page, self._timeout)
 
     def _ready(self, worker: Worker | None) -> tuple[Worker | None, str | None]:
         """Return *worker* if it still runs or else a new one, or None and why there is none."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.arguments import require_number, require_whole
 from scrapy_neardup.errors import ConfigurationError
 
 from .murmur import mix
@@ -40,8 +41,15 @@ class Bands:
     def keys(self, signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Hash each band of *signatures* (uint64[n, ≥ bands * rows]) with its number; uint64[bands, n].
 
-        All texts without shingles get the same keys: do not file them.
+        All texts without shingles get the same keys: do not file them. Raises `ConfigurationError` for
+        shorter signatures.
         """
+        signatures = np.atleast_2d(signatures)
+        if signatures.shape[1] < self.bands * self.rows:
+            raise ConfigurationError(
+                f"{self.bands} bands of {self.rows} rows need {self.bands * self.rows} components: a "
+                f"signature has {signatures.shape[1]}."
+            )
         used = signatures[:, : self.bands * self.rows].reshape(len(signatures), self.bands, self.rows)
         numbers = np.arange(self.bands, dtype=np.uint64)[:, np.newaxis]
         keys = np.broadcast_to(numbers, (self.bands, len(signatures)))
@@ -58,9 +66,13 @@ class Bands:
         """Return how likely texts of Jaccard similarity s become candidates.
 
         Where one band is enough this is 1 - (1 - sʳ)ᵇ. Where a bands must agree it is the tail of a binomial
-        distribution: Σ C(b, i) pⁱ (1 - p)ᵇ⁻ⁱ over i ≥ a, with p = sʳ.
+        distribution: Σ C(b, i) pⁱ (1 - p)ᵇ⁻ⁱ over i ≥ a, with p = sʳ. Raises `ConfigurationError` for an s
+        that is not from 0 to 1.
         """
-        equal = np.asarray(jaccard, np.float64) ** self.rows
+        similarity = np.asarray(jaccard, np.float64)
+        if not np.all((similarity >= 0) & (similarity <= 1)):
+            raise ConfigurationError(f"jaccard is {jaccard}: use a similarity from 0 to 1.")
+        equal = similarity**self.rows
         fewer = [comb(self.bands, i) * equal**i * (1 - equal) ** (self.bands - i) for i in range(self.agree)]
         probability: NDArray[np.float64] = 1 - np.sum(fewer, axis=0)
         return probability
@@ -98,8 +110,11 @@ def choose_bands(threshold: float, components: int = 128, miss_weight: float = 0
 
     The choice makes ``miss_weight * ∫ₜ¹ 1 - P(s) ds + (1 - miss_weight) * ∫₀ᵗ P(s) ds`` least, where P is
     `Bands.probability`. This is the criterion of datasketch's ``MinHashLSH``, with the same results. Raises
-    `ConfigurationError` for a threshold or weight that is not between 0 and 1.
+    `ConfigurationError` for a threshold or weight that is not between 0 and 1, and for no components.
     """
+    require_number("threshold", threshold)
+    require_number("miss_weight", miss_weight)
+    require_whole("components", components, 1)
     if not 0 < threshold < 1 or not 0 <= miss_weight <= 1:
         raise ConfigurationError(f"Not between 0 and 1: threshold {threshold}, miss_weight {miss_weight}.")
     layouts = [(b, r) for b in range(1, components + 1) for r in range(1, components // b + 1)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.arguments import require_number, require_whole
+from scrapy_neardup.arguments import require_number, require_whole, row_of_hashes
 from scrapy_neardup.errors import ConfigurationError
 
 from .murmur import mix
@@ -20,7 +20,7 @@ from .murmur import mix
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 #: The value of each component of a text without shingles.
 EMPTY = np.uint64(2**64 - 1)
@@ -44,16 +44,22 @@ class MinHash:
         numbers = np.arange(1, count + 1, dtype=np.uint64)[:, np.newaxis]
         self._seeds = mix(mix(np.full((1, 1), seed, np.uint64)) + numbers)
 
-    def signature(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def signature(self, hashes: ArrayLike) -> NDArray[np.uint64]:
         """Return the least value of each function over *hashes* (uint64[m], any order); uint64[count]."""
-        return _minima(lambda part: mix(part ^ self._seeds), hashes, self.count)
+        return _minima(lambda part: mix(part ^ self._seeds), row_of_hashes(hashes), self.count)
 
 
 def agreement(signature: NDArray[np.uint64], signatures: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Estimate the Jaccard similarity of one text (uint64[n]) with m others (uint64[m, n]); float64[m].
 
-    Texts without shingles have similarity 0.
+    Texts without shingles have similarity 0. Raises `ConfigurationError` for signatures of other lengths.
     """
+    signatures = np.atleast_2d(signatures)
+    if signatures.shape[1:] != np.shape(signature):
+        raise ConfigurationError(
+            f"Signatures of the shapes {np.shape(signature)} and {signatures.shape} do not compare: use one "
+            "number of hash functions."
+        )
     equal = (signatures == signature) & (signature != EMPTY)
     share: NDArray[np.float64] = np.count_nonzero(equal, axis=1) / len(signature)
     return share

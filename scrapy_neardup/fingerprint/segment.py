@@ -81,16 +81,24 @@ def segment(text: str, tokens: Tokens, segmenter: Segmenter) -> Tokens:
     """Join the Han characters among *tokens* to the words that *segmenter* finds.
 
     *text* is the normalised text that the tokens were made of. A word counts as one token of a script with
-    spaces. Raises `ValueError` if the segmenter changes the text.
+    spaces. Raises `ConfigurationError` if the segmenter fails or changes the text.
     """
     han = tokens.unspaced & ~tokens.syllables
     if not han.any():
         return tokens
     runs = "\n".join("".join(_HAN.findall(run)) for run in _HAN_RUN.findall(text))
-    words = [word for word in segmenter.cut(runs) if word.strip()]
+    try:
+        words = [word for word in segmenter.cut(runs) if word.strip()]
+    except Exception as error:  # it may be the user's code
+        raise ConfigurationError(
+            f"The segmenter {segmenter.identity!r} has failed ({error!r}): mend it, or name another."
+        ) from error
     lengths = np.fromiter(map(len, words), np.intp, len(words))
     if "".join(words) != runs.replace("\n", "") or lengths.sum() != np.count_nonzero(han):
-        raise ValueError(f"{segmenter.identity} gave other characters than it was given.")
+        raise ConfigurationError(
+            f"The segmenter {segmenter.identity!r} gave other characters than it was given: its words have "
+            "to hold all of them, in order."
+        )
     starts = np.ones(len(tokens), np.bool_)
     starts[han] = False
     first = np.flatnonzero(han)[np.cumsum(lengths) - lengths]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from scrapy_neardup.arguments import require_whole, whole_numbers
+from scrapy_neardup.errors import ConfigurationError
 
 from .hashing import distinct
 from .murmur import constant
@@ -115,13 +116,19 @@ def hamming(a: int, b: NDArray[np.uint64]) -> NDArray[np.uint8]: ...
 def hamming(a: int | NDArray[np.uint64], b: int | NDArray[np.uint64]) -> int | NDArray[np.uint8]:
     """Count the bits in which 64-bit fingerprints differ: an int for two ints, else uint8, broadcast.
 
-    Raises `ConfigurationError` for what is no whole number from 0 to 2⁶⁴ - 1.
+    Raises `ConfigurationError` for what is no whole number from 0 to 2⁶⁴ - 1, and for arrays whose shapes do
+    not go together.
     """
     if isinstance(a, int) and isinstance(b, int):
         for each in (a, b):
             require_whole("A fingerprint", each, 0, _LARGEST)
         return (a ^ b).bit_count()
-    differing: NDArray[np.uint8] = np.bitwise_count(
-        whole_numbers("Fingerprints", a, np.uint64) ^ whole_numbers("Fingerprints", b, np.uint64)
-    )
+    one, other = whole_numbers("Fingerprints", a, np.uint64), whole_numbers("Fingerprints", b, np.uint64)
+    try:
+        differing: NDArray[np.uint8] = np.bitwise_count(one ^ other)
+    except ValueError:
+        raise ConfigurationError(
+            f"Fingerprints in arrays of the shapes {one.shape} and {other.shape} do not go together: compare "
+            "arrays of one shape, or an array with one fingerprint."
+        ) from None
     return differing

@@ -77,6 +77,8 @@ _WORD = regex.compile(r"[\p{L}\p{M}\p{N}'’]+")
 _ASCII_WORDS = bytes(ord(" ") if not _WORD.match(chr(code)) else code for code in range(128)) + bytes(128)
 #: No beginning of words in the vocabulary has fewer characters.
 _FIRST = 3
+#: And none has more. What follows in a word, which may be a picture in letters, is not kept in memory.
+_BEGINNING = 40
 #: Scripts in which words run together, or have others before them.
 _RUN_TOGETHER = regex.compile(r"[\p{L}--\p{Latin}--\p{Cyrillic}--\p{Greek}]", regex.VERSION1)
 
@@ -88,7 +90,7 @@ def is_wall(text: str, tokens: int) -> bool:
     if tokens > LONGEST:
         return False
     (least, most), (short, long) = SUBJECTS_OF_A_WALL, LENGTHS
-    if tokens <= long and len(_phrases(text)) >= _PHRASES_OF_A_WALL:
+    if tokens <= long and len(phrases(text)) >= _PHRASES_OF_A_WALL:
         return True
     asked = least + max(0, tokens - short) * (most - least) / (long - short)
     return len(subjects(text)) >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
@@ -104,7 +106,7 @@ def _asks_for_consent(text: str, tokens: int) -> bool:
     return len(found) >= SUBJECTS_OF_CONSENT and not _CONSENT.isdisjoint(found)
 
 
-def _phrases(text: str) -> list[str]:
+def phrases(text: str) -> list[str]:
     """Return the phrases of walls that normalised *text* has."""
     return [phrase for phrase in (_ASCII_PHRASES if text.isascii() else _PHRASES) if phrase in text]
 
@@ -114,7 +116,7 @@ def subjects(text: str) -> set[str]:
     vocabulary = _vocabulary()
     words = _words(text)
     found = {vocabulary.alone[word] for word in words & vocabulary.alone.keys()}
-    found.update(*map(_begun, words))
+    found.update(*map(_begun, {word[:_BEGINNING] for word in words}))
     # Only parts that begin with a word or character of the text are searched for.
     for beginning in (words if text.isascii() else words.union(text)) & vocabulary.anywhere.keys():
         found.update(subject for part, subject in vocabulary.anywhere[beginning] if part in text)
@@ -123,7 +125,7 @@ def subjects(text: str) -> set[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _begun(word: str) -> frozenset[str]:
-    """Return the subjects that *word* is a word of by how it begins."""
+    """Return the subjects that a *word*, of which the beginning is given, is a word of by that."""
     starts = _vocabulary().starts.get(word[:_FIRST], ())
     return frozenset(subject for start, subject in starts if word.startswith(start))
 
@@ -163,7 +165,7 @@ def _vocabulary() -> _Vocabulary:
             elif first[0] != part:
                 anywhere.setdefault(first[0], []).append((part, subject))
             else:
-                assert len(part) >= _FIRST
+                assert _FIRST <= len(part) <= _BEGINNING
                 starts.setdefault(part[:_FIRST], []).append((part, subject))
     parts = [normalise(part).strip("$") for part in SUBJECTS["cookies"].replace("\n", "|").split("|")]
     # A word that another one begins with counts that one, too.

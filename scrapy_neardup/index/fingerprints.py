@@ -95,9 +95,14 @@ class FingerprintIndex:
     def fingerprints(self, numbers: ArrayLike) -> NDArray[np.uint64]:
         """Return the fingerprints stored under *numbers*, as `add` and `search` gave them: uint64[n].
 
-        Raises `IndexCorrupted` for a number that neither has given.
+        Raises `IndexCorrupted` for a number that neither has given, `ConfigurationError` for one below 0.
         """
-        stored = self._index.fetch(_row("Numbers of documents", numbers, np.int64))
+        row = _row("Numbers of documents", numbers, np.int64)
+        if row.size and row.min() < 0:
+            raise ConfigurationError(
+                f"A number of a document is {row.min()}: use those that search has given."
+            )
+        stored = self._index.fetch(row)
         fingerprints: NDArray[np.uint64] = stored.records["fingerprint"]
         return fingerprints
 

@@ -138,9 +138,11 @@ class Leases:
 
     def ask(self, documents: Sequence[LeasedDocument]) -> None:
         """Ask the store for *documents* now, and tell those who wait for them."""
-        leases = self._try(self._ask, [document.number for document in documents])
-        for row, document in enumerate(documents):
-            document.learn(leases[row] if leases else None)
+        # Of one document there is a handle for each copy that has ever waited for it.
+        numbers = [*dict.fromkeys(document.number for document in documents)]
+        leases = dict(zip(numbers, self._try(self._ask, numbers) or (), strict=False))
+        for document in documents:
+            document.learn(leases.get(document.number))
 
     def close(self) -> None:
         """End the thread. What is still held lapses, and nobody is told any more of what is waited for."""

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from .protocol import Index
 
 #: The schemes of URLs of indexes on a server.
-SERVERS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
+SERVERS = (
+    "redis",
+    "rediss",
+    "unix",
+    "redis+sentinel",
+    "rediss+sentinel",
+    "redis+cluster",
+    "rediss+cluster",
+)
 #: The module of this package that opens the URLs of each scheme other than ``file``. Its function
 #: ``open_url`` takes the URL, the header wanted and, by name, *ignore*, *window* and *reset*, all as
 #: `open_index` does.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from scrapy_neardup.fingerprint.details import WEIGHT
+from scrapy_neardup.fingerprint.details import FEW, WEIGHT
 from scrapy_neardup.fingerprint.filters import substituted_each
 from scrapy_neardup.fingerprint.scheme import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
@@ -180,9 +180,11 @@ def _evidence(
 
     *same_runs* (bool[n]) says which of them have nearly all long runs in common.
     """
-    (missing, numbers), (title, titled), (figures, figured), (words, worded) = substituted_each(
-        FILTERS, filters(new), filters(stored)
+    (missing, numbers, _), (title, titled, _), (figures, figured, more), (words, worded, longer) = (
+        substituted_each(FILTERS, filters(new), filters(stored))
     )
+    # Words of a note's text count as those of short lines do, so a longer text seems to lack them.
+    longer = np.where((new["tokens"] <= FEW) & (stored["tokens"] > FEW), 0, longer)
     known = (new["site"] != UNKNOWN) & (stored["site"] != UNKNOWN)
     same = new["site"] == stored["site"]
     length, other = np.maximum(new["shingles"], 1.0), np.maximum(stored["shingles"], 1.0)
@@ -203,5 +205,6 @@ def _evidence(
         titled=titled,
         values=figures / WEIGHT + words,
         valued=figured / WEIGHT + worded,
+        added=more / WEIGHT + longer,
         replaced=(1 - containment) * np.minimum(length, other),
     )

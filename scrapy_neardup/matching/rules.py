@@ -46,6 +46,9 @@ VALUES_LONG = 2000
 #: On one site so many shingles may stand in the place of others, and this many more for each token: some
 #: words that were edited here and there. A note under an introduction that all pages have is more than that.
 REPLACED = (20, 0.02)
+#: On one site its short lines may have so many values that those of the stored page lack, and this many more
+#: for each token: counts, dates, a menu. The entries of a list, below a text that all lists have, are more.
+ADDED = (20, 0.2)
 #: A note that is shorter than the lengths above: containment and J, where no number was substituted, and at
 #: most so many values of short lines.
 BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
@@ -93,6 +96,8 @@ class Evidence(NamedTuple):
     #: How many values of the short lines, numbers and words, were substituted, and how many there could be.
     values: NDArray[np.floating] = _NONE
     valued: NDArray[np.floating] = _NONE
+    #: How many values of its short lines the new page has that the stored one lacks.
+    added: NDArray[np.floating] = _NONE
     #: How many shingles of each text stand in the place of others.
     replaced: NDArray[np.floating] = _NONE
 
@@ -147,8 +152,12 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     beyond = np.maximum(pairs.tokens, VALUES_LONG) - VALUES_LONG  # not below 0: tokens are unsigned
     values_forgiven = np.interp(pairs.valued, VALUED, VALUES) + beyond / TOKENS_A_NUMBER_OF_ONE_SITE
     replaced_forgiven = REPLACED[0] + REPLACED[1] * pairs.tokens
+    added_forgiven = ADDED[0] + ADDED[1] * pairs.tokens
     other_page = pairs.one_site & (
-        (pairs.title > 0) | (pairs.values > values_forgiven) | (pairs.replaced > replaced_forgiven)
+        (pairs.title > 0)
+        | (pairs.values > values_forgiven)
+        | (pairs.added > added_forgiven)
+        | (pairs.replaced > replaced_forgiven)
     )
     template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)
     known_asked = np.where(pairs.one_site, np.interp(pairs.tokens, KNOWN_LENGTHS, KNOWN_OF_ONE_SITE), KNOWN)
@@ -161,6 +170,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
             jaccard_asked=asked,
             substituted_forgiven=ROUNDING + forgiven,
             values_forgiven=values_forgiven,
+            added_forgiven=added_forgiven,
             replaced_forgiven=replaced_forgiven,
             known_asked=known_asked,
             length_asked=least,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("scrapy_neardup")
 
-#: How many failures are logged without NEARDUP_DEBUG; the stats count all.
+#: How many failures of each kind are logged without NEARDUP_DEBUG; the stats count all.
 _SHOWN_FAILURES = 3
 _NO_MORE_FAILURES = (
-    " - no more failures will be shown (NEARDUP_DEBUG shows all); the stats count them as neardup/error/…"
+    " - no more failures of this kind will be shown (NEARDUP_DEBUG shows all); the stats count them as "
+    "neardup/error/…"
 )
 _NO_MORE_DUPLICATES = " - no more duplicates will be shown (NEARDUP_DEBUG shows all)"
 
@@ -37,7 +39,7 @@ class CrawlLog:
         self._crawler = crawler
         self._debug = debug
         self._said: set[str] = set()
-        self._failures = 0
+        self._failures: Counter[str] = Counter()
         self._duplicates = 0
 
     def write(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
@@ -63,11 +65,11 @@ class CrawlLog:
             self.write(logging.WARNING, message, url=url)
 
     def failure(self, stage: str, message: str, *, trace: bool) -> None:
-        """Log that *stage* has failed; only the first failures, since one fault often meets every page."""
-        self._failures += 1
-        if self._failures > _SHOWN_FAILURES and not self._debug:
+        """Log that *stage* has failed; only the first times, since one fault often meets every page."""
+        self._failures[stage] += 1
+        if self._failures[stage] > _SHOWN_FAILURES and not self._debug:
             return
-        last = self._failures == _SHOWN_FAILURES and not self._debug
+        last = self._failures[stage] == _SHOWN_FAILURES and not self._debug
         self.write(
             logging.WARNING,
             "Near-duplicate detection of spider %(spider)s failed (%(stage)s) and lets this pass: "

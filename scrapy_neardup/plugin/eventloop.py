@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+
+#: A timer that is so late shows that the process was stopped.
+STOPPED_SECONDS = 2.0
 
 
 async def wait_done(subscribe: Callable[[Callable[[object], None]], object], timeout_seconds: float) -> bool:
@@ -37,12 +41,24 @@ async def wait_done(subscribe: Callable[[Callable[[object], None]], object], tim
         with suppress(RuntimeError):  # the event loop is closed, so nobody waits any more
             call_in_loop(fire, True)
 
-    timer = call_later(timeout_seconds, fire, False)
+    timer = call_later(max(timeout_seconds, 0.0), fire, False)  # reactors refuse a time that has passed
     try:
         subscribe(called)
         return await result_of(done)
     finally:
         timer.cancel()
+
+
+async def wait_through_stop(
+    subscribe: Callable[[Callable[[object], None]], object], timeout_seconds: float
+) -> bool:
+    """Do what `wait_done` does, but once more if this process was stopped meanwhile, as by Ctrl-Z."""
+    started = time.monotonic()
+    if await wait_done(subscribe, timeout_seconds):
+        return True
+    if time.monotonic() < started + timeout_seconds + STOPPED_SECONDS:
+        return False
+    return await wait_done(subscribe, timeout_seconds)
 
 
 async def result_of(deferred: Deferred[T]) -> T:

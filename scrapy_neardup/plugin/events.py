@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: The words of the line that sums up the crawl, each with the stat whose value stands before it.
 _SUMMARY_STATS = {
-    "pages judged": "checked",
+    "judged": "checked",
     "unique": "unique",
     "exact": "duplicate/exact",
     "near": "duplicate/near",
@@ -40,7 +40,7 @@ _SUMMARY_STATS = {
     "revisits": "revisit",
 }
 #: Those words of which one is said in another way.
-_SINGULARS = {"pages judged": "page judged", "walls": "wall", "revisits": "revisit"}
+_SINGULARS = {"walls": "wall", "revisits": "revisit"}
 
 
 class FailsOpen:
@@ -70,6 +70,7 @@ class EventReporter:
     def __init__(self, crawler: Crawler, config: CrawlOptions) -> None:
         self.crawler = crawler
         self.policy = config.policy
+        self._compares_items = bool(config.item_fields)
         self.log = CrawlLog(crawler, debug=config.debug)
         self._report = ReportFile(config.report) if config.report is not None else None
 
@@ -129,18 +130,31 @@ class EventReporter:
         self.log.write(logging.INFO, message, url=url)
 
     def close(self) -> None:
-        """Log a line that sums up the crawl, and close the report file."""
+        """Log a line that sums up the crawl, and one of its items; close the report file."""
         with self.fails_open("close", "the sum of the stats"):
-            judged, *kinds = (
-                (self.crawler.stats.get_value(f"neardup/{stat}", 0), words)
-                for words, stat in _SUMMARY_STATS.items()
-            )
-            parts = [_counted(*each) for each in (judged, *(kind for kind in kinds if kind[0]))]
-            message = "Near-duplicate detection of spider %(spider)s: %(sum)s"
-            self.log.write(logging.INFO, message, sum=", ".join(parts))
+            self._sum_up("page")
+            if self._compares_items:
+                self._sum_up("item", "item/")
         if self._report is not None:
             with self.fails_open("report", str(self._report.path)):
                 self._report.close()
+
+    def _sum_up(self, what: Literal["page", "item"], prefix: str = "") -> None:
+        counts = {
+            words: self.crawler.stats.get_value(f"neardup/{prefix}{name}", 0)
+            for words, name in _SUMMARY_STATS.items()
+        }
+        judged = counts.pop("judged")
+        self.log.write(
+            logging.INFO,
+            "Near-duplicate detection of spider %(spider)s: %(sum)s",
+            sum=", ".join(
+                (
+                    f"{judged} {what if judged == 1 else f'{what}s'} judged",
+                    *(_counted(count, words) for words, count in counts.items() if count),
+                )
+            ),
+        )
 
     def _decided(
         self, what: Literal["page", "item"], prefix: str, url: str, verdict: Verdict, action: Action
@@ -199,12 +213,8 @@ class EventReporter:
         try:
             self._report.write(what, url, verdict, action)
         except OSError as error:
-            path, self._report = self._report.path, None
-            self.failed(
-                "report",
-                f"cannot write {path} ({error.strerror}); the crawl goes on without a report.",
-                trace=False,
-            )
+            message = f"cannot write {self._report.path} ({error.strerror}), which lacks a line."
+            self.failed("report", message, trace=False)
         except Exception:  # noqa: BLE001
             self.failed("report", f"{self._report.path} lacks a line.")
 

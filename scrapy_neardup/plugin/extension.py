@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 from scrapy import signals
 from scrapy.exceptions import CloseSpider, NotConfigured
 
-from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, NearDupError
 from scrapy_neardup.extraction import Workers, load_extractor
 from scrapy_neardup.extraction.process import ForkServer
@@ -20,10 +19,11 @@ from scrapy_neardup.extraction.turns import Turns
 from scrapy_neardup.matching.sites import site_key
 
 from .closing import REASON, NoNewPages
-from .eventloop import run_bounded, wait_done
+from .eventloop import run_bounded, wait_through_stop
 from .events import EventReporter
 from .garbage import GarbageCollector
 from .identity import page_url
+from .opening import note_begun, open_detector
 from .pending import PendingResolver
 from .policies import POLICIES
 from .settings import CrawlOptions, is_enabled
@@ -73,18 +73,8 @@ class NearDupExtension:
         #: URL and scope of the page that yielded an item, by the item's ``id()``, until the page is settled.
         self.item_origins: dict[int, tuple[str, str]] = {}
         extractor = load_extractor(self.config.extractor)
-        self.detector = Detector.open(
-            self.config.store or self.config.dir,
-            scheme=self.config.scheme,
-            distance=self.config.distance,
-            tables=self.config.tables,
-            threshold=self.config.threshold,
-            verified=self.config.verified,
-            features=self.config.features,
-            min_tokens=self.config.min_tokens,
-            window=self.config.window,
-            extractor=self.config.area.identity(extractor.identity),
-            reset=self.config.reset,
+        self.detector = open_detector(
+            crawler, self.config, self.reporter, self.config.area.identity(extractor.identity)
         )
         rehearse(extractor, self.detector.fingerprinter)
         self.workers = Workers(
@@ -148,6 +138,7 @@ class NearDupExtension:
         return extension
 
     def spider_opened(self) -> None:
+        note_begun(self.crawler)
         with self.reporter.fails_open("start", "the extraction workers"):
             self.workers.start()
         self._garbage.spare()
@@ -176,7 +167,7 @@ class NearDupExtension:
                 return "skipped/slow_site"
             future = self.workers.submit(page)
             timeout_seconds = self.worker_grace_seconds + 3 * self.config.extract_timeout
-            if await wait_done(future.add_done_callback, timeout_seconds):
+            if await wait_through_stop(future.add_done_callback, timeout_seconds):
                 extraction = future.result()
                 cost.seconds, cost.late = extraction.seconds, extraction.reason == "timeout"
                 return extraction

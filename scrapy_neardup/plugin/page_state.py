@@ -62,6 +62,8 @@ class PageState:
     passed_items: int = 0
     stored_items: int = 0
     dropped_items: int = 0
+    #: Items that were dropped because the page is a duplicate, or an unchanged revisit.
+    refused_items: int = 0
     #: The items passed on, while the item pipeline may ask which page they come from.
     items: list[Any] = field(default_factory=list)
 

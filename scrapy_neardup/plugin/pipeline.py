@@ -32,6 +32,12 @@ _THREAD_CHARACTERS = 10_000
 #: the handlers of its signal, share one context.
 _reservation: ContextVar[Reservation | None] = ContextVar("neardup_item", default=None)
 
+#: Warning about items that cannot be compared, shown once in a crawl.
+NO_FIELDS = (
+    "An item of <%(url)s> has none of the fields that NEARDUP_ITEM_FIELDS names, so it is not compared: "
+    "check the names, or name the class of the items to compare, {'myproject.items.Product': [field, …]}."
+)
+
 
 class NearDupPipeline:
     """Drops or tags items that repeat the text of another item.
@@ -92,20 +98,23 @@ class NearDupPipeline:
             return self._skip("class")
         adapter = ItemAdapter(item)
         text = "\n".join(_text(adapter.get(name)) for name in fields)
+        page_url, scope = self.extension.item_origins.get(id(item), (None, None))
         if not text.strip():
+            if not {*fields} & {*adapter.field_names()}:
+                self.extension.reporter.log.warn_once(NO_FIELDS, page_url or type(item).__name__)
             return self._skip("no_text")
         if len(text) > self.extension.config.max_body_size:
             return self._skip("too_large")
-        page_url, scope = self.extension.item_origins.get(id(item), (None, None))
-        url = adapter.get("url") or page_url
-        if not isinstance(url, str):
+        own = _url(adapter.get("url"))
+        url = own or page_url
+        if not url:
             return self._skip("no_url")
         if scope is None:
             scope = self.extension.scope_for(url)
         sign = self.extension.detector.fingerprinter.signature
         signature = await run_in_thread(sign, text) if len(text) > _THREAD_CHARACTERS else sign(text)
-        own = adapter.get("url") and not self.extension.config.keep_fragments
-        document = Document(signature, filed_url(url) if own else url, f"item:{scope}", is_item=True)
+        filed = filed_url(url) if own and not self.extension.config.keep_fragments else url
+        document = Document(signature, filed, f"item:{scope}", is_item=True)
         pending = self.extension.pending
         return url, await pending.settle(document)
 
@@ -118,6 +127,13 @@ class NearDupPipeline:
     def _skip(self, reason: str) -> tuple[str, None]:
         self.extension.reporter.count(f"item/skipped/{reason}")
         return "", None
+
+
+def _url(value: Any) -> str:
+    """Return the URL in a field: as text, in a list, as item loaders put it there, or as an object."""
+    if isinstance(value, (list, tuple)):
+        value = value[0] if value else None
+    return "" if value is None else str(value)
 
 
 def _text(value: Any) -> str:

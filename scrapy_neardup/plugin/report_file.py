@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Literal
 
@@ -19,11 +20,16 @@ Action = Literal["passed", "tag", "drop_items", "drop_page", "drop_item"]
 
 
 class ReportFile:
-    """Appends JSON lines to a file. The file and its folder are made with the first line."""
+    """Appends JSON lines to a file. The file and its folder are made with the first line.
+
+    A line that cannot be written is lost. The next one is written if that is possible again by then.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: FileIO | None = None
+        #: Whether only the beginning of the last line was written.
+        self._cut = False
 
     def write(self, what: Literal["page", "item"], url: str, verdict: Verdict, action: Action) -> None:
         """Append one decision as a line of UTF-8.
@@ -44,19 +50,29 @@ class ReportFile:
             "why": {name: _rounded(value) for name, value in verdict.explanation.items()},
         }
         text = json.dumps(line, ensure_ascii=False, default=str) + "\n"
-        data = text.encode("utf-8", "backslashreplace")
+        try:
+            self._append(text.encode("utf-8", "backslashreplace"))
+        except OSError:
+            with suppress(OSError):
+                self.close()  # what is under this name later may be another file
+            raise
+
+    def close(self) -> None:
+        """Close the file, if a line was written."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _append(self, data: bytes) -> None:
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # Without a buffer each line is written whole, and a full disk leaves nothing to write later.
             self._file = self.path.open("ab", buffering=0)
-        if self._file.write(data) != len(data):
+        data = b"\n" * self._cut + data
+        written = self._file.write(data)
+        self._cut = written < len(data)
+        if self._cut:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def close(self) -> None:
-        """Close the file, if a line was written."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
 
 
 def _rounded(value: object) -> object:

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
     from .page_state import PageState
 
+#: Warning about a copy that looks like a list, shown once in a crawl.
+DROPPED_SEVERAL = (
+    "Several items of <%(url)s> are dropped because its main text is that of another page. If such pages "
+    "are lists whose entries are no part of that text, keep their items by a rule "
+    "{'url': …, 'policy': 'tag'} in NEARDUP_RULES."
+)
+
 
 class NearDupSpiderMiddleware:
     """Asks the index about each page, and applies the policy to duplicates.
@@ -134,6 +141,9 @@ class NearDupSpiderMiddleware:
         if page.match is None:
             return False
         reporter.count("dropped/item")
+        page.refused_items += 1
+        if page.refused_items > 1 and page.match.is_duplicate:
+            reporter.log.warn_once(DROPPED_SEVERAL, page.url)
         with reporter.fails_open("output", response.url):
             await self.crawler.signals.send_catch_log_async(
                 signals.item_dropped,

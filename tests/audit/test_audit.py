@@ -379,6 +379,27 @@ def test_results_are_not_read_again(tmp_path: Path) -> None:
             assert found.problems == ()
 
 
+def test_results_of_other_audits_in_a_folder_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "crawl").mkdir()
+    feed(tmp_path / "crawl" / "a.jl", crawl())
+    for out in ("crawl/earlier", "crawl/more/earlier", "now"):
+        with audit(tmp_path / "crawl", tmp_path / out, formats=["csv"]) as found:
+            assert len(found.pages) == len(crawl())
+            assert found.problems == ()
+    assert found.skipped["results_of_an_audit"] == 2
+    with audit([tmp_path / "crawl/earlier"], tmp_path / "again") as found:  # named, they are a source
+        assert len(found.pages) == len(crawl())
+
+
+def test_texts_are_gone_with_the_audit(tmp_path: Path) -> None:
+    feed(tmp_path / "a.jl", crawl())
+    found = audit(tmp_path / "a.jl")
+    assert found.text(0)
+    found.close()
+    with pytest.raises(ConfigurationError, match=r"^The audit is closed: read its texts before\.$"):
+        found.text(0)
+
+
 def test_each_audit_draws_a_seed_and_keeps_it(tmp_path: Path) -> None:
     path = feed(tmp_path / "a.jl", crawl(5))
     seeds = set()

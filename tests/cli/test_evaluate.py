@@ -318,6 +318,20 @@ def test_labels_of_a_report_are_scored_on_the_feed_and_on_the_audit(tmp_path: Pa
     assert told[0][0]["n"] == 3
 
 
+@pytest.mark.parametrize("name", ["feed.jl", "feed.json"])
+def test_documents_are_any_feed_that_an_audit_reads(name: str, tmp_path: Path) -> None:
+    items = [{"link": f"https://a.example/{n}", "body": text(n % 3)} for n in range(6)]
+    lines = [json.dumps(item) for item in items]
+    content = "\n".join(lines) if name == "feed.jl" else "[\n" + ",\n".join(lines) + "\n]"
+    (tmp_path / name).write_text(content)
+    (tmp_path / "labels.tsv").write_text("id1\tid2\tlabel\nhttps://a.example/0\thttps://a.example/3\t3\n")
+    done = CliRunner().invoke(
+        main, ["evaluate", str(tmp_path / name), str(tmp_path / "labels.tsv"), "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["recall"] == 1
+
+
 def test_scores_by_host_language_and_seed(tmp_path: Path) -> None:
     rows = [
         {"id": "a", "text": text(0), "url": "https://one.example/a", "lang": "de-AT"},

@@ -104,6 +104,7 @@ def test_extractor_by_import_path(tmp_path, monkeypatch) -> None:
     (tmp_path / "own_extractor.py").write_text(
         "def first(html, url): return html[:5]\nfirst.identity = 'first 2'\nclass Bag:\n    @staticmethod\n"
         "    def second(html, url): return url\nthird = 3\n"
+        "def fifth(html, url): return html.encode()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("own_extractor.first", "own_extractor:first"):
@@ -113,6 +114,10 @@ def test_extractor_by_import_path(tmp_path, monkeypatch) -> None:
         load_extractor("own_extractor.third")
     with pytest.raises(ExtractorUnavailable, match="check the path"):
         load_extractor("own_extractor.fourth")
+    with pytest.raises(
+        TypeError, match=r"^What an extractor returns is a str, a MainText or None, not bytes\.$"
+    ):
+        load_extractor("own_extractor.fifth")("<html>", None)
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,21 @@ def test_an_article_about_cookies_is_no_notice_of_consent() -> None:
     assert extracted(page(body)).text.split("\n")[: len(OWN)] == about
 
 
+def test_a_recipe_that_names_cookies_is_no_notice_of_consent() -> None:
+    steps = [
+        "Line a cookie sheet with parchment paper, and heat the oven until it is as hot as it can be.",
+        "Roll small balls of the cookie dough, and set them apart on the sheet, for they will spread.",
+        "Let the cookies cool on the sheet until they are firm, or they break when you take them off.",
+    ]
+    recipe = f"<h1>{TITLE}</h1>{marked(OWN)}<h2>Steps</h2>{marked(steps)}"
+    assert extracted(page(recipe)).text.split("\n") == OWN + steps
+    for notice in (
+        "We use cookies to give you the best experience that you can have, here and elsewhere.",
+        "This site sets cookies. If you go on reading, we take it that you are content with that.",
+    ):
+        assert extracted(page(f"{recipe}{marked([notice])}")).text.split("\n") == OWN + steps
+
+
 def test_a_section_of_the_article_that_is_called_comments_takes_no_other_along() -> None:
     comments = f"<h2>Comments</h2>{marked(OTHER[:1])}"
     body = f"<h1>{TITLE}</h1>{marked(OWN[:2])}{comments}<h2>Statements</h2>{marked(OWN[2:])}"
@@ -307,6 +322,27 @@ def test_details_end_where_something_else_begins_and_are_bounded() -> None:
     )
 
 
+def test_links_to_documents_are_short_lines_of_the_main_text() -> None:
+    """Pages that list the minutes of a month under one note differ in nothing else."""
+
+    def month(name: str, ends: str = ".pdf") -> MainText:
+        entries = "".join(
+            f"<li><a href='/files/{name}{day}{ends}'>Minutes of day {day}</a></li>" for day in range(9)
+        )
+        return extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:2])}<ul>{entries}</ul>{FOOTER}"))
+
+    may, june = month("may"), month("june", ".DOCX?download=/x#top")
+    assert may.text == june.text == "\n".join(OWN[:2])
+    assert may.details.split("\n") == [f"Minutes of day {day} may{day}.pdf" for day in range(9)]
+    assert june.details.split("\n")[0] == "Minutes of day 0 june0.DOCX"
+    assert not month("may", ".html").details
+    assert not month("may", "?file=a.pdf").details
+    with Detector.open() as detector:
+        assert detector.add(may, "https://town.example/may").kind == "unique"
+        assert detector.add(june, "https://town.example/june").kind == "template"
+        assert detector.add(may, "https://town.example/may?print=1").kind == "exact"
+
+
 def test_lines_of_a_list_are_main_text_where_paragraphs_are_few() -> None:
     items = [f"{sentence(random.Random(number), 6)[:-1]}" for number in range(30)]
     lines = "".join(f"<li>{item}</li>" for item in items)
@@ -461,6 +497,49 @@ def test_all_that_a_page_shows_counts_where_its_text_is_a_small_part_of_that() -
         assert detector.check(one, url="https://a.example/music?session=1").kind == "exact"
 
 
+def test_all_that_a_page_without_an_article_shows_counts() -> None:
+    """All pages have a box of notes that looks more like a text than the list of the page."""
+    notes = marked([text[:70] for text in paragraphs(60, 6)])
+
+    def listed(seed: int) -> MainText:
+        rows = "".join(f"<tr><td><a href=x>{text[:70]}</a></td></tr>" for text in paragraphs(seed, 6))
+        return extracted(page(f"<div><table>{rows}</table></div><div>{notes}</div>", title="Lists"))
+
+    assert listed(61).text == listed(62).text
+    with Detector.open() as detector:
+        for seed in (61, 62, 63):
+            assert not detector.add(listed(seed), f"https://a.example/list/{seed}").is_duplicate
+        assert detector.check(listed(62), "https://a.example/list/62?from=menu").kind == "exact"
+
+
+def test_teasers_between_headline_and_text_are_what_the_page_lists() -> None:
+    mission = [text[:210] + "." for text in paragraphs(65, 2)]
+
+    def library(seed: int) -> MainText:
+        cases = "".join(
+            f"<article><div><a href=x>{text[:20]} v {text[20:30]}</a></div><div>{text[40:60]}</div></article>"
+            for text in paragraphs(seed, 18)
+        )
+        return extracted(page(f"<h1>Opinions and orders</h1>{cases}{marked(mission)}", "Opinions and orders"))
+
+    assert library(66).text == library(67).text == "\n".join(mission)
+    with Detector.open() as detector:
+        assert detector.add(library(66), "https://a.example/civil").kind == "unique"
+        assert not detector.check(library(67), "https://a.example/criminal").is_duplicate
+        assert detector.check(library(66), "https://a.example/civil?page=1").kind == "exact"
+    # Behind the text they lead to further articles.
+    teasers = "".join(f"<article><a href=x>{text[:60]}</a></article>" for text in paragraphs(68, 9))
+    assert not extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:2])}{teasers}")).details
+
+
+def test_what_is_called_the_body_of_an_article_is_its_text() -> None:
+    """In parts, with advertising between, none of which is most of the page."""
+    parts = "<div class=ad>Advertisement</div>".join(
+        f"<div class='body articleBody -bottom-space'>{marked(OWN[n : n + 2])}</div>" for n in (0, 2, 4)
+    )
+    assert extracted(page(f"<h1>{TITLE}</h1>{parts}{marked(OTHER[:3])}")).text.split("\n")[:6] == OWN
+
+
 def entry(name: str, texts: list[str], classes: str = "post") -> str:
     return f"<article class='{classes}'><h2><a href=x>{name}</a></h2>{marked(texts)}</article>"
 
@@ -497,6 +576,25 @@ def test_entries_that_the_text_leaves_out_count_if_they_are_most_of_the_prose() 
         assert detector.add(listed(first + one), url="https://a.example/tag/1").kind == "unique"
         assert not detector.check(listed(first + other), url="https://a.example/tag/2").is_duplicate
         assert detector.check(listed(first + one), url="https://a.example/tag/3").kind == "exact"
+
+
+def test_an_article_with_many_short_lines_is_one_whatever_it_is_called() -> None:
+    """Its prose is less than all the text around it, but more than the prose there."""
+    article, voices = paragraphs(7), paragraphs(8, 5)
+    plan = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(9, 40))
+    around = marked([*voices, *(text[:60] for text in paragraphs(10, 8))])
+    html = f"<h1>{TITLE}</h1><div class=rich-newsletter>{marked(article)}{plan}</div><div>{around}</div>"
+    assert extracted(page(html)).text.split("\n")[: len(article)] == article
+
+
+def test_a_part_that_is_called_a_foot_and_holds_the_article_is_none() -> None:
+    """Some builders of pages mark where advertising ends with such a name."""
+    article, legal = paragraphs(7), f"<footer>{marked(LEGAL)}</footer>"
+    found = extracted(page(f"<section class=mv-footer><h3>{TITLE}</h3>{marked(article)}</section>{legal}"))
+    assert found.text.split("\n") == article
+    # The foot of a site is shorter.
+    found = extracted(page(f"<p>Short.</p><section class=mv-footer>{marked(article[:2])}</section>"))
+    assert article[0] not in found.text
 
 
 def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import scrapy_neardup
-from scrapy_neardup.extraction import Page, Workers, load_extractor
-from scrapy_neardup.extraction.process import ForkServer
+from scrapy_neardup.extraction import Extraction, Page, Workers, load_extractor
+from scrapy_neardup.extraction.channel import Channel
+from scrapy_neardup.extraction.process import ForkServer, Worker
+from scrapy_neardup.extraction.server import data_size
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.kept_servers import KeptServer
 
@@ -103,6 +105,12 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+def kill(pid: int) -> None:
+    """Kill a worker, and wait until it is dead."""
+    os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: gone(pid))
 
 
 def gone(pid: int) -> bool:
@@ -205,6 +213,13 @@ def test_body_over_the_memory_limit_is_that_page_s_trouble(
     assert workers.submit(page("fine")).result(60).reason is None
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell at all")
+def test_where_proc_is_hidden_nothing_is_said_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert data_size() > MB
+    monkeypatch.setattr("scrapy_neardup.extraction.server.Path", lambda _: Path("/dev/null/statm"))
+    assert data_size() == 0
+
+
 def test_worker_that_has_grown_is_replaced(pool: Callable[..., Workers], obedient: str) -> None:
     workers = pool(obedient, memory=200 * MB)
     for number in range(8):
@@ -229,15 +244,13 @@ def test_worker_is_replaced_after_many_pages(
 def test_idle_worker_and_server_may_be_killed(pool: Callable[..., Workers], obedient: str) -> None:
     workers = pool(obedient, server=ForkServer)
     assert workers.submit(page("one")).result(60).reason is None
-    os.kill(pids(workers)[0], signal.SIGKILL)
-    time.sleep(0.1)
+    kill(pids(workers)[0])
     assert workers.submit(page("two")).result(60).reason is None
     server_process = workers._server._process
     assert server_process is not None
     server_process.kill()
     server_process.wait()
-    os.kill(pids(workers)[0], signal.SIGKILL)
-    time.sleep(0.1)
+    kill(pids(workers)[0])
     first, second = (workers.submit(page(body)).result(60).reason for body in ("three", "four"))
     assert second is None
     assert first in (None, "crash")  # the end of the server may be noticed with the page in hand
@@ -359,6 +372,90 @@ def test_close_before_the_workers_are_up(pool: Callable[..., Workers], obedient:
     assert time.monotonic() - started < 5
     assert future.result(0).detail == "the workers were closed"
     pool(obedient).close()
+
+
+@pytest.mark.parametrize("timeout", [1e7, 1e300])
+def test_a_time_limit_may_be_longer_than_the_system_can_wait(
+    pool: Callable[..., Workers], obedient: str, timeout: float
+) -> None:
+    workers = pool(obedient, timeout=timeout)
+    assert workers.submit(page("a")).result(60).signature is not None
+    assert workers.submit(page("b")).result(60).signature is not None
+
+
+def test_whatever_keeps_a_server_from_starting_is_answered(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = pool(obedient, server=ForkServer)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", None)  # as in some programs that embed Python
+        result = workers.submit(page("a")).result(60)
+        assert result.reason == "crash"
+        assert "could be started" in (result.detail or "")
+    assert workers.submit(page("b")).result(60).signature is not None
+
+
+def test_whatever_an_answer_leads_to_the_pool_goes_on(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = pool(obedient)
+    assert workers.submit(page("a")).result(60).signature is not None
+    with monkeypatch.context() as patch:
+
+        def no_memory(_: Channel) -> None:
+            raise MemoryError
+
+        patch.setattr(Channel, "receive", no_memory)
+        result = workers.submit(page("b")).result(60)
+        assert (result.reason, result.detail) == ("crash", "MemoryError()")
+    assert workers.submit(page("c")).result(60).signature is not None
+
+
+@pytest.mark.parametrize(
+    ("reason", "seconds", "again"),
+    [("timeout", 1.1, False), ("timeout", 9.0, True), ("crash", 9.0, True), ("no_text", 9.0, False)],
+)
+def test_a_page_is_extracted_once_more_if_everything_stood_still(
+    pool: Callable[..., Workers], monkeypatch: pytest.MonkeyPatch, reason: Any, seconds: float, again: bool
+) -> None:
+    answers = [Extraction(None, reason, seconds), Extraction(None, "failed", 0.5), Extraction(None, None, 0)]
+    monkeypatch.setattr(Worker, "extract", lambda *_: answers.pop(0))
+    result = pool("plain", timeout=1.0).submit(page("a")).result(60)
+    assert result.reason == ("failed" if again else reason)
+
+
+def test_a_pool_without_threads_answers_and_tries_again(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    workers = pool(obedient, processes=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        result = workers.submit(page("a")).result(60)
+        assert result.reason == "crash"
+        assert "can't start new thread" in (result.detail or "")
+    assert workers.submit(page("b")).result(60).signature is not None
+
+
+def test_a_pool_makes_do_with_the_threads_that_it_gets(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, started = threading.Thread.start, []
+
+    def start_one(thread: threading.Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    workers = pool(obedient, processes=3)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start_one)
+        assert workers.submit(page("a")).result(60).signature is not None
+    assert workers.submit(page("b")).result(60).signature is not None
+    workers.close()
 
 
 def test_extractor_that_only_the_workers_cannot_import(

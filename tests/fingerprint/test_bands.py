@@ -172,5 +172,5 @@ def test_impossible_thresholds_are_refused(threshold: float, miss_weight: float)
 
 
 def test_signatures_that_are_too_short_are_refused() -> None:
-    with pytest.raises(ValueError, match="reshape"):
+    with pytest.raises(ConfigurationError, match="need 100 components: a signature has 60"):
         Bands(10, 10).keys(np.zeros((10, 60), np.uint64))

@@ -72,8 +72,20 @@ def test_only_han_characters_are_joined(text: str) -> None:
 
 def test_a_segmenter_that_changes_the_text_is_refused() -> None:
     text = "中国人"
-    with pytest.raises(ValueError, match="rewriting gave other characters"):
+    with pytest.raises(ConfigurationError, match=r"'rewriting' gave other characters .* in order\.$"):
         segment(text, tokenise(text), Rewriting())
+
+
+def test_a_segmenter_that_fails_is_named() -> None:
+    class Failing:
+        identity = "failing 1"
+
+        def cut(self, text: str) -> list[str]:
+            raise OSError("no dictionary")
+
+    text = "中国人"
+    with pytest.raises(ConfigurationError, match=r"'failing 1' has failed \(OSError\('no dictionary'\)\)"):
+        segment(text, tokenise(text), Failing())
 
 
 def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from pathlib import Path
 from time import perf_counter
 
@@ -327,3 +328,14 @@ PARTS = sorted(
 def test_subjects_of_ascii_are_those_among_other_characters(parts: list[str]) -> None:
     text = " ".join(parts)
     assert subjects(text) == subjects(f"{text} \N{MIDDLE DOT}")
+
+
+def test_pictures_in_letters_are_not_kept_in_memory() -> None:
+    subjects(normalise("just a moment"))
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            subjects(normalise(f"picture {number} of the day {number}{'abcdefgh' * 50_000}"))
+        assert tracemalloc.get_traced_memory()[0] < 1 << 20
+    finally:
+        tracemalloc.stop()

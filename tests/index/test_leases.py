@@ -134,6 +134,21 @@ def test_a_store_that_answers_again_has_the_last_word() -> None:
         assert settled(handle) is True
 
 
+def test_the_store_is_asked_once_for_what_many_wait_for() -> None:
+    asked: list[list[int]] = []
+
+    def ask(numbers: Sequence[int]) -> list[Lease]:
+        asked.append([*numbers])
+        return [Lease(True) if number else Lease(None, 60.0) for number in numbers]
+
+    leases = Leases(60.0, lambda numbers: None, ask, poll_seconds=60.0)
+    with closing(leases):
+        handles = [leases.watch(f"u{number}", number, Lease(None, 60.0)) for number in (5, 0, 5, 0, 7)]
+        leases.ask(handles)
+    assert asked == [[5, 0, 7]]
+    assert [handle.confirmed for handle in handles] == [True, None, True, None, True]
+
+
 def test_renewing_goes_on_after_it_has_failed_and_ends_with_the_last_document() -> None:
     renewed: list[list[int]] = []
     often = threading.Event()

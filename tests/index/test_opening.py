@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import lmdb
 import pytest
 
+from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.opening import DATABASES, open_environment
+from scrapy_neardup.index.lmdb.recognition import is_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,3 +103,18 @@ def test_other_errors_are_told_at_once(
 def test_an_index_that_this_process_has_open(tmp_path: Path) -> None:
     with closing(Environment(tmp_path)), pytest.raises(IndexUnavailable, match="use the one that is open"):
         Environment(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_a_directory_whose_name_is_no_text(tmp_path: Path) -> None:
+    path, copy = tmp_path / os.fsdecode(b"caf\xe9"), tmp_path / os.fsdecode(b"copy\xff")
+    for kind in ("unique", "exact"):
+        with Detector.open(path) as detector:
+            text = " ".join(f"word{number}" for number in range(100))
+            assert detector.add(text, url=f"https://{kind}-site.com/").kind == kind
+    (path / "index.json").unlink()
+    assert is_index(path)
+    copy.mkdir()
+    with closing(Environment(path)) as environment:
+        environment.copy(copy)
+    assert is_index(copy)

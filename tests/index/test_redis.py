@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-
-from scrapy_neardup.index.conformance import HEADER, SharedIndexConformance
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
-from scrapy_neardup.index.redis import Address, RedisIndex
-
-if TYPE_CHECKING:
-    from scrapy_neardup.index import Index
+from scrapy_neardup.index.redis import Address
+from tests.index.redis_conformance import RedisConformance
 
 pytestmark = pytest.mark.slow
 
 
-class TestRedis(SharedIndexConformance):
+class TestRedis(RedisConformance):
     @pytest.fixture(autouse=True)
     def name(self, redis_url: str) -> None:
         self.address = Address.parse(redis_url)
-
-    def open(self) -> Index:
-        return RedisIndex(self.address, HEADER)
-
-    def reopen(self, index: Index) -> Index:
-        index.close()
-        return RedisIndex(self.address, HEADER)
-
-    def open_two(self, lease_seconds: float) -> tuple[Index, Index]:
-        return (
-            RedisIndex(self.address, HEADER, lease_seconds=lease_seconds),
-            RedisIndex(self.address, HEADER, lease_seconds=lease_seconds),
-        )
-
-    def kill(self, index: Index) -> None:
-        assert isinstance(index, RedisIndex)
-        index.leases.close()

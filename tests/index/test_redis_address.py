@@ -58,9 +58,23 @@ def test_sentinels_need_no_login_and_have_a_first_database() -> None:
     assert (address.server, address.sentinels) == ("redis://@/0", ((("one", 26379),), "pages", {}))
 
 
+def test_a_url_of_a_cluster_names_some_of_its_nodes() -> None:
+    address = Address.parse("rediss+cluster://me:p%40ss@one:1,two,[::1]:3/0?name=news&ssl_cert_reqs=none")
+    assert address.server == "rediss://me:p%40ss@?ssl_cert_reqs=none"
+    assert address.nodes == (("one", 1), ("two", 6379), ("::1", 3))
+    assert address.name == "news"
+    assert address.shown == "rediss+cluster://one:1,two,[::1]:3/0?name=news&ssl_cert_reqs=none"
+    assert Address.parse("redis+cluster://one").nodes == (("one", 6379),)
+
+
 @pytest.mark.parametrize(
     "url",
     [
+        "redis+cluster://u:secret@host:1,other:2/3",
+        "redis+cluster://u:secret@host:1,other:port",
+        "redis+cluster://u:secret@host:1/pages",
+        "redis+cluster://u@host:1?sentinel_password=secret",
+        "redis+cluster://u:secret@host:1?ssl_cert_reqs=none",
         "redis+sentinel://u:secret@host:1/",
         "redis+sentinel://u:secret@host:1,other:port/pages",
         "redis+sentinel://u:secret@host:1/pages/news",

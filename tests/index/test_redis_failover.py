@@ -54,7 +54,7 @@ def sentinel(folder: Path, master: RedisServer) -> Iterator[RedisServer]:
 def test_a_crawl_goes_on_with_the_replica_that_has_taken_over(tmp_path: Path) -> None:
     with (
         running(tmp_path / "master") as master,
-        running(tmp_path / "replica", "--replicaof", f"127.0.0.1 {master.port}") as replica,
+        running(tmp_path / "replica", "--replicaof", "127.0.0.1", str(master.port)) as replica,
         sentinel(tmp_path / "sentinel", master) as asked,
     ):
         for server in (master, replica):

@@ -54,6 +54,14 @@ def test_a_server_that_was_killed_comes_back_with_what_was_confirmed(tmp_path: P
             assert index.gauges()["documents"] == 4
 
 
+def test_connections_may_be_made_any_number_of_times(redis_url: str) -> None:
+    """A crawl makes one after each pause. The client library makes no more than a hundred unless told."""
+    server = Server(Address.parse(redis_url))
+    for _ in range(120):
+        server.call("PING")
+        server.close()
+
+
 def test_scripts_that_a_server_has_forgotten_are_sent_again(
     redis_server: RedisServer, redis_url: str
 ) -> None:

@@ -374,6 +374,21 @@ def test_values_are_the_figures_and_the_words_of_short_lines(lines: tuple[str, .
         assert told["values"] == 0
 
 
+def test_values_that_were_added_are_those_that_the_stored_page_lacks() -> None:
+    """A note's words are values, too, but a longer text that has them all lacks none of them."""
+    for words, others in ((200, 199), (115, 125)):
+        pages = [text(1, words) + "\nColour: red\nPrice: 12.50", text(1, others)]
+        with Detector.open() as detector:
+            signatures = [detector.signature(page) for page in pages]
+            filed = entries(signatures, ["https://a.example/", "https://a.example/b"], detector.index.header)
+            told = [
+                detector.matcher.explain(filed.records[new], filed.records[[1 - new]], [0, 0, 1, 0])
+                for new in (0, 1)
+            ]
+        assert told[0]["added"] == pytest.approx(4 if words == 200 else 1, abs=0.7)
+        assert told[1]["added"] == pytest.approx(0, abs=0.7)
+
+
 def test_how_much_of_a_text_is_known_depends_on_which_came_first() -> None:
     with Detector.open() as detector:
         signatures = [detector.signature(text(1, words)) for words in (150, 400)]

@@ -226,6 +226,14 @@ def test_so_many_values_of_short_lines_may_be_substituted_on_one_site(valued: fl
     assert one(0.99, 1, sites="one", valued=valued, values=forgiven + 9, tokens=10_000) == "template"
 
 
+@pytest.mark.parametrize(("tokens", "forgiven"), [(60, 32), (200, 60), (1000, 220)])
+def test_so_many_values_of_short_lines_may_be_added_on_one_site(tokens: int, forgiven: float) -> None:
+    for added, kind in ((forgiven - 0.01, "near"), (forgiven + 0.01, "template")):
+        assert one(0.99, 1, sites="one", tokens=tokens, added=added) == kind
+        assert one(0.99, 1, sites="two", tokens=tokens, added=added) == "near"
+        assert one(0.99, 1, tokens=tokens, added=added) == "near"
+
+
 @pytest.mark.parametrize("sites", ["one", "two", ""])
 def test_a_note_may_be_cut_or_extended_if_no_number_and_hardly_a_word_was_substituted(sites: str) -> None:
     note = {"tokens": LENGTHS[0] - 1, "sites": sites}

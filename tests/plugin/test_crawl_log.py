@@ -20,7 +20,7 @@ def log(caplog):
     return lambda debug=False: CrawlLog(SimpleNamespace(spider=SPIDER), debug=debug)
 
 
-def test_three_failures_are_logged(log, caplog):
+def test_three_failures_of_a_kind_are_logged(log, caplog):
     some = log()
     for number in range(5):
         some.failure("item", f"it was {number}", trace=False)
@@ -28,10 +28,19 @@ def test_three_failures_are_logged(log, caplog):
     assert [text.partition(": it was ")[2][:1] for text in said] == ["0", "1", "2"]
     start = "Near-duplicate detection of spider some failed (item) and lets this pass: "
     assert all(text.startswith(start) for text in said)
-    assert ["no more failures will be shown" in text for text in said] == [False, False, True]
+    assert ["no more failures of this kind" in text for text in said] == [False, False, True]
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
     assert all(record.spider is SPIDER for record in caplog.records)
     assert not any(record.exc_info for record in caplog.records)
+
+
+def test_many_failures_of_one_kind_hide_no_others(log, caplog):
+    some = log()
+    for stage in ("extract/timeout", "extract/timeout", "extract/timeout", "extract/timeout", "report"):
+        some.failure(stage, "it was this", trace=False)
+    said = [record.getMessage() for record in caplog.records]
+    assert ["(report)" in text for text in said] == [False, False, False, True]
+    assert ["no more failures of this kind" in text for text in said] == [False, False, True, False]
 
 
 def test_all_failures_are_logged_if_asked_for(log, caplog):

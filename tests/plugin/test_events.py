@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import signal
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -131,9 +132,10 @@ def test_a_collector_that_raises(caplog):
     told.crawler.stats = SimpleNamespace(inc_value=fail, get_value=fail, set_value=fail)
     with caplog.at_level(logging.WARNING, "scrapy_neardup"):
         tell_all(told)
-    assert len(caplog.records) == 3
-    assert "neardup/unique is not counted" in caplog.messages[0]
-    assert "no more failures will be shown" in caplog.messages[2]
+    said = [message for message in caplog.messages if "failed (stats)" in message]
+    assert len(said) == 3
+    assert "neardup/unique is not counted" in said[0]
+    assert "no more failures of this kind" in said[2]
 
 
 @pytest.mark.parametrize("kind", ["handler", "filter"])
@@ -160,8 +162,8 @@ def test_a_log_that_raises(kind, tmp_path):
 
 def test_a_receiver_of_signals_that_raises(caplog):
     told = reporter()
-    for signal in (signals.page_duplicate, signals.item_duplicate):
-        told.crawler.signals.connect(fail, signal)
+    for each in (signals.page_duplicate, signals.item_duplicate):
+        told.crawler.signals.connect(fail, each)
     tell_all(told)
     assert any("Error caught on signal handler" in message for message in caplog.messages)
     told.crawler.signals = SimpleNamespace(send_catch_log=fail)
@@ -173,7 +175,7 @@ def test_a_receiver_of_signals_that_raises(caplog):
 def test_a_report_on_a_full_disk(caplog):
     told = reporter(report="/dev/full")
     tell_all(told)
-    assert told.crawler.stats.get_value("neardup/error/report") == 1
+    assert told.crawler.stats.get_value("neardup/error/report") == 4
     assert any("cannot write /dev/full (No space left on device)" in message for message in caplog.messages)
 
 
@@ -182,7 +184,41 @@ def test_a_report_that_cannot_be_opened(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     told = reporter(report=path)
     tell_all(told)
+    assert told.crawler.stats.get_value("neardup/error/report") == 4
+
+
+def test_a_report_goes_on_once_it_can_be_written(tmp_path):
+    path = tmp_path / "deep" / "report.jsonl"
+    path.parent.write_text("a file in the place of the directory")
+    told = reporter(report=str(path))
+    told.item_judged({}, "https://a.example/", COPY)
+    path.parent.unlink()
+    told.item_judged({}, "https://b.example/", COPY)
+    assert [line["url"] for line in lines(path)] == ["https://b.example/"]
     assert told.crawler.stats.get_value("neardup/error/report") == 1
+
+
+def test_a_line_that_a_full_disk_has_cut_spoils_no_other_one(tmp_path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "report.jsonl"
+    told = reporter(report=str(path))
+    told.item_judged({}, "https://a.example/", COPY)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 30, limits[1]))
+    try:
+        for number in range(2):
+            told.item_judged({}, f"https://a.example/{number}", COPY)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    for number in range(2):
+        told.item_judged({}, f"https://b.example/{number}", COPY)
+    first, cut, *others = path.read_text().splitlines()
+    assert json.loads(first)["url"] == "https://a.example/"
+    assert len(cut) == 30
+    assert [json.loads(line)["url"] for line in others] == ["https://b.example/0", "https://b.example/1"]
+    assert told.crawler.stats.get_value("neardup/error/report") == 2
 
 
 def test_a_report_whose_directory_is_removed(tmp_path):
@@ -328,3 +364,15 @@ def test_the_line_that_sums_a_small_crawl_up(kinds, expected, caplog):
     with caplog.at_level(logging.INFO):
         told.close()
     assert caplog.messages[-1].endswith(f": {expected}")
+
+
+def test_items_have_a_line_of_their_own_in_the_sum(caplog):
+    told = reporter(item_fields=["text"])
+    told.item_judged({}, "https://a.example/", Verdict("unique"))
+    told.item_judged({}, "https://a.example/", Verdict("too_short"))
+    with caplog.at_level(logging.INFO):
+        told.close()
+    assert caplog.messages[-2:] == [
+        "Near-duplicate detection of spider some: 0 pages judged",
+        "Near-duplicate detection of spider some: 2 items judged, 1 unique, 1 too short",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -123,3 +124,20 @@ def test_the_scope_of_a_page(extension, path, meta, scope):
     assert NearDupExtension.scope_for(extension, url, request) == scope
     if meta is None:
         assert NearDupExtension.scope_for(extension, url) == scope
+
+
+class Broken:
+    @classmethod
+    def from_crawler(cls, crawler):
+        raise ValueError("broken")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_crawl_that_fails_before_it_begins_leaves_no_index_open(site, crawl, pages, tmp_path, kept):
+    settings = {"NEARDUP_DIR": str(tmp_path / "index")} if kept else {}
+    for _ in range(3):
+        with pytest.raises(ValueError, match="broken"):
+            await crawl(pages, {**settings, "SPIDER_MIDDLEWARES": {Broken: 100}})
+    result = await crawl(pages, {**settings, "NEARDUP_RESET": True}, urls=[site.article("/story")])
+    assert (result["unique"], result.errors) == (1, {})
+    assert sum(thread.name == "neardup-index" for thread in threading.enumerate()) == 0

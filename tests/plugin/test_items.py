@@ -50,6 +50,20 @@ def crawl_items(site, crawl):
     return run
 
 
+@pytest.mark.parametrize("make", [lambda r: [{"titel": "T"}], lambda r: [Story(link=r.url)]])
+async def test_fields_that_no_item_has_are_told_of_once(crawl_items, caplog, make):
+    result, urls = await crawl_items(make, {"NEARDUP_ITEM_FIELDS": ["title", "body"]})
+    assert result["item/skipped/no_text"] == len(result.items) == 3
+    (said,) = [message for message in caplog.messages if "NEARDUP_ITEM_FIELDS" in message]
+    assert said.startswith(f"An item of <{urls[0]}> has none of the fields")
+
+
+async def test_fields_that_are_empty_are_no_mistake(crawl_items, caplog):
+    result, _ = await crawl_items(lambda r: [Story(link=r.url), {"text": ""}])
+    assert result["item/skipped/no_text"] == 6
+    assert not any("none of the fields" in message for message in caplog.messages)
+
+
 async def test_drop(crawl_items, text):
     result, urls = await crawl_items(lambda r: [{"url": r.url, "title": "T", "text": text(1)}])
     assert [item["url"] for item in result.items] == urls[:1]
@@ -87,6 +101,28 @@ async def test_fields_by_class(crawl_items, text):
     assert result["item/skipped/class"] == 2
     assert result["item/revisit"] == 1
     assert result["item/dropped"] == 2
+
+
+class Address:
+    """Stands for the URLs of other libraries, which are no text."""
+
+    def __init__(self, url):
+        self.url = url
+
+    def __str__(self):
+        return self.url
+
+
+@pytest.mark.parametrize("kind", [lambda url: [url], lambda url: (url, "another"), Address])
+async def test_the_url_of_an_item_may_be_in_a_list_or_an_object(crawl_items, text, kind):
+    result, urls = await crawl_items(lambda r: [{"url": kind(r.url), "text": text(1)}])
+    assert (result["item/checked"], result["item/unique"], result["item/dropped"]) == (3, 1, 2)
+    assert [str(item["url"]) for item in result.items] == [str(kind(urls[0]))]
+
+
+async def test_an_item_with_an_empty_url_has_that_of_its_page(crawl_items, text):
+    result, _ = await crawl_items(lambda r: [{"url": [], "text": text(1)}])
+    assert (result["item/checked"], result["item/unique"], result["item/dropped"]) == (3, 1, 2)
 
 
 async def test_items_without_text_or_url(crawl_items, text):

@@ -14,6 +14,7 @@ from scrapy.utils.asyncio import call_later, run_in_thread
 
 from scrapy_neardup.index.reservation import Reservation
 from scrapy_neardup.plugin import NearDuplicatePage
+from scrapy_neardup.plugin.eventloop import wait_done, wait_through_stop
 from scrapy_neardup.plugin.pending import Document, PendingResolver
 from scrapy_neardup.verdict import Verdict
 
@@ -332,3 +333,27 @@ async def test_an_index_that_fails_after_the_wait():
     made, _ = resolver(Verdict("near", url="u", pending=other), ValueError("injected"))
     assert await made.settle(PAGE) is None
     made.close()
+
+
+async def test_a_time_that_has_passed_is_no_error_with_any_reactor(monkeypatch):
+    def strict(delay, function, *arguments):
+        assert delay >= 0  # as Twisted's reactors do
+        return call_later(delay, function, *arguments)
+
+    monkeypatch.setattr("scrapy_neardup.plugin.eventloop.call_later", strict)
+    assert not await wait_done(lambda _: None, -1.0)
+
+
+@pytest.mark.parametrize(("stopped", "known"), [(False, False), (True, True)])
+async def test_what_is_done_while_the_process_was_stopped_is_not_given_up(monkeypatch, stopped, known):
+    now = [0.0]
+    monkeypatch.setattr("scrapy_neardup.plugin.eventloop.time", SimpleNamespace(monotonic=lambda: now[0]))
+    subscribed = []
+
+    def subscribe(done):
+        if subscribed:
+            done(None)
+        subscribed.append(done)
+        now[0] += 60.0 if stopped else 0.01
+
+    assert await wait_through_stop(subscribe, 0.01) is known

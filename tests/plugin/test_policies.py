@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 
 import pytest
 
@@ -40,6 +41,35 @@ async def test_drop_items_drops_the_items_and_follows_the_links(site, crawl, pag
     assert result["dropped/item"] == 1
     assert result["tagged"] == result["dropped/page"] == 0
     assert result.errors == {}
+
+
+@pytest.mark.parametrize(("count", "warnings"), [(1, 0), (2, 1), (9, 1)])
+async def test_several_items_of_a_copy_are_told_of_once(site, crawl, pages, caplog, count, warnings):
+    """Such a page may be a list, and its entries what the extractor leaves out."""
+
+    class Lists(pages):
+        def parse(self, response):
+            yield from ({"url": response.url, "entry": number} for number in range(count))
+
+    urls = [site.article(f"/{number}") for number in range(3)]
+    with caplog.at_level(logging.WARNING):
+        result = await crawl(Lists, ONE_BY_ONE, urls=urls)
+    assert result["dropped/item"] == 2 * count
+    said = [message for message in caplog.messages if message.startswith("Several items")]
+    assert len(said) == warnings
+    assert all(f"<{urls[1]}>" in message and "NEARDUP_RULES" in message for message in said)
+
+
+async def test_several_items_of_an_unchanged_revisit_are_no_surprise(site, crawl, pages, caplog):
+    class Lists(pages):
+        def parse(self, response):
+            yield from ({"url": response.url, "entry": number} for number in range(3))
+
+    settings = {**ONE_BY_ONE, "NEARDUP_REVISITS": "drop_items"}
+    with caplog.at_level(logging.WARNING):
+        result = await crawl(Lists, settings, urls=[site.article("/a")] * 2)
+    assert result["dropped/item"] == 3
+    assert not any(message.startswith("Several items") for message in caplog.messages)
 
 
 async def test_drop_page_calls_the_errback_instead_of_the_callback(site, crawl, pages):
@@ -155,11 +185,10 @@ async def test_signal_and_report(site, crawl, pages, tmp_path):
     assert (exact["distance"], exact["similarity"], exact["type"]) == (0, 1.0, "page")
 
 
-async def test_unwritable_report_is_counted_once(site, crawl, pages):
+async def test_each_line_that_cannot_be_written_is_counted(site, crawl, pages):
     urls = [site.article(f"/{number}") for number in range(4)]
     result = await crawl(pages, {**ONE_BY_ONE, "NEARDUP_REPORT": "/dev/null/report"}, urls=urls)
-    assert result["error/report"] == 1
-    assert result["duplicate"] == 3
+    assert result["error/report"] == result["duplicate"] == 3
 
 
 async def test_index_is_kept_in_a_directory(site, crawl, pages, tmp_path):

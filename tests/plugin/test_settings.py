@@ -313,6 +313,13 @@ async def test_bad_settings_stop_at_start(site, crawl, pages, settings, error):
     assert not site.hits
 
 
+async def test_a_frozen_program_stops_at_start_and_does_not_start_itself(site, crawl, pages, monkeypatch):
+    monkeypatch.setattr("sys.frozen", True, raising=False)
+    with pytest.raises(ConfigurationError, match="run it with a Python interpreter"):
+        await crawl(pages, urls=[site.article("/a")])
+    assert not site.hits
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 async def test_every_scheme_crawls(site, crawl, pages, scheme, tmp_path):
     urls = [site.article("/a", 1), site.article("/b", 1), site.article("/c", 2)]

@@ -10,16 +10,17 @@ from collections import deque
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.audit.sources import CrawledPage, Options, find_sources, read_source
+from scrapy_neardup.audit.sources import CrawledPage, Options, Origin, find_sources, read_source
+from scrapy_neardup.audit.sources.fields import Fields
 from scrapy_neardup.audit.sources.head import canonical_url
 from scrapy_neardup.audit.sources.kinds import kind_of_file
 from scrapy_neardup.audit.sources.limits import Unreadable
-from scrapy_neardup.audit.sources.streams import Stream
+from scrapy_neardup.audit.sources.streams import Stream, head
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import WHOLE_PAGE, ContentArea, Page, Workers, load_extractor
 from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
-from scrapy_neardup.options import processors
+from scrapy_neardup.processors import processors
 
 from .text_cache import TextCache
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 #: What a page says of its language, and the characters of it in which that is looked for.
 _LANG = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 _HEAD, _LONGEST_LANGUAGE = 1 << 14, 16
+#: How an array of items begins.
+_ITEMS = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
 
 
 class Text(NamedTuple):
@@ -152,19 +155,26 @@ def _text(source: _Source, text: MainText) -> Text:
 
 def _read(path: Path) -> Iterator[_Source]:
     """Yield the documents of a file of documents, or of a source of an audit, whose URLs are the ids."""
-    if path.is_dir() or kind_of_file(path) not in (None, "json", "json lines") or _is_feed(path):
+    kind = "folder" if path.is_dir() else kind_of_file(path)
+    if kind not in (None, "json", "json lines") or _is_feed(path):
         return _read_source(path)
     return _read_documents(path)
 
 
 def _is_feed(path: Path) -> bool:
-    """Tell whether the first line is an item with a URL and no identifier."""
+    """Tell whether it is an array of items, or its first line an item with a URL and no identifier."""
+    if _ITEMS.match(head(path)):
+        return True
     try:
         line = next((line for _, line in Stream(path).lines()), None)
         fields = json.loads(line or b"null")
     except (EOFError, OSError, ValueError, RecursionError, lzma.LZMAError, zlib.error, Unreadable):
         return False  # `_read_documents` says what is wrong
-    return isinstance(fields, dict) and "id" not in fields and "url" in fields
+    if not isinstance(fields, dict) or "id" in fields:
+        return False
+    nowhere = Origin(path.name)
+    page = Fields(Options()).page(fields, nowhere)
+    return isinstance(page, CrawledPage) and page.url != str(nowhere)
 
 
 def _read_source(path: Path) -> Iterator[_Source]:

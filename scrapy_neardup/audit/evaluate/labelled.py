@@ -178,7 +178,7 @@ def rows_of(pairs: LabelledPairs, texts: Sequence[Text]) -> tuple[NDArray[np.int
     missing = sorted({each for each in (*pairs.id1, *pairs.id2) if each not in places})
     if missing:
         raise ConfigurationError(
-            f"{len(missing)} documents of the pairs are not among the documents, such as {missing[0]!r}: "
+            f"Of the ids in the pairs {len(missing)} are not among the documents, such as {missing[0]!r}: "
             "use the documents that the pairs were made of."
         )
     a, b = (np.array([places[each] for each in ids], np.int64) for ids in (pairs.id1, pairs.id2))

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Literal
 
 import numpy as np
 
+from scrapy_neardup.arguments import require_list
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.records import filed_url
 
@@ -44,6 +45,7 @@ _PLAIN_IDENTIFIER = re.compile(r"(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<! )")
 
 def require(formats: Sequence[str]) -> None:
     """Raise `ConfigurationError` for a format that cannot be written."""
+    require_list("formats", formats)
     for name in formats:
         if name not in ("csv", "parquet"):
             raise ConfigurationError(f"There is no format {name!r}: use csv or parquet.")

@@ -62,6 +62,8 @@ _ASSETS = frozenset({
     ".woff2",
 })  # fmt: skip
 _PACKED = (".gz", ".xz", ".bz2")
+#: What else files are packed with.
+_TO_UNPACK = (".zst", ".zip", ".7z", ".rar", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".lz4", ".br")
 #: How arrays of objects begin, and objects. Style sheets, templates and texts begin otherwise.
 _OBJECTS = re.compile(rb"\s*(?:\[\s*)*(?:\{\s*[\"}]|\[\s*\])")
 
@@ -109,6 +111,11 @@ def is_in_folder(path: Path, kind: Kind | None, *, of_site: bool) -> bool:
     if kind in ("json", "csv"):
         return not of_site and (kind == "csv" or head(path).lstrip()[:1] == b"[")
     return kind is not None
+
+
+def remedy(path: Path) -> str:
+    """Return what to do with a file of no known kind."""
+    return "unpack it" if path.name.lower().endswith(_TO_UNPACK) else f"name {KNOWN}"
 
 
 def is_named_html(name: str) -> bool:

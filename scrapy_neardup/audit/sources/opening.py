@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.index.lmdb.recognition import is_index
 
 from .dbm_cache import first_file, require_trust
+from .earlier import AUDIT
 from .fields import clean
-from .kinds import EXTRAS, KNOWN, READERS, is_in_folder, is_named_html, kind_of_directory, kind_of_file
+from .kinds import EXTRAS, READERS, is_in_folder, is_named_html, kind_of_directory, kind_of_file, remedy
 from .limits import MAX_PROBLEMS
 from .records import BrokenRecord, CrawledPage, Options, Origin, Skipped, SourceUnavailable
 
@@ -83,6 +84,9 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
     inside = _resolved(folder)
     sites: set[str] = set()  # directories of sites: those with pages, and all below them
     for directory, directories, names in os.walk(folder):
+        for results in [name for name in sorted(directories) if Path(directory, name, AUDIT).is_file()]:
+            yield Skipped(Origin(clean(str(Path(directory, results)))), "results_of_an_audit")
+            directories.remove(results)
         directories.sort()
         if str(Path(directory).parent) in sites or any(is_named_html(name) for name in names):
             sites.add(directory)
@@ -157,7 +161,7 @@ def _kind(path: Path) -> Kind:
             f"{path} cannot be read ({error.strerror}): change its permissions."
         ) from error
     if kind is None:
-        raise SourceUnavailable(f"{path} is of no known kind: name {KNOWN}.")
+        raise SourceUnavailable(f"{path} is of no known kind: {remedy(path)}.")
     if kind in EXTRAS and find_spec(EXTRAS[kind][0]) is None:
         module, extra = EXTRAS[kind]
         raise SourceUnavailable(f"{path} needs {module}: run `pip install 'scrapy-neardup[{extra}]'`.")

@@ -14,8 +14,18 @@ if TYPE_CHECKING:
 
 #: ``redirect``, ``error``: by HTTP status. ``not_html``: an image, a style sheet, plain text. ``robots``: a
 #: robots.txt. ``empty``: no body. ``other_file``: a file of a folder that is none of the kinds.
-#: ``link_out_of_folder``: a link in a folder to a file that is not in it.
-Omission = Literal["redirect", "error", "not_html", "robots", "empty", "other_file", "link_out_of_folder"]
+#: ``link_out_of_folder``: a link in a folder to a file that is not in it. ``results_of_an_audit``: a folder
+#: of these in another folder.
+Omission = Literal[
+    "redirect",
+    "error",
+    "not_html",
+    "robots",
+    "empty",
+    "other_file",
+    "link_out_of_folder",
+    "results_of_an_audit",
+]
 
 
 class SourceUnavailable(NearDupError):

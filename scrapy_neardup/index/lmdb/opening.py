@@ -7,6 +7,7 @@ without sync.
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ def _open_file(path: Path, map_bytes: int, min_map_bytes: int, sync: bool) -> tu
     for attempt in range(TRIES):
         try:
             environment = lmdb.open(
-                str(path),
+                os.fsencode(path),  # which takes names that are no text, too
                 map_size=map_bytes,
                 max_dbs=len(DATABASES),
                 max_readers=MAX_READERS,

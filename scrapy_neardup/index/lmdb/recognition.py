@@ -6,6 +6,7 @@ Other programs write files called index.json and data.mdb, too, so their content
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import lmdb
@@ -48,7 +49,7 @@ def _has_header(path: Path) -> bool:
         check_data_file(path / DATA)
         with (
             lmdb.open(
-                str(path), readonly=True, create=False, lock=False, max_dbs=1, lib_version=0
+                os.fsencode(path), readonly=True, create=False, lock=False, max_dbs=1, lib_version=0
             ) as environment,
             environment.begin() as transaction,
         ):

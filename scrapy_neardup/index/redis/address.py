@@ -27,12 +27,15 @@ _OPTIONS = {
     "unix": {"db"},
     "redis+sentinel": _LOGIN,
     "rediss+sentinel": _TLS | _LOGIN,
+    "redis+cluster": set[str](),
+    "rediss+cluster": _TLS,
 }
-_SENTINEL = "+sentinel"
-_SENTINEL_PORT = 26379
+_SENTINEL, _CLUSTER = "+sentinel", "+cluster"
+_SENTINEL_PORT, _PORT = 26379, 6379
 _REMEDY = (
-    "use redis://user:password@host:6379/0?name=news, rediss://…, unix:///path/to/socket?db=0&name=news "
-    "or redis+sentinel://user:password@host:26379,host:26379/service/0?name=news."
+    "use redis://user:password@host:6379/0?name=news, rediss://…, unix:///path/to/socket?db=0&name=news, "
+    "redis+sentinel://user:password@host:26379,host:26379/service/0?name=news "
+    "or redis+cluster://user:password@host:6379,host:6379?name=news."
 )
 
 
@@ -48,13 +51,15 @@ class Sentinels(NamedTuple):
 class Address(NamedTuple):
     """What a URL says."""
 
-    #: The URL for the client library; it has no host if Sentinels say where the server is.
+    #: The URL for the client library; it has no host if Sentinels or nodes say where the server is.
     server: str
     #: The name of the index: one server may hold several.
     name: str
     #: The URL without users and passwords, for messages.
     shown: str
     sentinels: Sentinels | None = None
+    #: Hosts and ports of nodes of a cluster that are asked which of its nodes has the index.
+    nodes: tuple[tuple[str, int], ...] = ()
 
     @property
     def prefix(self) -> bytes:
@@ -83,11 +88,17 @@ class Address(NamedTuple):
             raise ConfigurationError(
                 f"{shown} has the option {unknown[0]!r}, which is unknown here: {_REMEDY}"
             )
-        if parts.fragment or (len(places) > 1 and not parts.scheme.endswith(_SENTINEL)):
+        if parts.fragment or (len(places) > 1 and not parts.scheme.endswith((_SENTINEL, _CLUSTER))):
             raise ConfigurationError(f"{shown} does not name one server: {_REMEDY}")
         service, database = _service_and_database(parts, options)
         if not database.isdecimal():
             raise ConfigurationError(f"{shown} does not name a database of a server: {_REMEDY}")
+        if parts.scheme.endswith(_CLUSTER):
+            if int(database):
+                raise ConfigurationError(f"{shown} names a database, and a cluster has none: {_REMEDY}")
+            server = parts._replace(scheme=parts.scheme.removesuffix(_CLUSTER))
+            nodes = tuple((host or "localhost", port or _PORT) for host, port in places)
+            return cls(_joined(server, f"{login}@", "", options), name, shown, nodes=nodes)
         if not service:
             return cls(_joined(parts, parts.netloc, parts.path, options), name, shown)
         sentinels = Sentinels(

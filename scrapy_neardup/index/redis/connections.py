@@ -1,11 +1,11 @@
-"""Connections to a server, which is named by its address or found by asking Sentinels."""
+"""Connections to a server, which is named by its address, or found by asking Sentinels or a cluster."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import hiredis
 import redis
@@ -13,6 +13,8 @@ from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.retry import Retry
 from redis.sentinel import Sentinel, SentinelConnectionPool
+
+from .cluster import ClusterPool, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +25,15 @@ if TYPE_CHECKING:
 CONNECT_SECONDS, ANSWER_SECONDS = 3.0, 5.0
 #: A connection that was not used for so long is not used again.
 IDLE_SECONDS = 20.0
+#: Pools count the connections that they have ever made, and refuse to make more than 100 unless told.
+ANY_NUMBER = 2**31
+
+
+class Pool(Protocol):
+    """Makes connections."""
+
+    def make_connection(self) -> Any:
+        """Return a connection, not yet made, to the server that is written to."""
 
 
 class Connections:
@@ -38,6 +49,18 @@ class Connections:
 
     def send(self, commands: Sequence[Sequence[bytes | str | int]]) -> list[Any]:
         """Send *commands* over one connection; return their answers, some of which may be errors."""
+        answers = self._answers(commands)
+        refusals = [Refusal.of(answer) for answer in answers]
+        if any(refusals):
+            self.close()  # another node may have the index
+        moved = [row for row, refusal in enumerate(refusals) if refusal is Refusal.MOVED]
+        if moved:
+            again = self._answers([commands[row] for row in moved])
+            for row, answer in zip(moved, again, strict=True):
+                answers[row] = answer
+        return answers
+
+    def _answers(self, commands: Sequence[Sequence[bytes | str | int]]) -> list[Any]:
         connection = self._connection()
         try:
             connection.connect()  # nothing, if it is
@@ -68,8 +91,11 @@ class Connections:
         return self._pool.make_connection()
 
 
-def _pool(address: Address, answer_seconds: float) -> redis.ConnectionPool:
-    """Return what makes connections to the server at *address*; with Sentinels, each asks where that is."""
+def _pool(address: Address, answer_seconds: float) -> Pool:
+    """Return what makes connections to the server at *address*.
+
+    With Sentinels or a cluster, each connection begins by asking where that is.
+    """
     options: dict[str, Any] = {
         "socket_timeout": answer_seconds,
         "socket_connect_timeout": CONNECT_SECONDS,
@@ -77,6 +103,9 @@ def _pool(address: Address, answer_seconds: float) -> redis.ConnectionPool:
         "client_name": "scrapy-neardup",
         "protocol": 2,
     }
+    if address.nodes:
+        return ClusterPool(address, options | parse_url(address.server), CONNECT_SECONDS)  # type: ignore[no-untyped-call]
+    options["max_connections"] = ANY_NUMBER
     if address.sentinels is None:
         return redis.ConnectionPool.from_url(address.server, **options)
     options |= parse_url(address.server)  # type: ignore[no-untyped-call]

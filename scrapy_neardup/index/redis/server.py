@@ -18,6 +18,7 @@ try:
     import redis
     from redis.sentinel import MasterNotFoundError
 
+    from .cluster import Refusal
     from .connections import ANSWER_SECONDS, Connections
 except ImportError as error:
     raise DependencyUnavailable(
@@ -175,6 +176,13 @@ def _remedy(error: Exception) -> str:
         return "see docs/redis.md for the rights that the user needs."
     if isinstance(error, redis.exceptions.ReadOnlyError):
         return "this is a replica, so name the server that is written to."
+    if "cluster support disabled" in text:
+        return "this server is in no cluster, so begin the URL with redis:// or rediss://."
+    refusal = Refusal.of(error)
+    if refusal is Refusal.MOVED:
+        return "this is a node of a cluster, so use redis+cluster://host:6379,host:6379?name=news."
+    if refusal is not None:
+        return "see that each slot of the cluster has a node, and that the index is not being moved."
     if GONE in text:
         return "the server has lost it, or somebody has reset it."
     return "see that the server runs and can be reached."

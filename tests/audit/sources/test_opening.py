@@ -54,7 +54,6 @@ def test_kind_of_a_file(name: str, content: bytes, kind: str, tmp_path: Path) ->
     [
         ("a.txt", b"words"),
         ("a.xml", b"<items/>"),
-        ("a.zip", b"PK\x03\x04"),
         ("a", b""),
         ("a.css", b'[hidden], [type="text"] { display: none }'),
         ("b.css", b"{% include x %} p { color: red }"),
@@ -67,6 +66,14 @@ def test_unknown_kind(name: str, content: bytes, tmp_path: Path, read: Any) -> N
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(SourceUnavailable, match=r"of no known kind: name feeds \(\.jl"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["a.jl.zst", "a.warc.zst", "A.ZIP", "a.tar.gz"])
+def test_what_is_packed_otherwise(name: str, tmp_path: Path, read: Any) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"PK\x03\x04 packed")
+    with pytest.raises(SourceUnavailable, match=r"of no known kind: unpack it\.$"):
         read(path)
 
 
