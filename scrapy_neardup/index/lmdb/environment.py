@@ -172,7 +172,8 @@ class Environment:
 
     def copy(self, target: Path) -> None:
         """Write a compact copy, consistent even while others write, into the empty directory *target*."""
-        self._env.copy(os.fsencode(target), compact=True)
+        # Bytes, since a name need not be text; the type stubs of LMDB know only text.
+        self._env.copy(os.fsencode(target), compact=True)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Close the environment; a scratch index is deleted."""
