@@ -172,7 +172,8 @@ class Environment:
 
     def copy(self, target: Path) -> None:
         """Write a compact copy, consistent even while others write, into the empty directory *target*."""
-        self._env.copy(os.fsencode(target), compact=True)
+        # Its hints ask for text, which some names are not.
+        self._env.copy(os.fsencode(target), compact=True)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Close the environment; a scratch index is deleted."""
