@@ -121,9 +121,9 @@ def disguises(outcome: Round, dice: random.Random, detector: Detector) -> None:
 
 def low_entropy(outcome: Round, dice: random.Random, detector: Detector) -> None:
     """Lists of a few values have the same runs of words, whatever they say."""
-    for number in range(20):
-        values = dice.sample(words_of("en"), dice.randint(2, 5))
-        size = dice.randint(60, 400)
+    for number, (values_at_least, shortest, longest) in enumerate([(2, 60, 400)] * 20 + [(4, 600, 6000)] * 4):
+        values = dice.sample(words_of("en"), dice.randint(values_at_least, 5))
+        size = dice.randint(shortest, longest)
         for attack in range(4):
             text = " ".join(dice.choices(values, k=size))
             detector.add(text, f"https://attack{attack}.example/{number}")
