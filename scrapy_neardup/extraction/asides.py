@@ -186,6 +186,23 @@ def leave_out_other_articles(blocks: Sequence[Block], headline: int | None) -> N
                 block.region = block.region or "around"
 
 
+def menus_and_foot(blocks: Sequence[Block]) -> set[int]:
+    """Return the numbers of the elements that hold them, see `Block.within`.
+
+    A menu is what stands around the main text and is links for the most part. The main text may stand in
+    what is called so by mistake, and teasers of articles are what a page of a list is about. A foot that
+    speaks of consent stays: it tells a wall.
+    """
+    letters: Counter[int] = Counter()
+    for block in blocks:
+        if block.region == "around" and block.within not in (0, OTHER_ARTICLES):
+            letters[block.within] += 2 * block.linked - block.letters
+    menus = {number for number, more in letters.items() if more >= 0}
+    foot = {block.within for block in blocks if block.region == "foot"}
+    notices = {block.within for block in blocks if speaks_of_consent(block.text)}
+    return menus | (foot - notices)
+
+
 def heads_others(text: str) -> bool:
     """Tell whether *text* is a heading over what is no part of the article: comments, further articles."""
     return heads_comments(text) or heads_more(text)

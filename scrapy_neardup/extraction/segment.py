@@ -9,7 +9,6 @@ them. docs/quality.md compares it with Trafilatura.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.fingerprint.main_text import MainText
@@ -26,12 +25,13 @@ from .asides import (
     leave_out_other_articles,
     leave_out_quotations,
     letters_of,
+    menus_and_foot,
 )
 from .block import FORM, OTHER_ARTICLES
 from .blocks import blocks_of
 from .headline import find_headline, only_first_level_heading, title_of
 from .prose import SENTENCE
-from .regions import heads_more, speaks_of_consent
+from .regions import heads_more
 from .titles import titles
 from .trafilatura import Trafilatura
 
@@ -110,7 +110,7 @@ class Segment:
         It takes all lines of a page that has no article. *details* are the short lines of what comes nearest
         to one: a place or a colour in them may be all that tells the page from others.
         """
-        around = _menus_and_foot(blocks)
+        around = menus_and_foot(blocks)
         without = [
             block.within in around or block.within == FORM or block.region == "quoted" for block in blocks
         ]
@@ -124,23 +124,6 @@ class Segment:
         ]
         text, left_out_of_text = sentences.divided("\n".join(lines), lambda: "\n".join(shown))
         return MainText(text, title, "\n".join((left_out_of_text, *details)).strip()) if text else None
-
-
-def _menus_and_foot(blocks: Sequence[Block]) -> set[int]:
-    """Return the numbers of the elements that hold them, see `Block.within`.
-
-    A menu is what stands around the main text and is links for the most part. The main text may stand in
-    what is called so by mistake, and teasers of articles are what a page of a list is about. A foot that
-    speaks of consent stays: it tells a wall.
-    """
-    letters: Counter[int] = Counter()
-    for block in blocks:
-        if block.region == "around" and block.within not in (0, OTHER_ARTICLES):
-            letters[block.within] += 2 * block.linked - block.letters
-    menus = {number for number, more in letters.items() if more >= 0}
-    foot = {block.within for block in blocks if block.region == "foot"}
-    notices = {block.within for block in blocks if speaks_of_consent(block.text)}
-    return menus | (foot - notices)
 
 
 def _bare(line: str) -> str:

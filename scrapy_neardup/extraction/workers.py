@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Results kept for bodies that come again.
 MAX_RESULTS = 10_000
+#: Characters of all texts that are kept with results.
+MAX_CHARACTERS = 1 << 26
 #: No time limit is longer: the system waits for an answer for 24 days at most. These are eleven.
 LONGEST_SECONDS = 1e6
 #: A worker that has ended so long after the time limit was not too slow: all processes stood still, as in a
@@ -38,7 +40,7 @@ class Workers:
     the next page gets a new process. Where a limit on threads allows fewer of them, there are fewer. Pages
     wait in this process, as they came. A body seen before, byte for byte with the same Content-Type, is
     answered from memory, and so is one that is being extracted just now: the *max_results* last answers are
-    kept. A *server* forks the worker processes.
+    kept, with texts of *max_characters* in all. A *server* forks the worker processes.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Workers:
         keep_text: bool = False,
         area: ContentArea = WHOLE_PAGE,
         max_results: int = MAX_RESULTS,
+        max_characters: int = MAX_CHARACTERS,
         server: type[ForkServer] = ForkServer,
     ) -> None:
         require_whole("processes", processes, 1)
@@ -60,7 +63,7 @@ class Workers:
             raise ConfigurationError(f"timeout is {timeout}: use seconds above 0.")
         require_whole("memory", memory, 1)
         self._timeout = timeout = min(timeout, LONGEST_SECONDS)
-        self._max_results = max_results
+        self._max_results, self._max_characters = max_results, max_characters
         self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text, area))
         self._processes = processes
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
@@ -71,6 +74,7 @@ class Workers:
         # By the rough digests of pages. Of several pages with the same one, the last is found.
         self._waiting: dict[int, _Task] = {}
         self._results: OrderedDict[int, Extraction] = OrderedDict()
+        self._characters = 0
 
     def start(self) -> None:
         """Start the processes in the background; the first ``submit`` does it otherwise.
@@ -186,14 +190,25 @@ class Workers:
             if self._waiting.get(task.rough_digest) is task:
                 del self._waiting[task.rough_digest]
             if keep:
-                self._results[task.rough_digest] = extraction
-                if len(self._results) > self._max_results:
-                    self._results.popitem(last=False)
+                self._keep(task.rough_digest, extraction)
         for future in task.futures:
             if future.set_running_or_notify_cancel():
                 future.set_result(extraction)
                 if len(task.futures) > 1:
                     extraction = replace(extraction, seconds=0.0)
+
+    def _keep(self, rough_digest: int, extraction: Extraction) -> None:
+        """Remember a result, and forget the oldest ones that are too many or too long. Needs the lock."""
+        self._characters += _characters(extraction) - _characters(self._results.pop(rough_digest, None))
+        self._results[rough_digest] = extraction
+        while len(self._results) > self._max_results or self._characters > self._max_characters:
+            _, oldest = self._results.popitem(last=False)
+            self._characters -= _characters(oldest)
+
+
+def _characters(extraction: Extraction | None) -> int:
+    """Return the length of the text that is kept with a result."""
+    return 0 if extraction is None or extraction.text is None else sum(map(len, extraction.text))
 
 
 @dataclass(eq=False, slots=True)

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -305,6 +306,20 @@ def test_results_are_bounded(pool: Callable[..., Workers], obedient: str) -> Non
     assert len(workers._results) == 3
     assert workers.submit(page("fine 9")).done()
     assert not workers.submit(page("fine 0")).done()
+
+
+def test_texts_that_are_kept_with_results_are_bounded() -> None:
+    most = 4 * len(article(ENGLISH))
+    options: dict[str, Any] = {"processes": 1, "timeout": 10, "memory": 256 * MB, "keep_text": True}
+    with closing(Workers(Fingerprinter(), "plain", max_characters=most, **options)) as workers:
+        pages = [page(article(f"{number} {ENGLISH}")) for number in range(10)]
+        for each in pages:
+            assert workers.submit(each).result(60).text is not None
+            kept = [result.text for result in workers._results.values()]
+            assert sum(len(part) for text in kept if text is not None for part in text) <= most
+        assert 2 <= len(kept) <= 4
+        assert workers.submit(pages[-1]).done()
+        assert not workers.submit(pages[0]).done()
 
 
 def test_submit_from_many_threads(pool: Callable[..., Workers], obedient: str) -> None:

@@ -172,7 +172,7 @@ class Environment:
 
     def copy(self, target: Path) -> None:
         """Write a compact copy, consistent even while others write, into the empty directory *target*."""
-        # Bytes, since a name need not be text; the type stubs of LMDB know only text.
+        # Its hints ask for text, which some names are not.
         self._env.copy(os.fsencode(target), compact=True)  # type: ignore[arg-type]
 
     def close(self) -> None:
