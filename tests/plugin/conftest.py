@@ -130,6 +130,11 @@ class Result:
         return self.stats.get(f"neardup/{name}", 0)
 
     @property
+    def urls(self) -> list[str]:
+        """Those of the items, sorted: Scrapy promises no order between items of two pages."""
+        return sorted(item["url"] for item in self.items)
+
+    @property
     def errors(self) -> dict[str, Any]:
         return {
             k: v for k, v in self.stats.items() if k.startswith("neardup/error") or k == "log_count/ERROR"

@@ -34,7 +34,7 @@ async def test_a_longer_copy(site, crawl, marking, text, page, tmp_path):
     assert len((await crawl(marking, settings, urls=urls)).items) == 1
     report.unlink()
     result = await crawl(marking, {**settings, "NEARDUP_PREFER_LONGER": 0.1}, urls=urls)
-    assert [(item["url"], item["better"]) for item in result.items] == [(urls[0], None), (urls[1], urls[0])]
+    assert {item["url"]: item["better"] for item in result.items} == {urls[0]: None, urls[1]: urls[0]}
     assert (result["preferred"], result["duplicate"], result["index/documents"]) == (1, 2, 1)
     lines = [json.loads(line) for line in report.read_text().splitlines()]
     assert [(line["verdict"], line["action"]) for line in lines[::2]] == [
@@ -68,7 +68,7 @@ async def test_one_whose_output_is_lost_takes_no_place(site, crawl, marking, tex
     site.pages.update({"/a": page(base), "/b": page(f"{base} {text(2, 60)}"), "/c": page(base)})
     urls = [f"{site.url}/{name}" for name in "abc"]
     result = await crawl(Failing, {**ONE_BY_ONE, "NEARDUP_PREFER_LONGER": "0.1"}, urls=urls)
-    assert [item["url"] for item in result.items] == urls[:1]
+    assert result.urls == urls[:1]
     assert [match["url"] for match in result.spider.matches.values()] == urls[:1]
 
 
@@ -81,7 +81,7 @@ async def test_the_page_that_its_copy_names(site, crawl, marking, text, where):
     urls = [f"{site.url}{path}" for path in ("/print", "/third", "/story?a=1&b=2")]
     assert len((await crawl(marking, ONE_BY_ONE, urls=urls)).items) == 1
     result = await crawl(marking, {**ONE_BY_ONE, "NEARDUP_PREFER_CANONICAL": True}, urls=urls)
-    assert [(item["url"], item["better"]) for item in result.items] == [(urls[0], None), (urls[2], urls[0])]
+    assert {item["url"]: item["better"] for item in result.items} == {urls[0]: None, urls[2]: urls[0]}
     assert (result["preferred"], result["index/documents"]) == (1, 1)
     assert result.errors == {}
 

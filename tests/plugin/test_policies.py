@@ -57,7 +57,8 @@ async def test_several_items_of_a_copy_are_told_of_once(site, crawl, pages, capl
     assert result["dropped/item"] == 2 * count
     said = [message for message in caplog.messages if message.startswith("Several items")]
     assert len(said) == warnings
-    assert all(f"<{urls[1]}>" in message and "NEARDUP_RULES" in message for message in said)
+    copies = [f"<{url}>" for url in urls[1:]]
+    assert all(any(url in message for url in copies) and "NEARDUP_RULES" in message for message in said)
 
 
 async def test_several_items_of_an_unchanged_revisit_are_no_surprise(site, crawl, pages, caplog):

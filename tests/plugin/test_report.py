@@ -24,7 +24,8 @@ def report(site, crawl, pages, tmp_path):
             urls.append(f"{site.url}/{number}")
         path = tmp_path / "report.jsonl"
         await crawl(pages, {"CONCURRENT_REQUESTS": 1, "NEARDUP_REPORT": str(path), **settings}, urls=urls)
-        return [json.loads(line) for line in path.read_text().splitlines()]
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        return sorted(lines, key=lambda line: urls.index(line["url"]))
 
     return run
 

@@ -80,7 +80,7 @@ async def test_items_of_unchanged_revisits_are_dropped(site, crawl, listening, t
     assert len((await crawl(listening, settings, urls=urls)).items) == 3
     site.pages["/other"] = page(text(2) + " updated")
     result = await crawl(listening, settings, urls=urls)
-    assert [item["url"] for item in result.items] == urls[1:]
+    assert result.urls == urls[1:]
     assert site.hits["/end"] == 2  # links are followed
     assert result["dropped/item"] == 2
     assert result.stats["item_dropped_reasons_count/NearDuplicateItem"] == 2
@@ -119,7 +119,7 @@ async def test_a_page_that_has_stored_no_item_is_visited_again(site, crawl, list
     hits = site.hits["/end"]
     result = await crawl(Listing, settings, urls=urls[:1], finds=("end", "list"))
     assert site.hits["/end"] == hits + 1
-    assert [item["url"] for item in result.items] == urls[:1]
+    assert result.urls == urls[:1]
     # Now it has stored one.
     again = await crawl(Listing, settings, urls=urls[:1], finds=("end", "list"))
     assert again.items == []
@@ -196,7 +196,7 @@ async def test_the_crawl_ends_where_nothing_is_new(site, crawl, pages):
     assert (first["unique"], first.stats["finish_reason"]) == (8, "finished")
     result = await crawl(pages, settings, urls=urls[:1])
     assert result.stats["finish_reason"] == "neardup_closespider_pagecount_no_new"
-    assert [item["url"] for item in result.items] == urls[:4]
+    assert result.urls == urls[:4]
     assert 3 <= result["revisit"] <= 4  # the last one was on its way
     assert result["index/documents"] == 12
     assert result.errors == {}

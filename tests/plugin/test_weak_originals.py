@@ -84,7 +84,7 @@ async def test_a_revisit_with_an_item_makes_it_strong_and_one_without_changes_no
         assert again["index/documents"] == 1
     assert again["revisit"] == 1
     mended = await crawl(partly, settings, urls=urls, knows=("x", "good"))
-    assert [item["url"] for item in mended.items] == urls[:1]
+    assert mended.urls == urls[:1]
     assert (mended["revisit"], mended["dropped/item"]) == (1, 1)
     broken_again = await crawl(partly, settings, urls=urls, knows=("good",))
     assert broken_again.items == []  # once stored, always stored
