@@ -128,11 +128,9 @@ def _judge(outcome: Round, crawled: Crawled, urls: list[str], ordinary: list[str
         outcome.violations.append(f"{what}{url}, an ordinary page, repeats {crawled.matches.get(url)}")
     for hold in crawled.loop.held_by_package(HELD):
         outcome.violations.append(f"{what}the event loop was held {hold.busy * 1000:.0f} ms by {hold.where}")
-    longest = max(crawled.loop.holds, key=lambda hold: hold.lasted, default=None)
-    if longest and longest.lasted > LASTED:
-        outcome.violations.append(
-            f"{what}the event loop stood still for {longest.lasted:.1f} s, last seen at {longest.where or "no place of the package"}"
-        )
+    stop = _held(crawled)
+    if stop > LASTED:
+        outcome.violations.append(f"{what}one call of the event loop lasted {stop:.1f} s")
     mine = {name: count for name, count in crawled.errors.items() if "/extract/" not in name}
     if mine:
         outcome.violations.append(f"{what}the package counts {mine}")
