@@ -29,7 +29,6 @@ BINS = 768
 SIZE = BINS // 8
 
 _BINS, _ONE = constant(BINS), constant(1)
-_BYTE_BITS, _BUT_ONE_BYTE = np.uint8(3), constant((1 << 56) - 1)
 _HALF, _LOW = constant(32), constant(0xFFFFFFFF)
 # Bins are equal parts of the range of hashes.
 _STARTS = np.array([-(-(bin_ << 64) // BINS) for bin_ in range(BINS)], np.uint64)
@@ -38,12 +37,8 @@ _STARTS = np.array([-(-(bin_ << 64) // BINS) for bin_ in range(BINS)], np.uint64
 _LENDERS = (
     (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % np.uint64(BINS)).astype(np.intp).reshape(BINS, 64)
 )
-#: Lenders that are asked together, and all of them in such parts: intp[BINS, 8] each. Nearly all bins take
-#: from one of the first part.
-_TOGETHER = 8
-_LENDERS_PARTS = [
-    np.ascontiguousarray(_LENDERS[:, start : start + _TOGETHER]) for start in range(0, 64, _TOGETHER)
-]
+#: Lenders that are asked first, as nearly all bins take from one of them: intp[BINS, 8].
+_LENDERS_FIRST = np.ascontiguousarray(_LENDERS[:, :8])
 # Which bit of a borrowed minimum a bin takes: another one than the lender, which it would only repeat.
 _BIT = (np.arange(BINS) % 31 + 1).astype(np.uint64)
 
@@ -88,19 +83,17 @@ def _borrow(minima: NDArray[np.uint64], filled: NDArray[np.bool_]) -> NDArray[np
     filled.
     """
     empty = (~filled).nonzero()[0]
-    for lenders in _LENDERS_PARTS:
+    for lenders in (_LENDERS_FIRST, _LENDERS):
         if not len(empty):
             break
         bins = empty % BINS
         asked = lenders.take(bins, axis=0)
         asked += (empty - bins)[:, np.newaxis]
-        # Each row of eight bools is one number. Its lowest bit that is set tells the first that is true; to
-        # ask for the argument of the maximum takes several times as long.
-        found = filled.take(asked).view("<u8")[:, 0]
-        first = np.arange(0, asked.size, _TOGETHER)
-        first += np.bitwise_count(((found & -found) - _ONE) & _BUT_ONE_BYTE) >> _BYTE_BITS
+        found = filled.take(asked)
+        first = found.argmax(axis=1)
+        first += np.arange(0, asked.size, asked.shape[1])
         minima[empty] = minima.take(asked.take(first)) >> _BIT.take(bins)
-        empty = empty[found == 0]
+        empty = empty[~found.take(first)]
     return empty
 
 

@@ -119,9 +119,7 @@ def subjects(text: str) -> set[str]:
     found.update(*map(_begun, {word[:_BEGINNING] for word in words}))
     # Only parts that begin with a word or character of the text are searched for.
     for beginning in (words if text.isascii() else words.union(text)) & vocabulary.anywhere.keys():
-        for part, subject in vocabulary.anywhere[beginning]:
-            if subject not in found and part in text:
-                found.add(subject)
+        found.update(subject for part, subject in vocabulary.anywhere[beginning] if part in text)
     return found
 
 
