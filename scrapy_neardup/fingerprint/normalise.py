@@ -102,7 +102,9 @@ def _is_tidy(text: str) -> bool:
     """Whether *text*, of stripped lines that are not empty, has no white space but single spaces."""
     units = np.frombuffer(text.encode(), np.uint8)
     white = units <= _SPACE
-    return not (white[1:] & white[:-1]).any() and np.count_nonzero(units < _SPACE) == text.count("\n")
+    if np.count_nonzero(white[1:] & white[:-1]):
+        return False
+    return np.count_nonzero(units < _SPACE) == text.count("\n")
 
 
 def _pieces(text: str) -> Iterator[str]:

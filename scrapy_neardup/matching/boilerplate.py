@@ -97,4 +97,6 @@ def _is_plain(text: str) -> bool:
         return False
     codes = np.frombuffer(text.encode(), np.uint8)
     spaces = codes == _SPACE
-    return not (spaces[1:] & spaces[:-1]).any() and np.count_nonzero(codes < _SPACE) == text.count("\n")
+    if np.count_nonzero(spaces[1:] & spaces[:-1]):
+        return False
+    return np.count_nonzero(codes < _SPACE) == text.count("\n")
