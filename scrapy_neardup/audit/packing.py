@@ -7,12 +7,10 @@ a third of the time of zlib, for fewer bytes. Where it is missing zlib is used.
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint.main_text import MainText
 
-zstd: Any
 try:
     from compression import zstd  # Python 3.14
 except ImportError:

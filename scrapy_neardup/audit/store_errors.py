@@ -37,7 +37,9 @@ def explained(path: Path | None) -> Iterator[None]:
         if "closed" in str(error):
             raise ConfigurationError("The audit is closed: read its texts before.") from error
         raise _damaged(path, error) from error
-    except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, AttributeError, *ERRORS) as error:
+    except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _damaged(path, error) from error
+    except ERRORS as error:
         raise _damaged(path, error) from error
 
 

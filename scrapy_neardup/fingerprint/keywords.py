@@ -97,7 +97,8 @@ def _cut(weights: NDArray[np.float64], bounds: NDArray[np.intp]) -> NDArray[np.f
         own = ordered[start:stop]
         own.sort()
         most.append(_most(int(own @ own), own[1 - _SQUARES :].astype(np.int64).tolist()))
-    return np.minimum(weights, np.repeat(most, bounds[1:] - bounds[:-1]))
+    cut: NDArray[np.float64] = np.minimum(weights, np.repeat(most, bounds[1:] - bounds[:-1]))
+    return cut
 
 
 def _most(rest: int, greatest: list[int]) -> int:

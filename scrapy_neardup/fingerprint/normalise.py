@@ -104,7 +104,7 @@ def _is_tidy(text: str) -> bool:
     white = units <= _SPACE
     if np.count_nonzero(white[1:] & white[:-1]):
         return False
-    return np.count_nonzero(units < _SPACE) == text.count("\n")
+    return int(np.count_nonzero(units < _SPACE)) == text.count("\n")
 
 
 def _pieces(text: str) -> Iterator[str]:

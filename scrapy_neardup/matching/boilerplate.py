@@ -99,4 +99,4 @@ def _is_plain(text: str) -> bool:
     spaces = codes == _SPACE
     if np.count_nonzero(spaces[1:] & spaces[:-1]):
         return False
-    return np.count_nonzero(codes < _SPACE) == text.count("\n")
+    return int(np.count_nonzero(codes < _SPACE)) == text.count("\n")
