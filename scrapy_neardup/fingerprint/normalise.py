@@ -111,7 +111,10 @@ def _fold_alone(character: str) -> str | None:
 def _is_tidy(text: str) -> bool:
     """Whether *text*, of stripped lines that are not empty, has no white space but single spaces."""
     units = np.frombuffer(text.encode(), np.uint8)
-    return "  " not in text and np.count_nonzero(units < _SPACE) == text.count("\n")
+    white = units <= _SPACE
+    if np.count_nonzero(white[1:] & white[:-1]):
+        return False
+    return int(np.count_nonzero(units < _SPACE)) == text.count("\n")
 
 
 def _pieces(text: str) -> Iterator[str]:
