@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: Name and version.
-IDENTITY = "sentences 3"
+IDENTITY = "sentences 4"
 
 # All in letters, see `length`. Of all visible text, which has all of the page's boilerplate, only paragraphs
 # of this length count.
