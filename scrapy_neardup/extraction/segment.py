@@ -229,6 +229,8 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
         block = blocks[number]
         if number >= behind and (block.prose or block.region or heads_others(block.text)):
             break
+        if len(lines) == _DETAILS:
+            break
         names_entry = number < run.end and block.heading and not block.region
         is_paragraph = block.prose and run.begin <= number < run.end
         document = "" if block.region else block.document
@@ -236,4 +238,4 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
             lines.append(f"{block.text} {document}")
         elif (block.is_free or names_entry) and not is_paragraph:
             lines.append(block.text)
-    return lines[:_DETAILS]
+    return lines

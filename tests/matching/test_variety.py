@@ -82,8 +82,8 @@ def test_what_resembles_by_more_than_chance_is_told_pair_by_pair(
     for row, (left, right, alike, runs) in enumerate(pairs):
         both = [(np.array(tokens), np.array(shingles)) for tokens, shingles in (left, right)]
         chance = float(by_chance(*both))
-        lists = all(shingles / (tokens - 4) < 0.75 for tokens, shingles in (left, right))
-        enough = not lists or alike >= chance + 0.1 + 20 / min(left[1], right[1])
+        lists = any(shingles / (tokens - 4) < 0.85 for tokens, shingles in (left, right))
+        enough = not lists or alike >= chance + 0.15 + 20 / min(left[1], right[1])
         may_repeat = all(shingles >= max(60, (tokens - 4) / 3) for tokens, shingles in (left, right))
         assert found[row] == ((varied(*left) and varied(*right) and enough) or (runs and may_repeat))
 
@@ -99,7 +99,7 @@ def test_what_two_lists_have_in_common_by_chance(values: int, size: int, other: 
         ]
         expected.append(float(by_chance(*counts)))
         seen.append(len(lists[0] & lists[1]) / len(lists[0] | lists[1]))
-    assert np.mean(expected) == pytest.approx(np.mean(seen), abs=0.03)
+    assert np.mean(expected) == pytest.approx(np.mean(seen), abs=0.05)
 
 
 #: So many values, and a length at which many of their runs are in any list of them.
@@ -116,6 +116,42 @@ def test_two_lists_of_a_few_values_are_no_copies(values: int, size: int, site: s
             for place in (f"https://a.example/{number}", f"{site}/of/{number}"):
                 verdict = detector.add(" ".join(dice.choices(words, k=size)), place)
                 assert verdict.kind == "unique", verdict.explanation
+
+
+@pytest.mark.parametrize(
+    ("values", "size", "share"), [(3, 140, 0.75), (3, 200, 0.85), (3, 250, 1), (4, 600, 0.75), (4, 900, 1)]
+)
+def test_a_list_that_holds_all_runs_of_its_values_repeats_no_other(
+    values: int, size: int, share: float
+) -> None:
+    """Who knows the values that a list of another site has can publish all runs of them, or most."""
+    dice = random.Random(values * size)
+    for number in range(8):
+        words = text(number, values).split()
+        every = without_repeats(values, dice)
+        with Detector.open() as detector:
+            for place in range(4):
+                begin = dice.randrange(len(every))
+                held = (every[begin:] + every[:begin])[: int(share * len(every))]
+                detector.add(" ".join(words[entry] for entry in held), f"https://evil-lists.com/{place}")
+            verdict = detector.check(" ".join(dice.choices(words, k=size)), "https://good-lists.com/list")
+            assert verdict.kind == "unique", verdict.explanation
+
+
+def without_repeats(values: int, dice: random.Random) -> list[int]:
+    """Return a list in which each run of five *values* stands once, if it is read as a ring."""
+    met: set[tuple[int, ...]] = set()
+    ways = [(start, dice.sample(range(values), values)) for start in [(0,) * 4]]
+    ring: list[int] = []
+    while ways:  # Hierholzer's algorithm on the graph of runs of four
+        run, left = ways[-1]
+        following = next((each for each in left if (*run, each) not in met), None)
+        if following is None:
+            ring.append(ways.pop()[0][-1])
+            continue
+        met.add((*run, following))
+        ways.append(((*run[1:], following), dice.sample(range(values), values)))
+    return ring[:0:-1]
 
 
 @pytest.mark.parametrize(("values", "size"), LISTS)
