@@ -20,7 +20,7 @@ from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .candidates import COMPARED, NEAREST, Candidates, Judgement
-from .records import DIGEST, FILTERS, OWN, TEMPLATE, URL, WEAK, filters, flags
+from .records import DIGEST, FILTERS, OWN, TEMPLATE, URL, WEAK, filters, flags, words_and_characters
 from .rules import CONTAINMENTS, Evidence, verify
 from .sites import UNKNOWN
 from .variety import beyond_chance
@@ -197,7 +197,7 @@ def _evidence(
         known=containment * np.minimum(other / length, 1),
         length=length / other,
         varied=beyond_chance(
-            (new["tokens"], new["shingles"]), (stored["tokens"], stored["shingles"]), jaccard, same_runs
+            *((words_and_characters(each), each["shingles"]) for each in (new, stored)), jaccard, same_runs
         ),
         one_site=known & same,
         two_sites=known & ~same,

@@ -53,8 +53,10 @@ _FILTERS = np.dtype((np.uint8, sum(each.size for each in FILTERS)))
 TEMPLATE = 1
 #: Flag of a record: the page has stored no item.
 WEAK = 2
+#: Flag of a record: most of the text is of scripts without spaces.
+UNSPACED = 4
 #: The fields of a record from the fingerprint to the flags, as bytes.
-_NUMBERS = struct.Struct("<QQIIII?")
+_NUMBERS = struct.Struct("<QQIIIIB")
 #: The keys of the URL and the fingerprint, as bytes.
 _KEYS = struct.Struct("<QQ")
 
@@ -143,6 +145,15 @@ def flags(records: NDArray[Any]) -> NDArray[np.uint8]:
     return np.asarray(records)["template"].view(np.uint8)
 
 
+def words_and_characters(records: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how many words, or characters of scripts without spaces, the texts of *records* have; int64[n].
+
+    Of two such characters, which count as one token, each begins a shingle.
+    """
+    unspaced = flags(records) & UNSPACED != 0
+    return np.asarray(np.asarray(records["tokens"], np.int64) * (1 + unspaced))
+
+
 def filters(records: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the `FILTERS` of *records* ([n] or []) side by side, as a view: uint8[n, 96] or uint8[96]."""
     fields = records.dtype.fields
@@ -211,9 +222,14 @@ def entries(
 
 def _record_bytes(signature: Signature, url: str, scope_key: int, time: int) -> bytes:
     """Return the record of one document: the fields of `RECORD`, then those of the scheme."""
-    no_flags = False
     numbers = _NUMBERS.pack(
-        signature.fingerprint, scope_key, time, signature.tokens, signature.shingles, site_key(url), no_flags
+        signature.fingerprint,
+        scope_key,
+        time,
+        signature.tokens,
+        signature.shingles,
+        site_key(url),
+        UNSPACED * signature.unspaced,
     )
     filters = signature.numbers + signature.title + signature.figures + signature.words
     return signature.digest[8:] + numbers + signature.sketch + filters + signature.extra

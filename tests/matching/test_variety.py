@@ -18,6 +18,8 @@ from scrapy_neardup.matching.variety import beyond_chance, by_chance, repeated, 
 from tests.audit.corpora import text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -136,6 +138,20 @@ def test_a_list_that_holds_all_runs_of_its_values_repeats_no_other(
                 detector.add(" ".join(words[entry] for entry in held), f"https://evil-lists.com/{place}")
             verdict = detector.check(" ".join(dice.choices(words, k=size)), "https://good-lists.com/list")
             assert verdict.kind == "unique", verdict.explanation
+
+
+@pytest.mark.parametrize("entries", ["胜平负", "アイウ", "กขค", ("胜利", "平局", "失败", "主场")])
+@pytest.mark.parametrize("size", [120, 360, 720, 1500])
+def test_lists_in_scripts_without_spaces_are_no_copies(entries: Sequence[str], size: int) -> None:
+    dice = random.Random(size)
+    ring = [entries[entry] for entry in without_repeats(len(entries), dice)]
+    with Detector.open() as detector:
+        for number in range(6):
+            listed = "".join(dice.choices(entries, k=size))
+            assert detector.add(listed, f"https://list-{number}.com/a").kind != "near"
+        held = ring * (size // len(ring) + 1)
+        assert detector.check("".join(held), "https://evil-lists.com/a").kind != "near"
+        assert detector.check(listed, "https://copied-lists.com/a").kind in ("exact", "wall")
 
 
 def without_repeats(values: int, dice: random.Random) -> list[int]:
