@@ -197,7 +197,10 @@ def _evidence(
         known=containment * np.minimum(other / length, 1),
         length=length / other,
         varied=beyond_chance(
-            *((words_and_characters(each), each["shingles"]) for each in (new, stored)), jaccard, same_runs
+            (words_and_characters(new), new["shingles"]),
+            (words_and_characters(stored), stored["shingles"]),
+            jaccard,
+            same_runs,
         ),
         one_site=known & same,
         two_sites=known & ~same,

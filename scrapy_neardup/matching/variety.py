@@ -84,7 +84,7 @@ def by_chance(one: Counts, other: Counts) -> NDArray[np.float64]:
 
 
 def _allowed(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return how many distinct runs the values of a list allow, as far as its repeated runs tell; float[n]."""
+    """Return how many distinct runs the values of a list allow, by how often it repeats some; float[n]."""
     return np.asarray(shingles / np.interp(-_share(tokens, shingles), -_SHARES, _HELD))
 
 
