@@ -67,6 +67,16 @@ def fails(use: Callable[[], Any]) -> bool:
     return bool(said)
 
 
+@pytest.mark.parametrize("number", [40, 41, 2**32 - 1])
+def test_a_document_that_is_in_no_block_is_missing(tmp_path: Path, number: int) -> None:
+    """The first one, 40, would be the next of the last block."""
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
+        index.add(documents(range(40), [f"u{each}" for each in range(40)]))
+        index.flush()
+        with pytest.raises(IndexCorrupted, match=f"Document {number} is missing"):
+            index.fetch(np.array([number], np.int64))
+
+
 TUNING = replace(
     SMALL, group_seconds=0.0, first_retry_seconds=0.001, last_retry_seconds=0.001, transaction_bytes=2048
 )

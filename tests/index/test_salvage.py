@@ -53,6 +53,7 @@ def test_all_of_a_sound_index(path: Path) -> None:
     keys, losses, seen = read(path, set())
     assert keys == {f"u{n}": (n * 7919, n) for n in range(COUNT) if n not in REMOVED}
     assert losses == Losses()
+    assert not losses.revived
     assert len({*seen}) == len(seen)
 
 

@@ -192,6 +192,25 @@ def test_slots_of_readers_that_died_are_freed_now_and_then(tmp_path: Path) -> No
             assert environment.reader_check() == left
 
 
+FILLS = """
+import lmdb, os, sys
+environment = lmdb.open(sys.argv[1], readonly=True, lib_version=0)
+transactions = []
+try:
+    while True:
+        transactions.append(environment.begin())
+except lmdb.ReadersFullError:
+    os._exit(0)  # as if it were killed
+"""
+
+
+def test_slots_of_readers_that_died_are_freed_if_all_are_taken(tmp_path: Path) -> None:
+    with closing(Environment(tmp_path, SMALL)) as environment:
+        subprocess.run([sys.executable, "-c", FILLS, tmp_path], check=True)
+        environment.read().abort()
+        assert environment.reader_check() == 0
+
+
 READER = """
 index = LmdbIndex(Path(sys.argv[1]), HEADER)
 assert has(index, 1)

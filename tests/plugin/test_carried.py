@@ -229,6 +229,7 @@ def test_half_of_the_values():
     assert not request.holds({"name": "Lamp", "url": "u", "shipping": "free"})
     assert request.touches({"name": "Lamp", "url": "u", "shipping": "free"})
     assert not request.touches({"name": "Chair", "flag": True, "empty": ""})
+    assert request.holds({"name": "Lamp", "flag": True})
     assert not request.holds({})
     assert carried().names == []
     assert carried(name="Lamp", empty="", flag=True, item={"price": 9.9}, none=None).names == ["name"]
