@@ -145,15 +145,6 @@ def flags(records: NDArray[Any]) -> NDArray[np.uint8]:
     return np.asarray(records)["template"].view(np.uint8)
 
 
-def words_and_characters(records: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how many words, or characters of scripts without spaces, the texts of *records* have; int64[n].
-
-    Of two such characters, which count as one token, each begins a shingle.
-    """
-    unspaced = flags(records) & UNSPACED != 0
-    return np.asarray(np.asarray(records["tokens"], np.int64) * (1 + unspaced))
-
-
 def filters(records: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the `FILTERS` of *records* ([n] or []) side by side, as a view: uint8[n, 96] or uint8[96]."""
     fields = records.dtype.fields

@@ -6,9 +6,11 @@ whatever they say, so they are compared for equality only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .records import UNSPACED, flags
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +38,16 @@ _SHARES = -_HELD / np.log1p(-_HELD)
 #: A reference says the same of several methods, so fewer of its runs are distinct: at least this share, and
 #: at least so many. Such texts are no lists of few values if they have nearly all long runs in common, too.
 REPEATED, REPEATED_RUNS = 1 / 3, 60
+
+
+def counts(records: NDArray[Any]) -> Counts:
+    """Return the counts of the texts of *records* that the functions below ask for: int[n] each.
+
+    The first is that of their tokens. But each character of a script without spaces begins a shingle, and two
+    of them are one token, so in such a text the characters are counted.
+    """
+    unspaced = flags(records) & UNSPACED != 0
+    return np.asarray(records["tokens"], np.int64) * (1 + unspaced), records["shingles"]
 
 
 def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:

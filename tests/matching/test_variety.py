@@ -17,6 +17,8 @@ from scrapy_neardup.fingerprint.schemes import ANCHOR, ANCHORS, Anchored
 from scrapy_neardup.matching.variety import beyond_chance, by_chance, repeated, varied
 from tests.audit.corpora import text
 
+from .lists import without_repeats
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -152,22 +154,6 @@ def test_lists_in_scripts_without_spaces_are_no_copies(entries: Sequence[str], s
         held = ring * (size // len(ring) + 1)
         assert detector.check("".join(held), "https://evil-lists.com/a").kind != "near"
         assert detector.check(listed, "https://copied-lists.com/a").kind in ("exact", "wall")
-
-
-def without_repeats(values: int, dice: random.Random) -> list[int]:
-    """Return a list in which each run of five *values* stands once, if it is read as a ring."""
-    met: set[tuple[int, ...]] = set()
-    ways = [(start, dice.sample(range(values), values)) for start in [(0,) * 4]]
-    ring: list[int] = []
-    while ways:  # Hierholzer's algorithm on the graph of runs of four
-        run, left = ways[-1]
-        following = next((each for each in left if (*run, each) not in met), None)
-        if following is None:
-            ring.append(ways.pop()[0][-1])
-            continue
-        met.add((*run, following))
-        ways.append(((*run[1:], following), dice.sample(range(values), values)))
-    return ring[:0:-1]
 
 
 @pytest.mark.parametrize(("values", "size"), LISTS)

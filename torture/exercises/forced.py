@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup import Detector
-from tests.matching.test_variety import without_repeats
+from tests.matching.lists import without_repeats
 from tests.test_floods import equal, flood, near, one_bucket
 from torture.articles import article, page_of, words_of
 from torture.crawling import Answer, crawl
