@@ -213,3 +213,45 @@ def test_a_note_that_is_cut_or_extended_is_a_copy(detector: Detector) -> None:
         f"{NOTE} {more}".replace("Monday", "Friday").replace("island", "cape").replace("summer", "August")
     )
     assert not detector.check(others, url="https://a.example/2").is_duplicate
+
+
+def evening(date: str, hours: str, *more: str, words: int = 90) -> MainText:
+    """A page about one evening of a play, with the same text as those about the others."""
+    lines = (f"{date}, {hours}", *more, "The Old Mill", "Mill Street 7", "Two hours", "Tickets at the door")
+    return MainText(text(11, words), "The Winter Play", "\n".join(lines))
+
+
+@pytest.mark.parametrize("words", [90, 250, 700])
+def test_evenings_of_one_play_are_pages_of_their_own(detector: Detector, words: int) -> None:
+    dates = ["4 march 2031", "5 march 2031", "11 march 2031", "2 april 2031", "4 april 2032"]
+    hours = ["19:00 - 21:20", "15:00 - 17:20"]
+    for number, (date, hour) in enumerate(product(dates, hours)):
+        page = evening(date, hour, words=words)
+        verdict = detector.add(page, url=f"https://play.example/?date={number}")
+        assert not verdict.is_duplicate, (date, hour, verdict)
+        again = detector.check(page, url=f"https://play.example/?date={number}&from=list")
+        assert (again.kind, again.url) == ("exact", f"https://play.example/?date={number}")
+    first = evening(dates[0], hours[0], "Book now", "3 seats left", words=words)
+    assert detector.check(first, url="https://play.example/print").kind == "near"
+
+
+def test_an_article_that_was_changed_on_another_day_is_the_same_one(detector: Detector) -> None:
+    first = MainText(text(12), "Bridge closed", "Changed on 24 november 2031\nPhoto: A. Smith")
+    later = first._replace(details="Changed on 3 december 2031\nPhoto: A. Smith")
+    detector.add(first, url="https://a.example/1")
+    assert detector.check(later, url="https://a.example/2").kind == "near"
+
+
+def test_a_title_that_grew_names_another_page_if_the_text_is_another_too(detector: Detector) -> None:
+    frame = text(13, 130)
+    offer = MainText(f"{frame} all shops may send a letter about seats", "Seats for children")
+    detector.add(offer, url="https://town.example/1")
+    course = MainText(
+        f"{frame} who teaches parents how seats are put into a car",
+        "Seats for children: a course on their right use",
+    )
+    assert detector.check(course, url="https://town.example/2").kind == "template"
+    # The name of the site behind the title of the same text says nothing, nor does either on another site.
+    named = offer._replace(title="Seats for children | The Town of Old Harbour")
+    assert detector.check(named, url="https://town.example/3").kind == "near"
+    assert detector.check(course, url="https://other.example/2").kind == "near"

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
     from scrapy_neardup.index import Header
 
-#: Characters of the words that stand for the title of a text, and those among which they are looked for.
-_TITLE, _BEGINNING = 100, 800
+#: Characters of the words that stand for the title of a text, and those among which they are looked for. So
+#: many words have as many characters with the spaces between them.
+_TITLE, _BEGINNING, _WORDS = 100, 800, 50
 
 
 class Unsigned(NamedTuple):
@@ -101,4 +102,4 @@ def _with_text(filed: Filed, text: MainText) -> Filed:
 
 def _first_words(text: str) -> str:
     """Return what stands for the title of a text."""
-    return " ".join(text[:_BEGINNING].split())[:_TITLE]
+    return " ".join(text[:_BEGINNING].split(maxsplit=_WORDS))[:_TITLE]

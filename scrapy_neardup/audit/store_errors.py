@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import zlib
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import ConfigurationError
+
+from .packing import ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,9 @@ def explained(path: Path | None) -> Iterator[None]:
         if "closed" in str(error):
             raise ConfigurationError("The audit is closed: read its texts before.") from error
         raise _damaged(path, error) from error
-    except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, AttributeError, zlib.error) as error:
+    except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _damaged(path, error) from error
+    except ERRORS as error:
         raise _damaged(path, error) from error
 
 

@@ -39,7 +39,7 @@ _NOTICES = names(
     " advertisement ad ads sponsor sponsors sponsored login popup modal overlay teaser teasers calendar"
     " disclaimer pagination pager rail outbrain taboola banner dialog rightcol leftcol bottom paywall author"
     " bio"
-    " byline"
+    " byline feedback"
 )
 #: What has an article's name, too, is no bar of buttons but an article that can be shared.
 _BARS = _NOTICES | names("share shares sharing social")

@@ -156,7 +156,8 @@ def _completed(
         return text
     # Each is looked for in all of the text, so they are not too many.
     lines = [*dict.fromkeys(block.text for block in shown)][: _LOOKED_FOR * _DETAILS]
-    others = [line for line in lines if line not in text.text]
+    known = {*text.details.split("\n")}
+    others = [line for line in lines if line in known or line not in text.text]
     return text._replace(details="\n".join(others[:_DETAILS]))
 
 

@@ -45,7 +45,7 @@ def main_text(extracted: str, html: str) -> MainText | None:
 
 
 def divided(extracted: str, shown: Callable[[], str]) -> tuple[str, str]:
-    """Return the sentences, or whatever stands in for them, and the lines that are left out.
+    """Return the sentences, or whatever stands in for them, and the lines that are none.
 
     *shown* returns what the page shows, line by line; it is asked only if next to nothing was *extracted*.
     """
@@ -58,11 +58,12 @@ def divided(extracted: str, shown: Callable[[], str]) -> tuple[str, str]:
         # joined, because the fingerprint leaves out short lines beside longer ones.
         own = " ".join(line for line in extracted.split("\n") if line not in visible)
         return "\n".join([own, *visible] if own else visible), ""
+    lines = extracted.split("\n")
     kept, size = _sentences(extracted)
-    if size >= max(_LEAST, _SHARE * total):
-        known = set(kept)
-        return "\n".join(kept), "\n".join(line for line in extracted.split("\n") if line not in known)
-    return " ".join(extracted.split("\n")), ""
+    known = set(kept)
+    # Joined lines are short lines, too: one of them may be all that tells the page from others.
+    others = "\n".join(line for line in lines if line not in known)
+    return "\n".join(kept) if size >= max(_LEAST, _SHARE * total) else " ".join(lines), others
 
 
 def _sentences(text: str, least: int = SENTENCE) -> tuple[list[str], int]:

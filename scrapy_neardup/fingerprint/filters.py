@@ -61,16 +61,16 @@ class Filter:
         that is cut, or that brings boilerplate along, lacks values or has more, hardly both. A template
         filled with other values does both.
         """
-        ((missing, fewer, _),) = substituted_each([self], filters, others)
+        missing, fewer, *_ = substituted_each([self], filters, others)[0]
         return missing, fewer
 
 
 def substituted_each(
     kinds: Sequence[Filter], filters: NDArray[np.uint8], others: NDArray[np.uint8]
-) -> list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]:
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]:
     """Return what `Filter.substituted` does for each of several *kinds*, whose filters lie side by side.
 
-    A third answer is how many values *filters* have that *others* lack: |A∖B|.
+    A third answer is how many values *filters* have that *others* lack, |A∖B|, and a fourth is |B∖A|.
     """
     layout = _layout(tuple(kinds))
     one, other = (
@@ -82,10 +82,18 @@ def substituted_each(
     fewer, more, both = np.minimum(*sizes[:2]), np.maximum(*sizes[:2]), sizes[2]
     # Some values that the other lacks seem to be there, because their bits are set by chance.
     missing = np.minimum((fewer - both) / np.maximum(1 - more / layout.bits, 1 / layout.bits), fewer)
-    added = (sizes[0] - both) / np.maximum(1 - sizes[1] / layout.bits, 1 / layout.bits)
-    answers = [part / layout.hashes for part in (missing, fewer, np.minimum(added, sizes[0]))]
+    added, left_out = (
+        np.minimum((size - both) / np.maximum(1 - other_size / layout.bits, 1 / layout.bits), size)
+        for size, other_size in (sizes[:2], sizes[1::-1])
+    )
+    answers = [part / layout.hashes for part in (missing, fewer, added, left_out)]
     return [
-        (answers[0][..., place], answers[1][..., place], answers[2][..., place])
+        (
+            answers[0][..., place],
+            answers[1][..., place],
+            answers[2][..., place],
+            answers[3][..., place],
+        )
         for place in range(len(kinds))
     ]
 

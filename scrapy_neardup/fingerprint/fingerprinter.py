@@ -10,7 +10,7 @@ import numpy as np
 
 from scrapy_neardup.arguments import require_type, require_whole
 
-from .details import figures, words
+from .details import figures, occasion, words
 from .features import Features
 from .filters import FIGURES, NUMBERS, TITLE, WORDS, make_all
 from .jaccard import character_shingles
@@ -106,7 +106,7 @@ class Fingerprinter:
             (
                 (NUMBERS, [each.hashes[each.tokens.numbers] for each in terms]),
                 (TITLE, [each.hashes for each in titles]),
-                (FIGURES, [figures(each) for each in short]),
+                (FIGURES, [self._figures(*row) for row in zip(details, short, strict=True)]),
                 (WORDS, [words(*row) for row in zip(terms, short, strict=True)]),
             )
         )
@@ -121,6 +121,11 @@ class Fingerprinter:
             strict=True,
         )
         return [self._signature(*row) for row in rows]
+
+    def _figures(self, lines: str, terms: Terms) -> NDArray[np.uint64]:
+        """Hash the values of figures in the short *lines* of a page, whose tokens are *terms*; uint64[n]."""
+        told = occasion(lines, self.seed)
+        return np.concatenate((figures(terms), told)) if len(told) else figures(terms)
 
     def _signature(
         self,

@@ -15,7 +15,7 @@ import numpy as np
 
 from .hashing import distinct_each
 from .murmur import constant, mix
-from .simhash import vote
+from .simhash import weighted_votes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,8 +65,7 @@ def fingerprint_keywords(texts: Sequence[Votes]) -> list[int]:
     np.minimum(counts, _MOST, out=counts)
     keys = keys.take(at)
     weights = (counts * counts * (keys & _RANK).view(np.int64)).astype(np.float64)
-    hashes = mix(keys >> _RANK_BITS)
-    return [vote(hashes[start:stop], _cut(weights[start:stop])) for start, stop in pairwise(bounds.tolist())]
+    return weighted_votes(mix(keys >> _RANK_BITS), _cut(weights, bounds), bounds)
 
 
 def _ranks(lengths: NDArray[np.intp], sizes: list[int]) -> NDArray[np.uint64]:
@@ -89,15 +88,28 @@ def _ranks(lengths: NDArray[np.intp], sizes: list[int]) -> NDArray[np.uint64]:
     return ranks
 
 
-def _cut(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cut *weights* to the greatest whole number that is at most half of the norm that they then have."""
-    rest = int(weights @ weights)
-    if _SQUARES * weights.max(initial=0) ** 2 <= rest:
-        return weights
+def _cut(weights: NDArray[np.float64], bounds: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Cut the weights of each text to the greatest whole number that is at most half of their norm then."""
+    places = bounds.tolist()
+    ordered = weights.copy()
+    most = []
+    for start, stop in pairwise(places):
+        own = ordered[start:stop]
+        own.sort()
+        most.append(_most(int(own @ own), own[1 - _SQUARES :].astype(np.int64).tolist()))
+    cut: NDArray[np.float64] = np.minimum(weights, np.repeat(most, bounds[1:] - bounds[:-1]))
+    return cut
+
+
+def _most(rest: int, greatest: list[int]) -> int:
+    """Return what the weights of a text are cut to.
+
+    *rest* is the sum of their squares; *greatest* are the greatest of them, in ascending order.
+    """
     share = _SQUARES
-    for weight in reversed(np.sort(weights)[1 - _SQUARES :].astype(np.int64).tolist()):
+    for weight in reversed(greatest):
         if share * weight**2 <= rest:
             break
         rest -= weight**2
         share -= 1
-    return np.minimum(weights, max(math.isqrt(rest // share), 1))
+    return max(math.isqrt(rest // share), 1)

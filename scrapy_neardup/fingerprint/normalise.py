@@ -55,6 +55,16 @@ def normalise(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
+def composed(text: str) -> str:
+    """Return *text* in the form NFC, where an accent is no character of its own if it need not be."""
+    if text.isascii():
+        return text
+    pieces = _pieces(text)
+    return "".join(
+        piece if unicodedata.is_normalized("NFC", piece) else _normalize("NFC", piece) for piece in pieces
+    )
+
+
 def _plainly_folded(text: str) -> str | None:
     """Fold *text* character by character, which takes next to no time if only few of them change.
 
@@ -101,7 +111,10 @@ def _fold_alone(character: str) -> str | None:
 def _is_tidy(text: str) -> bool:
     """Whether *text*, of stripped lines that are not empty, has no white space but single spaces."""
     units = np.frombuffer(text.encode(), np.uint8)
-    return "  " not in text and np.count_nonzero(units < _SPACE) == text.count("\n")
+    white = units <= _SPACE
+    if np.count_nonzero(white[1:] & white[:-1]):
+        return False
+    return int(np.count_nonzero(units < _SPACE)) == text.count("\n")
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -129,9 +142,9 @@ def _fold(text: str) -> str:
     return _normalize("NFKC", folded)
 
 
-def _normalize(form: Literal["NFD", "NFKC"], text: str) -> str:
+def _normalize(form: Literal["NFC", "NFD", "NFKC"], text: str) -> str:
     """Do what ``unicodedata.normalize`` does, in time linear in the length of runs of combining marks."""
-    decomposed: Literal["NFD", "NFKD"] = "NFD" if form == "NFD" else "NFKD"
+    decomposed: Literal["NFD", "NFKD"] = "NFKD" if form == "NFKC" else "NFD"
     return unicodedata.normalize(form, _LONG_RUN.sub(lambda run: _ordered(decomposed, run[0]), text))
 
 

@@ -79,6 +79,9 @@ _ASCII_WORDS = bytes(ord(" ") if not _WORD.match(chr(code)) else code for code i
 _FIRST = 3
 #: And none has more. What follows in a word, which may be a picture in letters, is not kept in memory.
 _BEGINNING = 40
+#: Words that have been met and are of no subject, nearly all words of most texts; and how many are kept.
+_PLAIN: set[str] = set()
+_MOST = 1 << 14
 #: Scripts in which words run together, or have others before them.
 _RUN_TOGETHER = regex.compile(r"[\p{L}--\p{Latin}--\p{Cyrillic}--\p{Greek}]", regex.VERSION1)
 
@@ -114,9 +117,17 @@ def phrases(text: str) -> list[str]:
 def subjects(text: str) -> set[str]:
     """Return the keys of `SUBJECTS` that normalised *text* has words of."""
     vocabulary = _vocabulary()
-    words = _words(text)
-    found = {vocabulary.alone[word] for word in words & vocabulary.alone.keys()}
-    found.update(*map(_begun, {word[:_BEGINNING] for word in words}))
+    words = _words(text).difference(_PLAIN)
+    found: set[str] = set()
+    for word in words:
+        begun = _begun(word[:_BEGINNING])
+        found |= begun
+        if word in vocabulary.alone:
+            found.add(vocabulary.alone[word])
+        elif (
+            not begun and word not in vocabulary.anywhere and len(_PLAIN) < _MOST and len(word) <= _BEGINNING
+        ):
+            _PLAIN.add(word)
     # Only parts that begin with a word or character of the text are searched for.
     for beginning in (words if text.isascii() else words.union(text)) & vocabulary.anywhere.keys():
         found.update(subject for part, subject in vocabulary.anywhere[beginning] if part in text)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from .normalise import composed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ def unwrapped(text: str) -> str:
     """
     if "\n" not in text:
         return text
-    columns = unicodedata.normalize("NFC", text).expandtabs()  # an accent of its own takes no column
+    columns = composed(text).expandtabs()  # an accent of its own takes no column
     lines = [line.rstrip() for line in columns.split("\n")]
     full = full_lines(lines)
     if not any(full):

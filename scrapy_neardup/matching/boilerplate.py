@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 WORDS, LETTERS = 20, 120
 #: A long paragraph is boilerplate if its site has it on pages with so many different titles.
 TITLES = 15
+_SPACE = 32
 
 
 def paragraph_keys(text: str) -> list[int]:
@@ -31,12 +32,13 @@ def paragraph_keys(text: str) -> list[int]:
     Case and white space make no difference.
     """
     keys: list[int] = []
-    for line in text.split("\n"):
+    plain = _is_plain(text)
+    for line in (text.lower() if plain else text).split("\n"):
         if len(line) < LETTERS // 3:  # no character counts for more than three letters
             continue
-        words = _words(line)
+        words = line.strip(" ") if plain else _words(line)
         if words.count(" ") >= WORDS - 1 or (not line.isascii() and length(line) >= LETTERS):
-            keys.append(_hash(words))
+            keys.append(mmh3.hash64(words.encode("utf-8", "surrogatepass"), signed=False)[0])
     return keys
 
 
@@ -80,11 +82,21 @@ def _widespread(
 
 def _words(line: str) -> str:
     """Return the words of *line*, without case and with one space between them."""
-    # Most lines are like that but for case, and to see it takes less time than to split them.
-    if line.isascii() and line.isprintable() and "  " not in line and line == line.strip():
-        return line.lower()
-    return " ".join(line.casefold().split())
+    folded = line.casefold()
+    if folded.isprintable() and "  " not in folded:  # no white space is printable but the space
+        return folded.strip(" ")
+    return " ".join(folded.split())
 
 
-def _hash(words: str) -> int:
-    return mmh3.hash64(words.encode("utf-8", "surrogatepass"), signed=False)[0]
+def _is_plain(text: str) -> bool:
+    """Tell whether *text* is ASCII, and has no white space but line breaks and single spaces.
+
+    Most texts are like that, and to see it takes less time than to split their lines into words.
+    """
+    if not text.isascii():
+        return False
+    codes = np.frombuffer(text.encode(), np.uint8)
+    spaces = codes == _SPACE
+    if np.count_nonzero(spaces[1:] & spaces[:-1]):
+        return False
+    return int(np.count_nonzero(codes < _SPACE)) == text.count("\n")

@@ -180,9 +180,12 @@ def _evidence(
 
     *same_runs* (bool[n]) says which of them have nearly all long runs in common.
     """
-    (missing, numbers, _), (title, titled, _), (figures, figured, more), (words, worded, longer) = (
-        substituted_each(FILTERS, filters(new), filters(stored))
-    )
+    (
+        (missing, numbers, *_),
+        (title, titled, grown, shrunk),
+        (figures, figured, more, _),
+        (words, worded, longer, _),
+    ) = substituted_each(FILTERS, filters(new), filters(stored))
     # Words of a note's text count as those of short lines do, so a longer text seems to lack them.
     longer = np.where((new["tokens"] <= FEW) & (stored["tokens"] > FEW), 0, longer)
     known = (new["site"] != UNKNOWN) & (stored["site"] != UNKNOWN)
@@ -201,6 +204,7 @@ def _evidence(
         two_sites=known & ~same,
         title=title,
         titled=titled,
+        retitled=np.maximum(grown, shrunk),
         values=figures / WEIGHT + words,
         valued=figured / WEIGHT + worded,
         added=more / WEIGHT + longer,

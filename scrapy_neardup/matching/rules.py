@@ -41,6 +41,9 @@ ELSEWHERE_NUMBERS = 0.5
 #: values there are; in between, a straight line. Dates, counts of comments and the like change on one page,
 #: too. Of the words of a title none may be substituted.
 VALUED, VALUES = (20, 60), (1.5, 2.7)
+#: So many words may one title have that the other lacks, such as the name of the site; and if there are more,
+#: so many shingles may stand in the place of others: those with one edited word.
+RETITLED, EDITED = 2.5, 5
 #: Longer texts have more short lines. For each thousand tokens above this one more value may be substituted.
 VALUES_LONG = 2000
 #: On one site so many shingles may stand in the place of others, and this many more for each token: some
@@ -93,6 +96,8 @@ class Evidence(NamedTuple):
     #: How many words of the title were substituted, and how many there could be.
     title: NDArray[np.floating] = _NONE
     titled: NDArray[np.floating] = _NONE
+    #: How many words the one title has that the other lacks; of the two numbers the greater.
+    retitled: NDArray[np.floating] = _NONE
     #: How many values of the short lines, numbers and words, were substituted, and how many there could be.
     values: NDArray[np.floating] = _NONE
     valued: NDArray[np.floating] = _NONE
@@ -153,8 +158,12 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     values_forgiven = np.interp(pairs.valued, VALUED, VALUES) + beyond / TOKENS_A_NUMBER_OF_ONE_SITE
     replaced_forgiven = REPLACED[0] + REPLACED[1] * pairs.tokens
     added_forgiven = ADDED[0] + ADDED[1] * pairs.tokens
+    # A print version has another title over the same text, a page of a template another title and text.
+    retitled = (pairs.title > 0) | (
+        (pairs.titled > 0) & (pairs.retitled > RETITLED) & (pairs.replaced > EDITED)
+    )
     other_page = pairs.one_site & (
-        (pairs.title > 0)
+        retitled
         | (pairs.values > values_forgiven)
         | (pairs.added > added_forgiven)
         | (pairs.replaced > replaced_forgiven)
@@ -184,5 +193,5 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         whole & ~other_page,
         copies & ~other_page & ~known & (pairs.length > 1) & pairs.varied,
         template & pairs.varied,
-        whole & pairs.one_site & (pairs.title > 0),
+        whole & pairs.one_site & retitled,
     )

@@ -34,6 +34,8 @@ def named(markup: str, has_headline: bool = False) -> str:
         ("ul class='nav-links'", "around"), ("div class='widget widget_text'", "around"),
         ("div class='popup-content'", ""), ("div class='related-post-body'", ""),
         ("div class='author-bio'", "around"), ("div class='share-buttons'", "around"),
+        ("div class='c-paper c-paper--feedback'", "around"), ("form id=customer-feedback-form", "around"),
+        ("div class='feedback-content'", ""),
         ("div class='entry share'", ""), ("div class='post related'", "around"),
         ("div class='cookie-banner'", "foot"), ("div id=CookieConsent", "foot"),
         ("div class='site-footer'", "foot"),

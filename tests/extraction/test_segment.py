@@ -774,3 +774,38 @@ def test_a_headline_in_another_script_goes_before_the_longer_name_of_the_site() 
         f"<title>20180617 | 金融工程师的简单生活，远离尘嚣</title><body><h1>20180617</h1>{marked(OWN)}{foot}"
     )
     assert extracted(html).title == "20180617"
+
+
+@pytest.mark.parametrize("frame", ["div class='c-paper c-paper--feedback'", "form id=customer-feedback-form"])
+def test_what_asks_whether_a_page_was_of_use_is_not_its_text(frame: str) -> None:
+    asks = (
+        "<h2>Was this page of use?</h2><p>Something went wrong, please try again some time later. Your "
+        "answer was not stored, so nobody has read it.</p><p>Thank you for your answer</p>"
+    )
+    note = f"<h1>{TITLE}</h1>{marked(OWN[:2])}<p>Changed on 7 May 2031</p>"
+    asked = f"<main>{note}<{frame}>{asks}</{frame.split()[0]}></main>"
+    assert extracted(page(asked)) == extracted(page(f"<main>{note}</main>"))
+    # What the page is about may be called so as well.
+    assert extracted(page(f"<{frame}>{ARTICLE}</{frame.split()[0]}>")).text == "\n".join(OWN)
+
+
+def test_pages_of_lines_alone_are_told_apart_by_a_few_of_them() -> None:
+    dice = random.Random(7)
+    links = [f"<td>{sentence(dice, 3).rstrip('.')}</td>" for _ in range(45)]
+
+    def notice(name: str) -> str:
+        frame = "".join(f"<tr>{row}</tr>" for row in links)
+        body = f"<table>{frame}</table><p>{name}</p><p>Details as a file</p>"
+        return f"<html><head><title>The Town of Harbour</title></head><body>{body}</body></html>"
+
+    with Detector.open() as detector:
+        names = (
+            "Road works on northern bridges until June",
+            "Tests for new drivers every Friday evening",
+            "Water prices rise where meters are old",
+        )
+        for number, name in enumerate(names):
+            verdict = detector.add(extracted(notice(name)), f"https://town.example/{number}")
+            assert not verdict.is_duplicate, name
+        again = extracted(notice(names[0]).replace("Details as a file", "File"))
+        assert detector.check(again, "https://town.example/print").is_duplicate

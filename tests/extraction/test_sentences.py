@@ -196,3 +196,15 @@ def test_pages_that_share_only_what_surrounds_their_main_text_are_no_copies(
                 f"<html><body><article>{article}</article><footer>{footer}</footer></body></html>", None
             )
             assert detector.add(text or "", f"https://a.example/{number}").kind in ("unique", "template")
+
+
+def test_lines_that_are_joined_are_short_lines_as_well() -> None:
+    lines = [f"{number} boats in the harbour of the town" for number in range(40)]
+    found = main_text("\n".join(lines), "")
+    assert found is not None
+    assert found.text == " ".join(lines)
+    assert found.details.split("\n") == lines
+    sentences = [ENGLISH] * 3
+    mixed = main_text("\n".join([*lines, *sentences]), "")
+    assert mixed is not None
+    assert mixed.details.split("\n") == lines

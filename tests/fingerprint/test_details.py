@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.details import FEW, WEIGHT, figures, words
+from scrapy_neardup.fingerprint.details import FEW, OCCASION, WEIGHT, figures, occasion, words
 from scrapy_neardup.fingerprint.terms import Terms
 from scrapy_neardup.fingerprint.tokens import tokenise
 
@@ -57,3 +57,38 @@ def test_of_syllables_two_make_a_word() -> None:
     kana = words(terms(" ".join("word" for _ in range(FEW + 1))), terms("とうきょう 大 7"))
     assert len(kana) == 5
     assert not np.isin(kana, words(terms("x " * 200), terms("うとょきう"))).any()
+
+
+def told(*lines: str) -> set[int]:
+    return set(occasion("\n".join(lines), 0).tolist())
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["24 november 2031, 15:00 - 19:00", "mon 24/11/2031 | 15:00–19:00 | town hall", "15:00-19:00 on 24.11.",
+     "24. november, 15:00 — 19:00 uhr", "9:30 ~ 10:15 am, 24 nov"],
+)  # fmt: skip
+def test_the_date_and_hours_of_an_occasion_are_several_figures(line: str) -> None:
+    assert len(told(line)) == OCCASION * WEIGHT
+    assert told("harvest fair", line, "town hall", "25 november 2031, 15:00 - 19:00") == told(line)
+    for other in (line.replace("24", "25"), line.replace("15", "16")):
+        assert not told(line) & told(other)
+
+
+def test_what_divides_the_parts_of_an_occasion_says_nothing() -> None:
+    assert told("24 november 2031, 15:00 - 19:00") == told("(24 november 2031) 15:00–19:00")
+
+
+def test_hours_alone_go_with_the_line_before_them() -> None:
+    assert told("fair", "24 november", "15:00 - 19:00") == told("24 november 15:00 - 19:00")
+    assert not told("24 november", "15:00 - 19:00") & told("1 december", "15:00 - 19:00")
+    assert len(told("15:00 - 19:00")) == OCCASION * WEIGHT
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "updated 24 november 2031, 15:00", "19.99 - 24.99", "15:00", "2031-11-24", "15:73 - 19:00",
+     "115:00 - 19:00", "15:00 - 19:001", "1:15:00 - 1:19:00", "rooms 7 - 12"],
+)  # fmt: skip
+def test_other_lines_tell_of_no_occasion(line: str) -> None:
+    assert not told(line)

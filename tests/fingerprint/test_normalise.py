@@ -5,14 +5,18 @@ from __future__ import annotations
 import random
 import time
 import unicodedata
+from typing import TYPE_CHECKING
 
 import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.normalise import normalise
+from scrapy_neardup.fingerprint.normalise import composed, normalise
 from tests.examples import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
 INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202e\u2066\u2069\ufe0f\u034f"
@@ -141,15 +145,27 @@ def test_text_of_many_pieces_is_normalised_as_a_whole(seed: int) -> None:
         "\u0301\u034f\u0323",
     ],
 )
-def test_time_is_linear_in_runs_of_marks(text: str) -> None:
+@pytest.mark.parametrize("fold", [normalise, composed])
+def test_time_is_linear_in_runs_of_marks(fold: Callable[[str], str], text: str) -> None:
     def seconds(length: int) -> float:
         run = (text * length)[:length]
         times = []
         for _ in range(3):
             started = time.process_time()
-            normalise(run)
+            fold(run)
             times.append(time.process_time() - started)
         return min(times)
 
     # Sixteen times the text: sixteen times the time if it is linear, 256 times if it is quadratic.
     assert seconds(64_000) < 64 * seconds(4_000)
+
+
+@given(st.text(MARKS + BASES + "\uac00\u1161\u11ab \n\ud800", max_size=300))
+def test_composed_is_nfc(text: str) -> None:
+    assert composed(text) == unicodedata.normalize("NFC", text)
+
+
+def test_composed_in_pieces() -> None:
+    rng = random.Random(3)
+    text = "".join(rng.choices(MARKS[:5] + BASES + "\n", k=200_000))
+    assert composed(text) == unicodedata.normalize("NFC", text)

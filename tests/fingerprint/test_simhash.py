@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint import Weight, hamming, vote
-from scrapy_neardup.fingerprint.simhash import fingerprint, fingerprint_each, vote_each
+from scrapy_neardup.fingerprint.simhash import fingerprint, fingerprint_each, vote_each, weighted_votes
 
 if TYPE_CHECKING:
     import random
@@ -63,6 +64,16 @@ def test_long_and_short_texts_together() -> None:
     texts.append(np.full(70_000, 2**64 - 1, np.uint64))  # counters would overflow
     texts += [np.array([number], np.uint64) for number in range(300)]
     assert vote_each(texts) == [vote(text) for text in texts]
+
+
+def test_weighted_texts_together_are_those_alone() -> None:
+    dice = np.random.default_rng(7)
+    for sizes in ([0, 1, 2, 0, 300, 20_000, 5, 0], [3] * 200, [0, 0], [9000, 0, 9000], [1]):
+        bounds = np.cumsum([0, *sizes])
+        hashes = dice.integers(0, 2**64, bounds[-1], np.uint64)
+        weights = dice.integers(1, 258_064, bounds[-1]).astype(np.float64)
+        each = [slice(*pair) for pair in pairwise(bounds)]
+        assert weighted_votes(hashes, weights, bounds) == [vote(hashes[own], weights[own]) for own in each]
 
 
 @given(VALUES | FEW_VALUES, st.sampled_from(["set", "sqrt", "log", "tf"]), st.randoms(use_true_random=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import time
 import unicodedata
 
 import pytest
@@ -66,7 +67,8 @@ def test_any_words_are_whole_again(paragraphs: list[str], width: int, blank: boo
     text = wrapped(paragraphs, width, indent=0 if blank else 4, blank=blank)
     # A last line that happens to be full cannot be told from others.
     assert unwrapped(text).split() == text.split()
-    if blank:
+    # Words that leave all lines shorter than a wrapped text may be cannot be told either.
+    if blank and max(map(len, text.split("\n"))) >= 40:
         assert [line for line in unwrapped(text).split("\n") if line] == paragraphs
 
 
@@ -99,3 +101,16 @@ def test_copies_of_other_widths_have_one_digest() -> None:
     signatures = [sign(wrapped(PARAGRAPHS, width)) for width in (65, 72, 80)]
     assert len({each.digest for each in signatures} | {sign("\n".join(PARAGRAPHS)).digest}) == 1
     assert len({each.fingerprint for each in signatures}) == 1
+
+
+def test_time_is_linear_in_runs_of_marks() -> None:
+    """Else a page of accents holds up the event loop, from whatever thread, for a quarter of a minute."""
+
+    def seconds(length: int) -> float:
+        text = "x" + "\u0301\u0323" * (length // 2) + "\n"
+        started = time.process_time()
+        unwrapped(text)
+        return time.process_time() - started
+
+    # Sixteen times the text: sixteen times the time if it is linear, 256 times if it is quadratic.
+    assert min(seconds(64_000) for _ in range(3)) < 64 * min(seconds(4_000) for _ in range(3))

@@ -209,6 +209,18 @@ def test_another_title_on_one_site_is_another_page() -> None:
     assert one(0.2, 0.3, sites="one", **other) == "other"
 
 
+def test_a_title_that_grew_over_another_text_on_one_site_is_another_page() -> None:
+    grown = {"titled": 4.0, "title": 0.0, "retitled": 2.6}
+    assert one(0.9, 0.95, sites="one", **grown, replaced=5.1) == "template text_only"
+    # The name of the site may stand behind the title of the same text, and a word more be an edit.
+    assert one(0.9, 0.95, sites="one", **grown, replaced=4.9) == "near"
+    assert one(0.9, 0.95, sites="one", **{**grown, "retitled": 2.4}, replaced=5.1) == "near"
+    assert one(0.9, 0.95, sites="two", **grown, replaced=5.1) == "near"
+    assert one(0.9, 0.95, **grown, replaced=5.1) == "near"
+    # What has no title may be the same page in another form.
+    assert one(0.9, 0.95, sites="one", **{**grown, "titled": 0.0}, replaced=5.1) == "near"
+
+
 def test_a_passage_in_the_place_of_another_makes_another_page_of_one_site() -> None:
     for tokens, forgiven in ((300, 26), (1000, 40)):
         assert one(0.9, 0.95, sites="one", tokens=tokens, replaced=forgiven - 1) == "near"

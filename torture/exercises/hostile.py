@@ -31,6 +31,9 @@ BUSY = 2
 WARM = 4
 #: Seconds that the package may hold the event loop.
 HELD = 0.05
+#: Seconds that one call of the event loop may last, with what other threads and processes take meanwhile. A
+#: function written in C that runs for long in any thread stops the loop, too, which is idle then.
+LASTED = 2.0
 #: Which pages may fail because Scrapy cannot unpack them, or will not.
 UNPACKED_BY_SCRAPY = ("https://compressed-",)
 #: Characters of the text of an item.
@@ -125,6 +128,9 @@ def _judge(outcome: Round, crawled: Crawled, urls: list[str], ordinary: list[str
         outcome.violations.append(f"{what}{url}, an ordinary page, repeats {crawled.matches.get(url)}")
     for hold in crawled.loop.held_by_package(HELD):
         outcome.violations.append(f"{what}the event loop was held {hold.busy * 1000:.0f} ms by {hold.where}")
+    stop = _held(crawled)
+    if stop > LASTED:
+        outcome.violations.append(f"{what}one call of the event loop lasted {stop:.1f} s")
     mine = {name: count for name, count in crawled.errors.items() if "/extract/" not in name}
     if mine:
         outcome.violations.append(f"{what}the package counts {mine}")
