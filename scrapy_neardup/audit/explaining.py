@@ -12,7 +12,7 @@ import numpy as np
 from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.matching.records import entries
 from scrapy_neardup.matching.sites import UNKNOWN
-from scrapy_neardup.matching.variety import beyond_chance
+from scrapy_neardup.matching.variety import beyond_chance, counts
 
 from .evaluate.labelled import Judge, shared_keys
 from .thresholds import asked
@@ -120,7 +120,7 @@ def _evidence(facts: Explanation, records: Any, shared: int, settings: AuditOpti
         f"{float(asked(tokens, elsewhere=elsewhere)):.2f} is asked as a rule, "
         f"less where one contains the other, which it does by {facts.containment:.2f}."
     )
-    one, other = ((record["tokens"], record["shingles"]) for record in records)
+    one, other = map(counts, records)
     same_runs = settings.loaded_scheme.has_same_runs(np.array(shared))
     if not beyond_chance(one, other, np.array(facts.similarity), same_runs):
         yield "A text that says the same few words again and again is compared for equality only."

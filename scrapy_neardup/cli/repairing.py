@@ -1,4 +1,4 @@
-"""The process that reads a damaged index for ``scrapy-neardup index repair``, and that a page may end."""
+"""The process that reads a damaged index for ``scrapy-neardup index repair``: what it reads may crash it."""
 
 from __future__ import annotations
 

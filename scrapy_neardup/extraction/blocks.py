@@ -33,6 +33,8 @@ _INLINE = names(
 _HEADLINES = 20
 # A form for a comment has at most so many characters of text. A longer one holds what readers wrote.
 _FORM = 1200
+# Of an address no more characters are read, since each block of a long link has it.
+_ADDRESS = 2000
 
 
 def blocks_of(html: str) -> list[Block]:
@@ -92,7 +94,7 @@ class _Walk:
         if tag == "a":
             if "href" in element.attrib:
                 self._links += 1
-                self._link = element.attrib["href"]
+                self._link = element.attrib["href"][:_ADDRESS]
         elif tag == "br":
             if not self._preformatted:
                 self._break()

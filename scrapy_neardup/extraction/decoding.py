@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import regex
 from charset_normalizer import from_bytes
 from w3lib.encoding import (
     html_body_declared_encoding,
@@ -21,7 +22,11 @@ _LEGACY = [
     "gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1250", "cp1251", "koi8_r", "cp1252", "cp1253", "cp1254",
     "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "iso8859_2", "iso8859_5",
 ]  # fmt: skip
-_MARKUP = re.compile(rb"<(script|style)\b.*?</\1|<[^<>]*>|[\x00-\x40]+", re.DOTALL | re.IGNORECASE)
+#: Atomic, and one that has no end goes to the end of the page: linear time.
+_MARKUP = regex.compile(
+    rb"<(script|style)\b(?:[^<]++|<(?!/\1))*+(?:</\1)?+|<[^<>]*+>|[\x00-\x40]++",
+    regex.IGNORECASE | regex.V1,
+)
 #: A declared charset that turns more of the page than this into replacement characters is wrong.
 _BAD_SHARE = 0.002
 _SAMPLE = 1 << 16  # bytes

@@ -122,6 +122,8 @@ class ForkServer:
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: Connection | None = None
+        #: Whether the process has forked a worker.
+        self._has_forked = False
         self._closed = False
 
     def fork(self) -> Worker:
@@ -134,10 +136,21 @@ class ForkServer:
                 ours, theirs = socket.socketpair()
                 with theirs, socket.socket(fileno=os.dup(control.fileno())) as requests:
                     socket.send_fds(requests, [b"f"], [theirs.fileno()])
+                process = self._process
             except Exception as error:
                 self._stop()
                 raise StartError(repr(error)) from error
-        return Worker(Channel(ours))
+        try:
+            worker = Worker(Channel(ours))
+        except StartError:
+            with self._lock:
+                # One that still imports the extractor is left alone: it would not come further the next time.
+                if self._process is process and self._has_forked:
+                    self._stop()
+            raise
+        with self._lock:
+            self._has_forked = self._has_forked or self._process is process
+        return worker
 
     def close(self) -> None:
         """End the server; its workers are on their own."""
@@ -174,3 +187,4 @@ class ForkServer:
         if self._control is not None:
             self._control.close()
         self._process = self._control = None
+        self._has_forked = False

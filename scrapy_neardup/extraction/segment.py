@@ -60,7 +60,7 @@ _PROSE = 0.5
 #: A text that is a smaller part of what a page shows, or of the prose in that, does not tell it from pages
 #: that show other things. So it is with less than half of a page whose headline stands apart from the text.
 _SMALL_PART, _SMALL_PART_OF_PROSE, _SMALL_PART_APART = 1 / 3, 1 / 2, 1 / 2
-#: Nor does less than this part of a page that has no article: it may be any part.
+#: Nor does a text that is less than this part of a page without an article: any part may have been found.
 _SMALL_PART_OF_LINES = 2 / 3
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
 _DETAILS, _LEAD = 200, 15
@@ -224,11 +224,13 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
     Behind a text that stands before the headline, such as a line that runs over all pages of a site, they are
     those under the headline.
     """
-    lines = []
+    lines: list[str] = []
     behind = run.end if headline is None else max(run.end, headline + 1)
     for number in (*range(begin, run.end), *range(behind, len(blocks))):
         block = blocks[number]
         if number >= behind and (block.prose or block.region or heads_others(block.text)):
+            break
+        if len(lines) == _DETAILS:
             break
         names_entry = number < run.end and block.heading and not block.region
         is_paragraph = block.prose and run.begin <= number < run.end
@@ -237,4 +239,4 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
             lines.append(f"{block.text} {document}")
         elif (block.is_free or names_entry) and not is_paragraph:
             lines.append(block.text)
-    return lines[:_DETAILS]
+    return lines

@@ -152,6 +152,7 @@ class Fingerprinter:
             figures=figure_filter,
             words=word_filter,
             wall=is_wall(main, terms.count),
+            unspaced=terms.is_unspaced,
             keys=keys.astype("<u8").tobytes(),
             extra=extra,
         )

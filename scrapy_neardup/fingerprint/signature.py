@@ -34,6 +34,8 @@ class Signature:
     words: bytes = bytes(WORDS.size)
     #: The text reads like a captcha, a cookie notice, a log-in form or an error page.
     wall: bool = False
+    #: Most of the text is of scripts without spaces.
+    unspaced: bool = False
     #: Further keys of the scheme, of 8 bytes each, little-endian.
     keys: bytes = b""
     #: What else the scheme keeps.

@@ -65,6 +65,8 @@ class Terms:
         self._characters = int(np.count_nonzero(tokens.unspaced))
         #: How many tokens there are; two characters of a script without spaces count as one.
         self.count = len(self.hashes) - self._characters // 2
+        #: Whether most of them are of scripts without spaces.
+        self.is_unspaced = self._characters > self.count
         self._shingles, self._start = shingles, start
 
     def shingles(self, words: int, characters: int | None = None) -> NDArray[np.uint64]:

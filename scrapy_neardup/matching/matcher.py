@@ -23,7 +23,7 @@ from .candidates import COMPARED, NEAREST, Candidates, Judgement
 from .records import DIGEST, FILTERS, OWN, TEMPLATE, URL, WEAK, filters, flags
 from .rules import CONTAINMENTS, Evidence, verify
 from .sites import UNKNOWN
-from .variety import beyond_chance
+from .variety import beyond_chance, counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -199,9 +199,7 @@ def _evidence(
         np.minimum(new["tokens"], stored["tokens"]),
         known=containment * np.minimum(other / length, 1),
         length=length / other,
-        varied=beyond_chance(
-            (new["tokens"], new["shingles"]), (stored["tokens"], stored["shingles"]), jaccard, same_runs
-        ),
+        varied=beyond_chance(counts(new), counts(stored), jaccard, same_runs),
         one_site=known & same,
         two_sites=known & ~same,
         title=title,

@@ -53,8 +53,10 @@ _FILTERS = np.dtype((np.uint8, sum(each.size for each in FILTERS)))
 TEMPLATE = 1
 #: Flag of a record: the page has stored no item.
 WEAK = 2
+#: Flag of a record: most of the text is of scripts without spaces.
+UNSPACED = 4
 #: The fields of a record from the fingerprint to the flags, as bytes.
-_NUMBERS = struct.Struct("<QQIIII?")
+_NUMBERS = struct.Struct("<QQIIIIB")
 #: The keys of the URL and the fingerprint, as bytes.
 _KEYS = struct.Struct("<QQ")
 
@@ -211,9 +213,14 @@ def entries(
 
 def _record_bytes(signature: Signature, url: str, scope_key: int, time: int) -> bytes:
     """Return the record of one document: the fields of `RECORD`, then those of the scheme."""
-    no_flags = False
     numbers = _NUMBERS.pack(
-        signature.fingerprint, scope_key, time, signature.tokens, signature.shingles, site_key(url), no_flags
+        signature.fingerprint,
+        scope_key,
+        time,
+        signature.tokens,
+        signature.shingles,
+        site_key(url),
+        UNSPACED * signature.unspaced,
     )
     filters = signature.numbers + signature.title + signature.figures + signature.words
     return signature.digest[8:] + numbers + signature.sketch + filters + signature.extra

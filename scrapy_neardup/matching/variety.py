@@ -6,9 +6,11 @@ whatever they say, so they are compared for equality only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .records import UNSPACED, flags
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,10 +25,11 @@ RUN = 5
 DISTINCT = (30, 60, 900, 1100)
 VARIETIES = (0.8, 0.6, 0.6, 0.45)
 
-#: Where in both texts less than this share of the runs is distinct, they may be lists of a few values. J has
-#: to be above that of two such lists by the first of these numbers, which is three times the error of its
-#: estimate, and by the second one divided by the distinct runs, since short lists vary.
-LISTS, BEYOND = 0.75, (0.1, 20)
+#: Where in one of two texts less than this share of the runs is distinct, they may be lists of a few values.
+#: The other one may have been made so that each run is another one, to resemble all such lists. J has to be
+#: above that of two such lists by the first of these numbers, which is five times the error of its estimate,
+#: and by the second one divided by the distinct runs, since short lists vary.
+LISTS, BEYOND = 0.85, (0.15, 20)
 #: What share of the runs that its values allow a list of random values has, and what share of its own runs is
 #: distinct then.
 _HELD = np.linspace(0.001, 0.999, 999)
@@ -35,6 +38,16 @@ _SHARES = -_HELD / np.log1p(-_HELD)
 #: A reference says the same of several methods, so fewer of its runs are distinct: at least this share, and
 #: at least so many. Such texts are no lists of few values if they have nearly all long runs in common, too.
 REPEATED, REPEATED_RUNS = 1 / 3, 60
+
+
+def counts(records: NDArray[Any]) -> Counts:
+    """Return the counts of the texts of *records* that the functions below ask for: int[n] each.
+
+    The first is that of their tokens. But each character of a script without spaces begins a shingle, and two
+    of them are one token, so in such a text the characters are counted.
+    """
+    unspaced = flags(records) & UNSPACED != 0
+    return np.asarray(records["tokens"], np.int64) * (1 + unspaced), records["shingles"]
 
 
 def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -63,7 +76,7 @@ def beyond_chance(
     estimate of J (float[n]). *same_runs* says which pairs have nearly all long runs in common (bool[n]).
     """
     found = varied(*one) & varied(*other)
-    lists = found & (_share(*one) < LISTS) & (_share(*other) < LISTS)
+    lists = found & (np.minimum(_share(*one), _share(*other)) < LISTS)
     if lists.any():
         fewer = np.minimum(one[1], other[1])
         asked = by_chance(one, other) + BEYOND[0] + BEYOND[1] / np.maximum(fewer, 1)
@@ -74,10 +87,17 @@ def beyond_chance(
 def by_chance(one: Counts, other: Counts) -> NDArray[np.float64]:
     """Return the J of two lists of the same values, each drawn at random; float[n].
 
-    *one* and *other* are the counts of their tokens and of their distinct shingles.
+    *one* and *other* are the counts of their tokens and of their distinct shingles. How many runs the values
+    allow is told by the list that repeats its runs more.
     """
-    held, also = (np.interp(-_share(*each), -_SHARES, _HELD) for each in (one, other))
+    allowed = np.minimum(_allowed(*one), _allowed(*other))
+    held, also = (np.minimum(shingles / allowed, 1) for _, shingles in (one, other))
     return np.asarray(held * also / (held + also - held * also))
+
+
+def _allowed(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return how many distinct runs the values of a list allow, by how often it repeats some; float[n]."""
+    return np.asarray(shingles / np.interp(-_share(tokens, shingles), -_SHARES, _HELD))
 
 
 def _share(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import encodings
 import pkgutil
+import time
 from encodings.aliases import aliases
 
 import pytest
@@ -44,6 +45,19 @@ def test_utf8_is_recognised(text: str) -> None:
 def test_undeclared_charset(text: str, charset: str) -> None:
     page = article(text, head="<script>var a = 1;</script>" * 200)
     assert decode(page.encode(charset), None) == page
+
+
+@pytest.mark.parametrize("unit", ["<script", "<style", "</script", "<", "@"])
+def test_the_charset_is_guessed_in_linear_time(unit: str) -> None:
+    def seconds(size: int) -> float:
+        body = FRENCH.encode("cp1252") * 20 + unit.encode() * (size // len(unit))
+        started = time.process_time()
+        detect(body)
+        return time.process_time() - started
+
+    seconds(1000)
+    # Quadratic time would be 64 times as much.
+    assert seconds(160_000) < 25 * max(seconds(20_000), 0.02)
 
 
 def test_declared_charset_stands_unless_it_cannot_be() -> None:

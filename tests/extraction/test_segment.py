@@ -429,6 +429,19 @@ def test_it_takes_linear_time(unit: str) -> None:
     assert seconds(160_000) < 25 * max(seconds(20_000), 0.02)
 
 
+def test_a_long_address_over_many_lines_takes_linear_time() -> None:
+    def seconds(size: int) -> float:
+        address, lines = "x" * size, "<p>ab</p>" * (size // 10)
+        html = page(marked(OWN) + f"<a href='{address}.pdf'>{lines}</a>")
+        started = time.process_time()
+        segment(html, None)
+        return time.process_time() - started
+
+    seconds(1000)
+    # Quadratic time would be 64 times as much.
+    assert seconds(160_000) < 25 * max(seconds(20_000), 0.02)
+
+
 def test_the_heading_over_comments_may_hold_other_elements() -> None:
     text = " ".join(
         f"Sentence {number} of the manual says what the parser does with a line." for number in range(20)

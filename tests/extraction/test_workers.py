@@ -257,6 +257,23 @@ def test_idle_worker_and_server_may_be_killed(pool: Callable[..., Workers], obed
     assert first in (None, "crash")  # the end of the server may be noticed with the page in hand
 
 
+def test_a_server_that_stands_still_is_replaced(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = pool(obedient, server=ForkServer)
+    assert workers.submit(page("one")).result(60).reason is None
+    first = workers._server._process
+    assert first is not None
+    with monkeypatch.context() as patch:
+        patch.setattr("scrapy_neardup.extraction.process.START_TIMEOUT", 0.3)
+        os.kill(first.pid, signal.SIGSTOP)
+        kill(pids(workers)[0])
+        # The end of the worker may be noticed with the page in hand.
+        assert "crash" in {workers.submit(page(body)).result(60).reason for body in ("two", "three")}
+    assert [workers.submit(page(body)).result(60).reason for body in ("four", "five")][1] is None
+    assert workers._server._process is not first
+
+
 def test_same_body_is_extracted_once(pool: Callable[..., Workers], obedient: str) -> None:
     workers = pool(obedient)
     first = [workers.submit(page("sleep 0.2")) for _ in range(6)]

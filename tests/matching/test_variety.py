@@ -17,7 +17,11 @@ from scrapy_neardup.fingerprint.schemes import ANCHOR, ANCHORS, Anchored
 from scrapy_neardup.matching.variety import beyond_chance, by_chance, repeated, varied
 from tests.audit.corpora import text
 
+from .lists import without_repeats
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -82,8 +86,8 @@ def test_what_resembles_by_more_than_chance_is_told_pair_by_pair(
     for row, (left, right, alike, runs) in enumerate(pairs):
         both = [(np.array(tokens), np.array(shingles)) for tokens, shingles in (left, right)]
         chance = float(by_chance(*both))
-        lists = all(shingles / (tokens - 4) < 0.75 for tokens, shingles in (left, right))
-        enough = not lists or alike >= chance + 0.1 + 20 / min(left[1], right[1])
+        lists = any(shingles / (tokens - 4) < 0.85 for tokens, shingles in (left, right))
+        enough = not lists or alike >= chance + 0.15 + 20 / min(left[1], right[1])
         may_repeat = all(shingles >= max(60, (tokens - 4) / 3) for tokens, shingles in (left, right))
         assert found[row] == ((varied(*left) and varied(*right) and enough) or (runs and may_repeat))
 
@@ -99,7 +103,7 @@ def test_what_two_lists_have_in_common_by_chance(values: int, size: int, other: 
         ]
         expected.append(float(by_chance(*counts)))
         seen.append(len(lists[0] & lists[1]) / len(lists[0] | lists[1]))
-    assert np.mean(expected) == pytest.approx(np.mean(seen), abs=0.03)
+    assert np.mean(expected) == pytest.approx(np.mean(seen), abs=0.05)
 
 
 #: So many values, and a length at which many of their runs are in any list of them.
@@ -116,6 +120,40 @@ def test_two_lists_of_a_few_values_are_no_copies(values: int, size: int, site: s
             for place in (f"https://a.example/{number}", f"{site}/of/{number}"):
                 verdict = detector.add(" ".join(dice.choices(words, k=size)), place)
                 assert verdict.kind == "unique", verdict.explanation
+
+
+@pytest.mark.parametrize(
+    ("values", "size", "share"), [(3, 140, 0.75), (3, 200, 0.85), (3, 250, 1), (4, 600, 0.75), (4, 900, 1)]
+)
+def test_a_list_that_holds_all_runs_of_its_values_repeats_no_other(
+    values: int, size: int, share: float
+) -> None:
+    """Who knows the values that a list of another site has can publish all runs of them, or most."""
+    dice = random.Random(values * size)
+    for number in range(8):
+        words = text(number, values).split()
+        every = without_repeats(values, dice)
+        with Detector.open() as detector:
+            for place in range(4):
+                begin = dice.randrange(len(every))
+                held = (every[begin:] + every[:begin])[: int(share * len(every))]
+                detector.add(" ".join(words[entry] for entry in held), f"https://evil-lists.com/{place}")
+            verdict = detector.check(" ".join(dice.choices(words, k=size)), "https://good-lists.com/list")
+            assert verdict.kind == "unique", verdict.explanation
+
+
+@pytest.mark.parametrize("entries", ["胜平负", "アイウ", "กขค", ("胜利", "平局", "失败", "主场")])
+@pytest.mark.parametrize("size", [120, 360, 720, 1500])
+def test_lists_in_scripts_without_spaces_are_no_copies(entries: Sequence[str], size: int) -> None:
+    dice = random.Random(size)
+    ring = [entries[entry] for entry in without_repeats(len(entries), dice)]
+    with Detector.open() as detector:
+        for number in range(6):
+            listed = "".join(dice.choices(entries, k=size))
+            assert detector.add(listed, f"https://list-{number}.com/a").kind != "near"
+        held = ring * (size // len(ring) + 1)
+        assert detector.check("".join(held), "https://evil-lists.com/a").kind != "near"
+        assert detector.check(listed, "https://copied-lists.com/a").kind in ("exact", "wall")
 
 
 @pytest.mark.parametrize(("values", "size"), LISTS)

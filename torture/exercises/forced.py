@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup import Detector
+from tests.matching.lists import without_repeats
 from tests.test_floods import equal, flood, near, one_bucket
 from torture.articles import article, page_of, words_of
 from torture.crawling import Answer, crawl
@@ -122,12 +123,14 @@ def disguises(outcome: Round, dice: random.Random, detector: Detector) -> None:
 def low_entropy(outcome: Round, dice: random.Random, detector: Detector) -> None:
     """Lists of a few values have the same runs of words, whatever they say."""
     for number, (values_at_least, shortest, longest) in enumerate([(2, 60, 400)] * 20 + [(4, 600, 6000)] * 4):
-        values = dice.sample(words_of("en"), dice.randint(values_at_least, 5))
+        every, space = dice.choice([(words_of("en"), " "), (words_of("en"), " "), ("胜平负主客", "")])
+        values = dice.sample(every, dice.randint(values_at_least, 5))
         size = dice.randint(shortest, longest)
-        for attack in range(4):
-            text = " ".join(dice.choices(values, k=size))
-            detector.add(text, f"https://attack{attack}.example/{number}")
-        text = " ".join(dice.choices(values, k=size))
+        runs = [values[entry] for entry in without_repeats(len(values), dice)]
+        drawn = [dice.choices(values, k=size) for _ in range(3)]
+        for attack, entries in enumerate([runs, runs[: dice.randint(1, len(runs))], *drawn]):
+            detector.add(space.join(entries), f"https://attack{attack}.example/{number}")
+        text = space.join(dice.choices(values, k=size))
         _judge(outcome, "low entropy", detector.add(text, f"https://victim{number}.example/"))
 
 

@@ -137,7 +137,7 @@ def replace_runs(
     replaced: Sequence[Run],
     flushed: int | None = None,
 ) -> State:
-    """Name *run* in the state, in the place of the runs *replaced*, of the log before *flushed*, if given.
+    """Name *run* in the state, in the place of the runs *replaced*, and of the log before *flushed* if given.
 
     *held* (bool[n]) says which documents of its range the run holds. A document that it does not hold needs
     no tombstone any more; one that got its tombstone while the run was being written keeps it. Returns the
