@@ -351,3 +351,19 @@ def test_a_log_that_lacks_documents_is_not_flushed(tmp_path: Path, gone: tuple[i
                 assert transaction.delete(number_key(number))
     with closing(LmdbIndex(tmp_path, HEADER)) as index, pytest.raises(IndexCorrupted, match="index check"):
         index.compact()
+
+
+@pytest.mark.parametrize("place", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_a_log_with_a_flipped_bit_is_not_flushed(tmp_path: Path, place: float) -> None:
+    """What is wrong in it would get a checksum of its own."""
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        index.add(documents([1, 2], ["u1", "u2"]))
+    with lmdb.open(str(tmp_path), max_dbs=5, lib_version=0) as environment:
+        log = environment.open_db(b"log")
+        with environment.begin(write=True, db=log) as transaction:
+            ((key, value),) = transaction.cursor()
+            damaged = bytearray(value)
+            damaged[int(place * len(value))] ^= 1
+            transaction.put(key, bytes(damaged))
+    with pytest.raises(IndexCorrupted), closing(LmdbIndex(tmp_path, HEADER)) as index:
+        index.compact()
