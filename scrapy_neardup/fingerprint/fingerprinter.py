@@ -10,6 +10,7 @@ import numpy as np
 
 from scrapy_neardup.arguments import require_type, require_whole
 
+from . import kernel
 from .details import figures, occasion, words
 from .features import Features
 from .filters import FIGURES, NUMBERS, TITLE, WORDS, make_all
@@ -26,7 +27,7 @@ from .simhash import fingerprint_each
 from .sketch import sketch_each
 from .stopwords import drop, stop_words
 from .terms import Terms, Votes
-from .tokens import tokenise_each
+from .tokens import class_table, tokenise_each
 from .walls import is_wall
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Fingerprinter:
         self.features = features
         self.seed = seed
         self.scheme = scheme
+        self._by_kernel = kernel.is_made_for(features, scheme)
         self._segmenter = load_segmenter(features.segmenter) if features.segmenter else None
         self._stop_words = stop_words(features.stop_words.split(",")) if features.stop_words else frozenset()
 
@@ -95,6 +97,8 @@ class Fingerprinter:
         parts = [long_paragraphs(page.text, self.features.min_paragraph) for page in texts]
         mains = [main for main, _ in parts]
         details = [f"{short}\n{page.details}" for (_, short), page in zip(parts, texts, strict=True)]
+        if self._by_kernel:
+            return [*map(self._kernel_signature, texts, mains, details)]
         size = self.features.sketch_shingle
         count = len(texts)
         tokens = self._tokens([*mains, *details, *(page.title for page in texts)], count)
@@ -121,6 +125,27 @@ class Fingerprinter:
             strict=True,
         )
         return [self._signature(*row) for row in rows]
+
+    def _kernel_signature(self, text: MainText, main: str, details: str) -> Signature:
+        parts = (part.encode("utf-8", "surrogatepass") for part in (main, details, text.title))
+        told = occasion(details, self.seed).astype("<u8").tobytes()
+        fingerprint, tokens, shingles, unspaced, sketch, numbers, title, figures, words, keys = kernel.sign(
+            *parts, class_table(), self.seed, told
+        )
+        return Signature(
+            fingerprint=fingerprint,
+            digest=self._digest(text),
+            tokens=tokens,
+            shingles=shingles,
+            sketch=sketch,
+            numbers=numbers,
+            title=title,
+            figures=figures,
+            words=words,
+            wall=is_wall(main, tokens),
+            unspaced=bool(unspaced),
+            keys=keys,
+        )
 
     def _figures(self, lines: str, terms: Terms) -> NDArray[np.uint64]:
         """Hash the values of figures in the short *lines* of a page, whose tokens are *terms*; uint64[n]."""

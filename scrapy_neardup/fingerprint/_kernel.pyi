@@ -1,0 +1,5 @@
+VERSION: int
+
+def sign(
+    main: bytes, details: bytes, title: bytes, classes: bytes, seed: int, occasion: bytes, /
+) -> tuple[int, int, int, int, bytes, bytes, bytes, bytes, bytes, bytes]: ...
