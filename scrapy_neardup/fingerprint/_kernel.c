@@ -74,38 +74,39 @@ static uint64_t hash(const uint8_t *at, size_t size, size_t left, uint64_t seed)
     return mix(one) + mix(two);
 }
 
-/* Sorts by `shift` and lower bits, a byte at a time, in time that is linear for any values. */
-static void sort(uint64_t *values, uint64_t *spare, size_t count, int shift)
+/* Sorts by the byte at `shift` and those below, in time that is linear for any values. */
+static void sort_from(uint64_t *values, uint64_t *spare, size_t count, int shift)
 {
     enum { FEW = 32 };
-    if (count <= FEW || shift < 0) {
-        for (size_t i = 1; i < count && shift >= 0; i++) {
-            uint64_t value = values[i];
-            size_t to = i;
-            for (; to > 0 && values[to - 1] > value; to--)
-                values[to] = values[to - 1];
-            values[to] = value;
-        }
-        return;
-    }
     size_t ends[257] = {0};
-    for (size_t i = 0; i < count; i++)
-        ends[(values[i] >> shift & 255) + 1]++;
-    for (int i = 0; i < 256; i++)
-        ends[i + 1] += ends[i];
-    for (size_t i = 0; i < count; i++) /* what was the start of each part becomes its end */
-        spare[ends[values[i] >> shift & 255]++] = values[i];
-    memcpy(values, spare, count * sizeof *values);
-    for (size_t i = 0, start = 0; i < 256; start = ends[i++])
-        if (ends[i] - start > 1)
-            sort(values + start, spare, ends[i] - start, shift - 8);
+    if (count > FEW) {
+        for (size_t i = 0; i < count; i++)
+            ends[(values[i] >> shift & 255) + 1]++;
+        for (int i = 0; i < 256; i++)
+            ends[i + 1] += ends[i];
+        for (size_t i = 0; i < count; i++) /* what was the start of each part becomes its end */
+            spare[ends[values[i] >> shift & 255]++] = values[i];
+        memcpy(values, spare, count * sizeof *values);
+        for (size_t i = 0, start = 0; i < 256; start = ends[i++])
+            if (ends[i] - start > FEW && shift > 0)
+                sort_from(values + start, spare, ends[i] - start, shift - 8);
+    }
+    for (size_t i = 1; i < count; i++) { /* now each value is less than FEW places from its own */
+        uint64_t value = values[i];
+        size_t to = i;
+        for (; to > 0 && values[to - 1] > value; to--)
+            values[to] = values[to - 1];
+        values[to] = value;
+    }
 }
+
+static void sort(uint64_t *values, uint64_t *spare, size_t count) { sort_from(values, spare, count, 56); }
 
 /* Sorts, and leaves one of each; returns how many there are. */
 static size_t unique(uint64_t *values, uint64_t *spare, size_t count)
 {
     size_t kept = 0;
-    sort(values, spare, count, 56);
+    sort(values, spare, count);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || values[i] != values[i - 1])
             spare[kept++] = values[i];
@@ -131,51 +132,53 @@ typedef struct {
     size_t room, count, unspaced, syllables;
 } Terms;
 
-/* Reads one character of UTF-8 at *at, and goes on to the next; returns its class. */
-static uint8_t next_class(const uint8_t *text, size_t size, size_t *at, const uint8_t *classes)
+/* Reads the character of UTF-8 at `at`; returns where the next one begins. */
+static size_t read_character(const uint8_t *text, size_t size, size_t at, uint32_t *point)
 {
-    uint8_t first = text[*at];
+    uint8_t first = text[at++];
     size_t more = first < 0xC0 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
-    uint32_t point = more ? first & (0x3F >> more) : first;
-    for (++*at; more > 0 && *at < size; more--, ++*at)
-        point = point << 6 | (text[*at] & 0x3F);
-    return point < CODE_POINTS ? classes[point] : OTHER;
+    *point = more ? first & (0x3F >> more) : first;
+    for (; more > 0 && at < size; more--)
+        *point = *point << 6 | (text[at++] & 0x3F);
+    return at;
 }
+
+static int is_in_word(uint8_t kind) { return kind == WORD || kind == DIGIT; }
 
 /* Returns 0 if there is no room for so many tokens, as there is for those of any text and its true classes. */
 static int tokenise(Terms *terms, const uint8_t *classes, uint64_t seed)
 {
     const uint8_t *text = terms->text;
-    size_t size = terms->size;
+    const size_t size = terms->size;
+    Token *token = terms->tokens, *const end = token + terms->room;
     uint8_t before = OTHER;
-    Token *token = terms->tokens, *end = terms->tokens + terms->room;
     for (size_t at = 0, start = 0; start <= size; start = at) {
-        uint8_t kind = OTHER;
-        if (start == size)
-            at = size + 1;
-        else if (text[start] < 0x80)
-            kind = classes[text[at++]];
-        else
-            kind = next_class(text, size, &at, classes);
+        uint32_t point = 0;
+        at = start < size ? read_character(text, size, start, &point) : size + 1;
+        uint8_t kind = start < size && point < CODE_POINTS ? classes[point] : OTHER;
         uint8_t script = kind == DIGIT ? WORD : kind == MARK ? before : kind;
         int single = kind == HAN || kind == SYLLABLE;
         if (script != before || single) {
             if (before != OTHER) {
                 token->end = (uint32_t)start;
                 token->hash = hash(text + token->start, start - token->start, size - token->start, seed);
+                terms->unspaced += token->unspaced;
+                terms->syllables += token->syllable;
                 token++;
             }
             if (script != OTHER) {
                 if (token == end)
                     return 0;
                 *token = (Token){0, (uint32_t)start, 0, 0, (uint8_t)single, kind == SYLLABLE};
-                terms->unspaced += token->unspaced;
-                terms->syllables += token->syllable;
             }
             before = script;
         }
-        if (kind == DIGIT)
-            token->number = 1;
+        if (script == WORD) { /* most characters are ASCII, within words */
+            int number = kind == DIGIT;
+            for (; at < size && text[at] < 0x80 && is_in_word(classes[text[at]]); at++)
+                number |= classes[text[at]] == DIGIT;
+            token->number |= (uint8_t)number;
+        }
     }
     terms->count = (size_t)(token - terms->tokens);
     return 1;
@@ -291,7 +294,7 @@ static uint64_t vote(const uint64_t *keys, const uint64_t *weights, size_t count
 static uint64_t fingerprint(const Terms *terms, uint64_t *keys, uint64_t *spare)
 {
     size_t count = rank_words(terms, keys), kept = 0;
-    sort(keys, spare, count, 56);
+    sort(keys, spare, count);
     for (size_t start = 0, stop; start < count; start = stop) {
         for (stop = start + 1; stop < count && keys[stop] == keys[start];)
             stop++;
@@ -313,7 +316,7 @@ static void put_bit(uint8_t *bits, size_t place, int bit) { bits[place >> 3] |= 
 /* Returns how many distinct shingles there are. */
 static size_t sketch(uint8_t *bits, uint64_t *shingles, uint64_t *spare, size_t count)
 {
-    uint64_t minima[BINS], next[BINS], after;
+    uint64_t minima[BINS] = {0}, next[BINS], after;
     uint8_t filled[BINS] = {0};
     if (!(count = unique(shingles, spare, count)))
         return 0;
@@ -327,17 +330,15 @@ static size_t sketch(uint8_t *bits, uint64_t *shingles, uint64_t *spare, size_t 
     for (int bin = BINS - 1; bin >= 0; bin--)
         next[bin] = after = filled[bin] ? minima[bin] : after;
     for (int bin = 0; bin < BINS; bin++) {
-        uint64_t value;
-        if (filled[bin]) {
-            value = minima[bin];
-        } else {
+        uint64_t value = minima[bin];
+        if (!filled[bin]) {
             int asked = 0;
             while (asked < LENDERS && !filled[lenders[bin][asked]])
                 asked++;
             value = asked < LENDERS ? minima[lenders[bin][asked]] : next[lenders[bin][0]];
             value >>= bin % 31 + 1;
         }
-        put_bit(bits, (size_t)bin, (int)(value & 1));
+        bits[bin / 8] = (uint8_t)(bits[bin / 8] << 1 | (value & 1));
     }
     return count;
 }
