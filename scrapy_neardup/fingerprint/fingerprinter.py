@@ -127,10 +127,12 @@ class Fingerprinter:
         return [self._signature(*row) for row in rows]
 
     def _kernel_signature(self, text: MainText, main: str, details: str) -> Signature:
-        parts = (part.encode("utf-8", "surrogatepass") for part in (main, details, text.title))
+        main_data, details_data, title_data = (
+            part.encode("utf-8", "surrogatepass") for part in (main, details, text.title)
+        )
         told = occasion(details, self.seed).astype("<u8").tobytes()
         fingerprint, tokens, shingles, unspaced, sketch, numbers, title, figures, words, keys = kernel.sign(
-            *parts, class_table(), self.seed, told
+            main_data, details_data, title_data, class_table(), self.seed, told
         )
         return Signature(
             fingerprint=fingerprint,
