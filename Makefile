@@ -21,7 +21,7 @@ SPREAD = --dist loadfile --no-loadscope-reorder --numprocesses $(shell $(PYTHON)
 # What measures how long something takes.
 ALONE := tests/promises/test_event_loop.py
 
-.PHONY: demo demo-cluster test test-all test-oldest coverage mutants browser quality bench torture lint types ci clean
+.PHONY: demo demo-cluster kernel test test-all test-oldest coverage mutants browser quality bench torture lint types ci clean
 
 demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
@@ -29,6 +29,11 @@ demo: $(VENV)/base
 # Two crawlers that share their requests and their index, on a Redis server that is started for it.
 demo-cluster: $(VENV)/cluster
 	$(BIN)/python example_project/cluster.py $(ARGS)
+
+# The compiled kernel of signatures, beside its source, where all that runs here uses it; NEARDUP_KERNEL=0 switches
+# it off, make clean removes it.
+kernel: $(VENV)/base
+	NEARDUP_KERNEL=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 
 # What a contributor runs all day.
 test: $(VENV)/test
@@ -81,6 +86,7 @@ ci:
 	.ci/run
 
 clean:
+	rm -f scrapy_neardup/fingerprint/_kernel.*.so
 	rm -rf $(VENV) $(VENV)-oldest example_project/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One stamp for each set of extras of pyproject.toml, and one for none. A set that holds others makes their stamps, too.
