@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def compile_kernel(root: Path) -> Path:
     )
     os.chdir(root)
     command = build_ext(Distribution({"ext_modules": [extension], "packages": ["scrapy_neardup"]}))
-    command.inplace = True
+    command.inplace = command.force = True
     command.ensure_finalized()
-    command.run()
+    with tempfile.TemporaryDirectory() as command.build_temp:
+        command.run()
     return FOLDER / "_kernel.abi3.so"
