@@ -51,6 +51,7 @@ def compile_kernel(root: Path) -> Path:
     command = build_ext(Distribution({"ext_modules": [extension], "packages": ["scrapy_neardup"]}))
     command.inplace = command.force = True
     command.ensure_finalized()
-    with tempfile.TemporaryDirectory() as command.build_temp:
+    with tempfile.TemporaryDirectory() as folder:
+        command.build_temp = command.build_lib = folder
         command.run()
     return FOLDER / "_kernel.abi3.so"
