@@ -12,8 +12,8 @@ from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.walls import phrases, subjects
 
 from .block import FORM, OTHER_ARTICLES
+from .headings import heads_comments, heads_more, speaks_of_consent
 from .quotations import quoted_lines
-from .regions import heads_comments, heads_more, speaks_of_consent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

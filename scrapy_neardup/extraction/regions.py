@@ -61,49 +61,6 @@ _FRAME_OF_COMMENTS = names("wrap wrapper container content body text list area s
 _NAMES, _CHARACTERS = 12, 600
 _PARTS = 4
 
-_READERS = regex.compile(
-    r"""\W*+(?:
-      \d+\s+(?:comments?|responses?|replies|thoughts?\ on|kommentare?|commentaires?|réactions?|comentarios?
-        |комментари\p{L}*+|komentarz\p{L}*+|reacties|commenti|评论|yorum)\b.{0,80}
-    | (?:comments|responses\ to|replies|thoughts\ on|reader\ comments|leave\ a\ (?:reply|comment|response)
-        |post\ a\ (?:comment|reply)|(?:add|write)\ a\ comment|join\ the\ (?:discussion|conversation)
-        |(?:leser)?kommentare|kommentar\ (?:schreiben|verfassen)
-        |(?:schreibe|hinterlasse)\w*+\ einen?\ kommentar
-        |commentaires|laisser\ un\ commentaire|réactions|comentarios|deja\ (?:un|tu)\ comentario|komentarze
-        |dodaj\ komentarz|opinie|комментарии|отзывы|обсуждение|оставить\ комментарий
-        |评论|网友评论|发表评论|留言
-        |コメント|commenti|reacties|yorumlar|التعليقات|comentários)\b.{0,40}
-    )$""",
-    regex.IGNORECASE | regex.VERBOSE | regex.V1,
-)
-_MORE = regex.compile(
-    r"""\W*+(?:related\b|more\ (?:from|on|in|news|stories|about)\b
-    |you\ (?:may|might|could)\ (?:also\ )?(?:like|enjoy|be\ interested)|read\ (?:more|next|also)\b|recommended
-    |latest\b|trending|popular|most\ (?:read|popular)|also\ (?:on|in|read)\b|see\ also|don.t\ miss
-    |next\ article
-    |about\ the\ author|share\ (?:this|your)
-    |mehr\ (?:zum|von|aus)|lesen\ sie\ (?:auch|mehr)|das\ könnte|auch\ interessant
-    |weitere\b|ähnliche|verwandte
-    |meistgelesen
-    |(?:à\ )?lire\ aussi|voir\ aussi|sur\ le\ même|articles?\ (?:liés|similaires|récents)|les\ plus\ lus
-    |vous\ aimerez
-    |te\ (?:puede|podría)\ interesar|también\ te|lee\ también|más\ (?:noticias|sobre|leíd)
-    |noticias\ relacionadas
-    |artículos\ relacionados
-    |leia\ (?:também|mais)|você\ pode\ gostar|veja\ também|mais\ lidas
-    |leggi\ anche|potrebbe\ interessarti|articoli\ correlati
-    |zobacz\ (?:także|też|również)|czytaj\ (?:także|też|również|więcej)|przeczytaj|polecamy|powiązane
-    |читайте\ также|по\ теме|ещё|другие|похожие|смотрите\ также|последние|новости\ по|материалы\ по
-    |相关|推荐|更多|热门|延伸阅读|関連|おすすめ|人気|اقرأ\ أيضا|lees\ ook|meer\ over
-    |läs\ (?:också|mer)|ilgili)""",
-    regex.IGNORECASE | regex.VERBOSE | regex.V1,
-)
-_CONSENT = regex.compile(
-    r"cookie|kuki\b|куки|クッキー|쿠키|ملفات تعريف الارتباط|\b(?:gdpr|dsgvo|rgpd|rodo\b)", regex.IGNORECASE
-)
-#: Letters of the longest heading that is looked at.
-_HEADING = 80
-
 
 def region_of(element: _Element, has_headline: bool) -> Region:
     """Return what *element* holds by its name, class, id and role.
@@ -146,18 +103,3 @@ def _is_body(element: _Element) -> bool:
     return element.get("itemprop") == "articleBody" or any(
         "".join(_PART.split(name)).lower() in _BODY for name in named
     )
-
-
-def heads_comments(text: str) -> bool:
-    """Tell whether *text* is a heading over the comments of readers."""
-    return len(text) < _HEADING and _READERS.match(text) is not None
-
-
-def heads_more(text: str) -> bool:
-    """Tell whether *text* is a heading over further articles."""
-    return _MORE.match(text) is not None
-
-
-def speaks_of_consent(text: str) -> bool:
-    """Tell whether *text* has a word that consent notices have, in many languages the same one."""
-    return _CONSENT.search(text) is not None

@@ -29,9 +29,9 @@ from .asides import (
 )
 from .block import FORM, OTHER_ARTICLES
 from .blocks import blocks_of
+from .headings import heads_more
 from .headline import find_headline, only_first_level_heading, title_of
 from .prose import SENTENCE
-from .regions import heads_more
 from .titles import titles
 from .trafilatura import Trafilatura
 

@@ -53,8 +53,8 @@ SUBJECTS = {
         браузер|prohlížeč|przeglądar|webbläsar|nettleser|selain|selaime|tarayıcı|böngész
         πρόγραμμα περιήγησης|ブラウザ|浏览器|瀏覽器|插件|브라우저|متصفح|جافا سكريبت|مرورگر|peramban
         trình duyệt|เบราว์เซอร์|דפדפן|ब्राउज़र""",
-    "cookies": """бискв|galet|kolačić|piškot|slapuk|sīkdat|küpsis|evästee|fursun|cookies|cookie|куки|クッキー
-        ملفات تعريف الارتباط|الكوكيز|کوکی|쿠키|çerez|ciasteczk|sütik|คุกกี้|עוגיות|evästei|бисквитк|कुकी""",
+    "cookies": """бискв|galet|kolačić|piškot|slapuk|sīkdat|küpsis|evästee|fursun|cookie|куки|クッキー
+        ملفات تعريف الارتباط|الكوكيز|کوکی|쿠키|çerez|ciastecz|sütik|คุกกี้|עוגיות|evästei|कुकी""",
     "consent": """прием|съглас|pristan|prihva|privol|sutin|sutik|priim|piekrī|piekrit|nõust|nõus$|accepta$
         acceptar|acceptació|consentiment|přijat|prijať|prijat|odmiet|súhlasí|pranoj|tillad|tillåt|tillat
         consentement|تقبل|hylkää|consent|accept all|accept$|accepting|reject|refuse$|opt out|you agree

@@ -1,4 +1,4 @@
-"""What a page's markup and headings say of its parts."""
+"""What a page's markup says of its parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import pytest
 from lxml import html as lxml_html
 
-from scrapy_neardup.extraction.regions import heads_comments, heads_more, region_of, speaks_of_consent
+from scrapy_neardup.extraction.regions import region_of
 
 
 def named(markup: str, has_headline: bool = False) -> str:
@@ -68,62 +68,9 @@ def test_a_logo_in_the_navigation_is_no_headline() -> None:
     assert named("nav", has_headline=True) == "around"
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Comments", "3 Comments", "12 responses to “The old harbour”", "Leave a Reply", "Add a comment",
-     "Comments (4)",
-     "4 Kommentare", "Kommentar schreiben", "Leserkommentare", "Commentaires", "2 commentaires",
-     "Laisser un commentaire",
-     "Comentarios", "Deja un comentario", "Komentarze", "3 komentarze", "Комментарии (2)", "5 комментариев",
-     "评论",
-     "发表评论", "コメント", "Commenti", "Reacties", "Yorumlar", "التعليقات", "Comentários", "# Comments"],
-)  # fmt: skip
-def test_headings_over_comments(text: str) -> None:
-    assert heads_comments(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "Commentary", "No comment", "The council comments on the plan for the harbour and on what it costs",
-     "3 ships",
-     "How to write a comment in Python", "Comments " + "x" * 80, "2020 Commenters", "Opinion"],
-)  # fmt: skip
-def test_what_heads_no_comments(text: str) -> None:
-    assert not heads_comments(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Related", "Related articles", "You may also like", "More from Politics", "Read next", "Most read",
-     "» Trending now",
-     "Mehr zum Thema", "Lesen Sie auch", "Weitere Artikel", "À lire aussi", "Articles similaires",
-     "Más noticias",
-     "Te puede interesar", "Leia também", "Leggi anche", "Zobacz także", "Czytaj również", "Читайте также",
-     "Другие новости",
-     "相关阅读", "推荐", "関連記事", "اقرأ أيضا", "Lees ook", "Läs också"],
-)  # fmt: skip
-def test_headings_over_further_articles(text: str) -> None:
-    assert heads_more(text)
-
-
-@pytest.mark.parametrize("text", ["", "Relations", "Nothing more", "Moreover", "A latest plan", "Weite Wege"])
-def test_what_heads_no_further_articles(text: str) -> None:
-    assert not heads_more(text)
-
-
-def test_consent() -> None:
-    assert all(
-        map(speaks_of_consent, ("We use Cookies.", "Файлы куки", "クッキー", "nach DSGVO", "the GDPR"))
-    )
-    assert not any(map(speaks_of_consent, ("", "The cook is here", "Rodos")))
-
-
-@pytest.mark.parametrize("unit", ["1", "-", "a", "aB", "comment ", "comment-", "leave a ", "cooki", "ملفات "])
-def test_names_and_texts_take_linear_time(unit: str) -> None:
+@pytest.mark.parametrize("unit", ["1", "-", "a", "aB", "comment ", "comment-"])
+def test_names_take_linear_time(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     started = time.process_time()
     named(f"div class='{text}' id='{text}'")
-    for tell in (heads_comments, heads_more, speaks_of_consent):
-        tell(text)
-        tell(text[:79])
     assert time.process_time() - started < 3  # .1 s

@@ -66,9 +66,9 @@ def _open_file(path: Path, map_bytes: int, min_map_bytes: int, sync: bool) -> tu
                 lib_version=0,
             )
         except (lmdb.Error, OSError, MemoryError) as error:  # noqa: PERF203
-            if "Cannot allocate" in str(error) and map_bytes > min_map_bytes:
+            if isinstance(error, (lmdb.MemoryError, MemoryError)) and map_bytes > min_map_bytes:
                 map_bytes //= 2  # there is a limit on address space
-            elif "Invalid argument" in str(error) and attempt < BUSY_TRIES:
+            elif isinstance(error, lmdb.InvalidParameterError) and attempt < BUSY_TRIES:
                 time.sleep(random.uniform(0.001, 0.02))
             elif any(other.forked and other.path == path for other in list(environments)):
                 # LMDB takes the parent's environment for one that this process has open.
