@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.fingerprint import kernel
 from scrapy_neardup.processors import processors
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def describe(folder: Path) -> list[str]:
     return [
         f"{processor()}, {processors()} cores, {memory:.0f} GB of memory; {system}",
         f"index on {file_system(folder)}; load before: {load}",
-        packages,
+        f"{packages}; signatures by {'the compiled kernel' if kernel.AVAILABLE else 'NumPy'}",
     ]
 
 
