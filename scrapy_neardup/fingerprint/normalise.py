@@ -25,7 +25,8 @@ _MARK = regex.compile(r"\p{M}")
 _LONG_RUN = regex.compile(r"[\p{M}\uFF9E\uFF9F]{32,}")
 # Characters that are never composed with the character before them.
 _ALONE = regex.compile(r"[^\p{M}\p{Hangul}\uFF9E\uFF9F]")
-_PIECE = 1 << 16  # characters
+#: A function of C that takes long gets no more characters at once.
+PIECE = 1 << 16
 _IOTA = "\u03b9"
 _SPACE = 32
 _ASCII = bytes(range(128))
@@ -43,14 +44,18 @@ def normalise(text: str) -> str:
     """
     if not text:  # most titles and short lines of plain texts are empty
         return ""
-    folded = _plainly_folded(text)
-    if folded is not None:
+    folded: str | None
+    if len(text) > PIECE and not text.isascii():
+        # What is written in C holds the interpreter lock until it has done all that it is given.
+        shown = "".join(_INVISIBLE.sub("", each) for each in cut(text))
+        folded = "".join(map(_folded, _pieces(shown)))
+    elif (folded := _plainly_folded(text)) is not None:
         stripped = [line.strip(" ") for line in folded.split("\n")]
         tidied = "\n".join(line for line in stripped if line)
         if _is_tidy(tidied):
             return tidied
     else:
-        folded = "".join(map(_fold, _pieces(_INVISIBLE.sub("", text))))
+        folded = _fold(_INVISIBLE.sub("", text))
     lines = map(_tidy, folded.splitlines())
     return "\n".join(line for line in lines if line)
 
@@ -63,6 +68,12 @@ def composed(text: str) -> str:
     return "".join(
         piece if unicodedata.is_normalized("NFC", piece) else _normalize("NFC", piece) for piece in pieces
     )
+
+
+def _folded(shown: str) -> str:
+    """Fold a piece of text from which invisible characters are removed."""
+    folded = _plainly_folded(shown)
+    return _fold(shown) if folded is None else folded
 
 
 def _plainly_folded(text: str) -> str | None:
@@ -117,14 +128,19 @@ def _is_tidy(text: str) -> bool:
     return int(np.count_nonzero(units < _SPACE)) == text.count("\n")
 
 
+def cut(text: str) -> Iterator[str]:
+    """Cut *text* into parts of `PIECE` characters."""
+    return (text[start : start + PIECE] for start in range(0, len(text), PIECE))
+
+
 def _pieces(text: str) -> Iterator[str]:
     """Cut *text* where that does not change how it is folded.
 
     Folding a long text at once would hold the interpreter lock for long.
     """
     start = 0
-    while len(text) - start > _PIECE:
-        alone = _ALONE.search(text, start + _PIECE)
+    while len(text) - start > PIECE:
+        alone = _ALONE.search(text, start + PIECE, concurrent=True)
         stop = alone.start() if alone else len(text)
         yield text[start:stop]
         start = stop

@@ -37,11 +37,16 @@ def open_environment(
 ) -> tuple[lmdb.Environment, dict[str, Any], int]:
     """Open the LMDB environment in directory *path*; returns it, its databases by name, and the bytes mapped.
 
-    Less than *map_bytes* are mapped, down to *min_map_bytes*, if the system does not allow more address
-    space. Raises `IndexUnavailable` or `IndexCorrupted`.
+    Where the system does not allow so much address space, about a quarter of what it allows is mapped, since
+    threads and all else of the program need some, too, but no less than *min_map_bytes*. Raises
+    `IndexUnavailable` or `IndexCorrupted`.
     """
-    environment, map_bytes = _open_file(path, map_bytes, min_map_bytes, sync)
+    environment, allowed_bytes = _open_file(path, map_bytes, min_map_bytes, sync)
     try:
+        if allowed_bytes < map_bytes:
+            map_bytes = max(allowed_bytes // 4, min_map_bytes)
+            environment.set_mapsize(map_bytes)
+            map_bytes = int(environment.info()["map_size"])  # more, if the file is larger
         environment.reader_check()
         return environment, {name: environment.open_db(name.encode()) for name in DATABASES}, map_bytes
     except lmdb.Error as error:
