@@ -13,6 +13,7 @@ import numpy as np
 import regex
 
 from .hashing import unique
+from .pieces import PIECE, cut, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +26,8 @@ _MARK = regex.compile(r"\p{M}")
 _LONG_RUN = regex.compile(r"[\p{M}\uFF9E\uFF9F]{32,}")
 # Characters that are never composed with the character before them.
 _ALONE = regex.compile(r"[^\p{M}\p{Hangul}\uFF9E\uFF9F]")
-#: A function of C that takes long gets no more characters at once.
-PIECE = 1 << 16
+#: Longer texts are folded in pieces, which takes more time in all.
+_LONG = 1 << 16
 _IOTA = "\u03b9"
 _SPACE = 32
 _ASCII = bytes(range(128))
@@ -45,7 +46,7 @@ def normalise(text: str) -> str:
     if not text:  # most titles and short lines of plain texts are empty
         return ""
     folded: str | None
-    if len(text) > PIECE and not text.isascii():
+    if len(text) > _LONG and not text.isascii():
         # What is written in C holds the interpreter lock until it has done all that it is given.
         shown = "".join(_INVISIBLE.sub("", each) for each in cut(text))
         folded = "".join(map(_folded, _pieces(shown)))
@@ -84,7 +85,7 @@ def _plainly_folded(text: str) -> str | None:
     if text.isascii():
         return text.lower()
     changes = []
-    for character in _distinct(_beyond_ascii(text.encode("utf-8", "surrogatepass"))):
+    for character in _distinct(_beyond_ascii(encoded(text))):
         alone = _fold_alone(character)
         if alone is None:
             return None
@@ -107,7 +108,7 @@ def _beyond_ascii(data: bytes) -> str:
 
 
 def _distinct(text: str) -> str:
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    points = np.frombuffer(encoded(text, "utf-32-le"), "<u4")
     return unique(points).tobytes().decode("utf-32-le", "surrogatepass")
 
 
@@ -126,11 +127,6 @@ def _is_tidy(text: str) -> bool:
     if np.count_nonzero(white[1:] & white[:-1]):
         return False
     return int(np.count_nonzero(units < _SPACE)) == text.count("\n")
-
-
-def cut(text: str) -> Iterator[str]:
-    """Cut *text* into parts of `PIECE` characters."""
-    return (text[start : start + PIECE] for start in range(0, len(text), PIECE))
 
 
 def _pieces(text: str) -> Iterator[str]:

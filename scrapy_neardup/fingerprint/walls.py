@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import regex
 
-from .normalise import PIECE, cut, normalise
+from .normalise import normalise
+from .pieces import PIECE, cut
 from .wallwords import SUBJECTS
 
 #: Longer texts are walls only if they ask for consent. Unit: tokens.

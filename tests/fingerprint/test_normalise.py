@@ -142,7 +142,7 @@ def test_what_holds_the_interpreter_lock_gets_no_more_than_a_piece(
     sizes = []
     fold = module._plainly_folded
     monkeypatch.setattr(module, "_plainly_folded", lambda text: [sizes.append(len(text)), fold(text)][1])
-    text = f"{character} " * module.PIECE
+    text = f"{character} " * module._LONG
     assert normalise(text) == by_the_book(text)
     assert len(sizes) > 1
     assert max(sizes) <= module.PIECE
