@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from numbers import Integral, Real
@@ -12,6 +13,8 @@ import numpy as np
 from .errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -46,6 +49,19 @@ def require_type(name: str, value: object, kind: type | tuple[type, ...], what: 
     """Raise TypeError unless *value* is of *kind*, which *what* names."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} is {what}, not {type(value).__name__}.")
+
+
+def takes(function: Callable[..., object], *arguments: object) -> bool:
+    """Tell whether *function* can be called with *arguments*, as far as its signature is known."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of some functions in C
+        return True
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
 
 
 def require_path(value: object) -> None:

@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.arguments import require_type
+from scrapy_neardup.arguments import require_type, takes
 from scrapy_neardup.errors import ExtractorUnavailable
 from scrapy_neardup.fingerprint.main_text import MainText
 
@@ -80,9 +80,9 @@ def load_extractor(name: str) -> Extractor:
             f"The extractor {name!r} of NEARDUP_EXTRACTOR cannot be imported ({error!r}): check the path, "
             "and that its package is installed."
         ) from error
-    if not callable(function):
+    if not callable(function) or not takes(function, "", None):
+        fault = "takes other arguments" if callable(function) else "is not callable"
         raise ExtractorUnavailable(
-            f"The extractor {name!r} of NEARDUP_EXTRACTOR is not callable: name a function (html, url) -> "
-            "text."
+            f"The extractor {name!r} of NEARDUP_EXTRACTOR {fault}: name a function (html, url) -> text."
         )
     return _Imported(function, str(getattr(function, "identity", f"{module}:{attribute}")))

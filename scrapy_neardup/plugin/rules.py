@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import regex
 
+from scrapy_neardup.arguments import takes
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.options import choice
 
@@ -25,6 +26,7 @@ _REMEDY = (
     "set it to a list of rules such as "
     "{'url': a regular expression, 'policy': a policy or False, 'scope': a scope}."
 )
+_SCOPE = "set it to 'global', 'spider', 'host', a function (url, spider) -> str or a name."
 
 
 class Rule(NamedTuple):
@@ -86,8 +88,8 @@ def _rule(name: str, value: object) -> Rule:
         choice(f"{name}['policy']", policy, (*POLICIES, "False"))
     if scope is not None and not callable(scope):
         if not isinstance(scope, str) or not scope:
-            raise ConfigurationError(
-                f"{name}['scope'] is {scope!r}: set it to 'global', 'spider', 'host', a function or a name."
-            )
+            raise ConfigurationError(f"{name}['scope'] is {scope!r}: {_SCOPE}")
         scope = scope_named(scope)
+    if scope is not None and not takes(scope, "", None):
+        raise ConfigurationError(f"{name}['scope'] is {scope!r}, which takes other arguments: {_SCOPE}")
     return Rule(pattern, policy, scope)

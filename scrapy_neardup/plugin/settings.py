@@ -14,6 +14,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
+from scrapy_neardup.arguments import takes
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.stores import BACKENDS
 from scrapy_neardup.options import (
@@ -76,14 +77,14 @@ def _imported(name: str, value: object, remedy: str) -> object:
 
 
 def _scope(name: str, value: object) -> Scope:
-    if callable(value):
-        return cast("Scope", value)
     if isinstance(value, str) and value in SCOPES:
         return SCOPES[value]
     remedy = "set it to 'global', 'spider', 'host' or the import path of a function (url, spider) -> str."
-    function = _imported(name, value, remedy)
+    function = value if callable(value) else _imported(name, value, remedy)
     if not callable(function):
         raise ConfigurationError(f"{name} is {value!r}, which is not a function: {remedy}")
+    if not takes(function, "", None):
+        raise ConfigurationError(f"{name} is {value!r}, which takes other arguments: {remedy}")
     return cast("Scope", function)
 
 

@@ -104,7 +104,7 @@ def test_extractor_by_import_path(tmp_path, monkeypatch) -> None:
     (tmp_path / "own_extractor.py").write_text(
         "def first(html, url): return html[:5]\nfirst.identity = 'first 2'\nclass Bag:\n    @staticmethod\n"
         "    def second(html, url): return url\nthird = 3\n"
-        "def fifth(html, url): return html.encode()\n"
+        "def fifth(html, url): return html.encode()\ndef sixth(html): return html\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("own_extractor.first", "own_extractor:first"):
@@ -112,6 +112,8 @@ def test_extractor_by_import_path(tmp_path, monkeypatch) -> None:
         assert (extractor("<html>", None), extractor.identity) == ("<html", "first 2")
     with pytest.raises(ExtractorUnavailable, match="not callable"):
         load_extractor("own_extractor.third")
+    with pytest.raises(ExtractorUnavailable, match=r"takes other arguments: name a function \(html, url\)"):
+        load_extractor("own_extractor.sixth")
     with pytest.raises(ExtractorUnavailable, match="check the path"):
         load_extractor("own_extractor.fourth")
     with pytest.raises(

@@ -42,6 +42,7 @@ def rules(value):
         ([{"url": "", "policy": 0}], "NEARDUP_RULES[0]['policy'] is 0"),
         ([{"url": "", "policy": True}], "NEARDUP_RULES[0]['policy'] is True"),
         ([{"url": "", "scope": ["host"]}], "NEARDUP_RULES[0]['scope'] is ['host']"),
+        ([{"url": "", "scope": len}], "which takes other arguments"),
     ],
 )
 def test_a_rule_that_cannot_work_is_named(value, remedy):

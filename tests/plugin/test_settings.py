@@ -92,6 +92,8 @@ def test_values(name, value, attribute):
         ("scope", ["host"], "'host'"),
         ("scope", "no.such.function", "import path"),
         ("scope", "scrapy_neardup.plugin.settings.POLICIES", "not a function"),
+        ("scope", "json.dumps", "takes other arguments"),
+        ("scope", lambda url: url, "takes other arguments"),
         ("item_fields", 7, "list of field names"),
         ("item_fields", "{broken", "list of field names"),
         ("item_fields", "[" * 5000, "list of field names"),
