@@ -19,6 +19,7 @@ from .main_text import MainText, main_text
 from .normalise import normalise
 from .paragraphs import long_paragraphs
 from .pieces import encoded
+from .products import require_sound_products
 from .scheme import Scheme
 from .schemes import Anchored
 from .segment import load_segmenter, segment
@@ -48,13 +49,14 @@ class Fingerprinter:
     """Makes the signatures of an index. The same *features*, *scheme* and *seed* make comparable ones.
 
     Each index has a *seed* (0 to 2³² - 1) of its own, so that nobody can craft a page that looks like another
-    one. Thread-safe. Raises `ConfigurationError`.
+    one. Thread-safe. Raises `ConfigurationError`, and `DependencyUnavailable` where NumPy computes wrongly.
     """
 
     def __init__(self, features: Features = _DEFAULT, seed: int = 0, scheme: Scheme = _SCHEME) -> None:
         require_type("What a fingerprint is made of", features, Features, "a Features")
         require_type("A scheme", scheme, Scheme, "a Scheme, see load_scheme")
         require_whole("A seed", seed, 0, _SEEDS - 1)
+        require_sound_products()
         self.features = features
         self.seed = seed
         self.scheme = scheme
