@@ -26,6 +26,7 @@ from .asides import (
     leave_out_quotations,
     letters_of,
     menus_and_foot,
+    told_once,
 )
 from .block import FORM, OTHER_ARTICLES
 from .blocks import blocks_of
@@ -73,7 +74,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 7, {self._otherwise.identity}"
+        self.identity = f"segment 8, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
@@ -98,7 +99,7 @@ class Segment:
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks, details)
             return other and _completed(other, blocks, headline, run, _SMALL_PART_OF_LINES)
-        kept = prose if found >= _PROSE * letters_of(lines) else lines
+        kept = told_once(prose) if found >= _PROSE * letters_of(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details))
         return _completed(text, blocks, headline, run)
 

@@ -18,6 +18,7 @@ from .keywords import fingerprint_keywords
 from .main_text import MainText, main_text
 from .normalise import normalise
 from .paragraphs import long_paragraphs
+from .pieces import encoded
 from .scheme import Scheme
 from .schemes import Anchored
 from .segment import load_segmenter, segment
@@ -181,7 +182,7 @@ class Fingerprinter:
     def _digest(self, text: MainText) -> bytes:
         # An exact match is not verified, so this hash has to withstand crafted collisions.
         parts = text if text.details or text.title else text[:1]
-        data = "\n".join(part.replace("\n", " ") for part in parts).encode("utf-8", "surrogatepass")
+        data = encoded("\n".join(part.replace("\n", " ") for part in parts))
         return blake2b(data, digest_size=16, key=self.seed.to_bytes(4, "little")).digest()
 
 

@@ -17,6 +17,7 @@ from scrapy_neardup.errors import ConfigurationError
 from .hashing import distinct, shingle, unique
 from .murmur import mix
 from .normalise import normalise
+from .pieces import encoded
 from .terms import hash_tokens
 from .tokens import tokenise
 
@@ -36,7 +37,7 @@ def word_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
 def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
     """Hash each run of *size* characters of any text, also spaces and signs; uint64[n], in order."""
     require_whole("A seed", seed, 0, _MOST)
-    flat = normalise(text).replace("\n", " ").encode("utf-32-le", "surrogatepass")
+    flat = encoded(normalise(text).replace("\n", " "), "utf-32-le")
     points = np.frombuffer(flat, "<u4").astype(np.uint64)
     return shingle(mix(points + (np.uint64(seed) << _SEED)), size)
 

@@ -13,6 +13,7 @@ import numpy as np
 import regex
 
 from .hashing import unique
+from .pieces import PIECE, cut, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,8 @@ _MARK = regex.compile(r"\p{M}")
 _LONG_RUN = regex.compile(r"[\p{M}\uFF9E\uFF9F]{32,}")
 # Characters that are never composed with the character before them.
 _ALONE = regex.compile(r"[^\p{M}\p{Hangul}\uFF9E\uFF9F]")
-_PIECE = 1 << 16  # characters
+#: Longer texts are folded in pieces, which takes more time in all.
+_LONG = 1 << 16
 _IOTA = "\u03b9"
 _SPACE = 32
 _ASCII = bytes(range(128))
@@ -43,14 +45,18 @@ def normalise(text: str) -> str:
     """
     if not text:  # most titles and short lines of plain texts are empty
         return ""
-    folded = _plainly_folded(text)
-    if folded is not None:
+    folded: str | None
+    if len(text) > _LONG and not text.isascii():
+        # What is written in C holds the interpreter lock until it has done all that it is given.
+        shown = "".join(_INVISIBLE.sub("", each) for each in cut(text))
+        folded = "".join(map(_folded, _pieces(shown)))
+    elif (folded := _plainly_folded(text)) is not None:
         stripped = [line.strip(" ") for line in folded.split("\n")]
         tidied = "\n".join(line for line in stripped if line)
         if _is_tidy(tidied):
             return tidied
     else:
-        folded = "".join(map(_fold, _pieces(_INVISIBLE.sub("", text))))
+        folded = _fold(_INVISIBLE.sub("", text))
     lines = map(_tidy, folded.splitlines())
     return "\n".join(line for line in lines if line)
 
@@ -65,6 +71,12 @@ def composed(text: str) -> str:
     )
 
 
+def _folded(shown: str) -> str:
+    """Fold a piece of text from which invisible characters are removed."""
+    folded = _plainly_folded(shown)
+    return _fold(shown) if folded is None else folded
+
+
 def _plainly_folded(text: str) -> str | None:
     """Fold *text* character by character, which takes next to no time if only few of them change.
 
@@ -73,7 +85,7 @@ def _plainly_folded(text: str) -> str | None:
     if text.isascii():
         return text.lower()
     changes = []
-    for character in _distinct(_beyond_ascii(text.encode("utf-8", "surrogatepass"))):
+    for character in _distinct(_beyond_ascii(encoded(text))):
         alone = _fold_alone(character)
         if alone is None:
             return None
@@ -96,7 +108,7 @@ def _beyond_ascii(data: bytes) -> str:
 
 
 def _distinct(text: str) -> str:
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    points = np.frombuffer(encoded(text, "utf-32-le"), "<u4")
     return unique(points).tobytes().decode("utf-32-le", "surrogatepass")
 
 
@@ -123,8 +135,8 @@ def _pieces(text: str) -> Iterator[str]:
     Folding a long text at once would hold the interpreter lock for long.
     """
     start = 0
-    while len(text) - start > _PIECE:
-        alone = _ALONE.search(text, start + _PIECE)
+    while len(text) - start > PIECE:
+        alone = _ALONE.search(text, start + PIECE, concurrent=True)
         stop = alone.start() if alone else len(text)
         yield text[start:stop]
         start = stop

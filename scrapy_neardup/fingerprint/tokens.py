@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import regex
 
+from .pieces import encoded
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -154,7 +156,7 @@ def _classes(text: str) -> tuple[bytes, NDArray[np.uint8], NDArray[np.intp] | No
 
     The last is None if the text is ASCII, where both have the same places.
     """
-    data = text.encode("utf-8", "surrogatepass")
+    data = encoded(text)
     if len(data) == len(text):
         return data, np.frombuffer(data.translate(_class_of_ascii()), np.uint8), None
     # All bytes begin a character but those from 0x80 to 0xBF. One more is where the text ends.
@@ -163,7 +165,7 @@ def _classes(text: str) -> tuple[bytes, NDArray[np.uint8], NDArray[np.intp] | No
 
 
 def _code_points(text: str) -> NDArray[np.uint16 | np.uint32]:
-    data = text.encode("utf-16-le", "surrogatepass")
+    data = encoded(text, "utf-16-le")
     if len(data) == 2 * len(text):
         return np.frombuffer(data, "<u2")
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    return np.frombuffer(encoded(text, "utf-32-le"), "<u4")

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import regex
 
 from .normalise import normalise
+from .pieces import PIECE, cut
 from .wallwords import SUBJECTS
 
 #: Longer texts are walls only if they ask for consent. Unit: tokens.
@@ -129,7 +130,10 @@ def subjects(text: str) -> set[str]:
         ):
             _PLAIN.add(word)
     # Only parts that begin with a word or character of the text are searched for.
-    for beginning in (words if text.isascii() else words.union(text)) & vocabulary.anywhere.keys():
+    if not text.isascii():
+        for piece in cut(text):
+            words.update(piece)
+    for beginning in words & vocabulary.anywhere.keys():
         found.update(subject for part, subject in vocabulary.anywhere[beginning] if part in text)
     return found
 
@@ -144,7 +148,7 @@ def _begun(word: str) -> frozenset[str]:
 def _words(text: str) -> set[str]:
     if text.isascii():  # many times faster than the pattern, for the same words
         return {*text.encode().translate(_ASCII_WORDS).decode().split()}
-    return {*_WORD.findall(text)}
+    return {*_WORD.findall(text, concurrent=len(text) > PIECE)}
 
 
 class _Vocabulary(NamedTuple):

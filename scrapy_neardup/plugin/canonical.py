@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a page in which the link is looked for.
 _HEAD = 1 << 17
+#: Bytes of all Link headers together in which it is looked for: a page may come with hundreds of long ones.
+_HEADERS = 1 << 14
 _END = re.compile(rb"</head|<body", re.IGNORECASE)
 _LINK = re.compile(rb"<link\s([^<>]{1,2500})>", re.IGNORECASE)
 _REL, _HREF = (
@@ -28,10 +30,10 @@ REMEMBERED = 100_000
 
 def declared_canonical(response: Response) -> str | None:
     """Return the canonical URL that a page declares in a link header or element, without its fragment."""
-    for line in response.headers.getlist("Link"):
-        for target, parameters in _HEADER.findall(line.decode("latin-1")[: _HEAD // 8]):
-            if "canonical" in _value(_REL, parameters).lower().split():
-                return _absolute(response.url, target)
+    header = b",".join(response.headers.getlist("Link"))[:_HEADERS].decode("latin-1")
+    for target, parameters in _HEADER.findall(header):
+        if "canonical" in _value(_REL, parameters).lower().split():
+            return _absolute(response.url, target)
     # A link in the body may come from what readers have written.
     head = _END.split(response.body[:_HEAD], maxsplit=1)[0]
     for found in _LINK.finditer(head):

@@ -71,7 +71,7 @@ async def result_of(deferred: Deferred[T]) -> T:
 async def run_bounded(function: Callable[[], None], timeout_seconds: float) -> bool:
     """Run *function* in a thread of its own; return False, and leave it running, after *timeout_seconds*.
 
-    *function* must not raise.
+    If a limit allows no more threads it runs here, to its end. *function* must not raise.
     """
 
     def subscribe(done: Callable[[object], None]) -> None:
@@ -81,7 +81,10 @@ async def run_bounded(function: Callable[[], None], timeout_seconds: float) -> b
             finally:
                 done(None)
 
-        threading.Thread(target=run, name="neardup", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="neardup", daemon=True).start()
+        except RuntimeError:
+            run()
 
     return await wait_done(subscribe, timeout_seconds)
 

@@ -64,7 +64,8 @@ class FailsOpen:
 class EventReporter:
     """Reports the events of one crawl.
 
-    No method raises, whatever the user's stats collector, logging handlers and signal handlers do.
+    No method but `require_report` raises, whatever the user's stats collector, logging handlers and signal
+    handlers do.
     """
 
     def __init__(self, crawler: Crawler, config: CrawlOptions) -> None:
@@ -73,6 +74,11 @@ class EventReporter:
         self._compares_items = bool(config.item_fields)
         self.log = CrawlLog(crawler, debug=config.debug)
         self._report = ReportFile(config.report) if config.report is not None else None
+
+    def require_report(self) -> None:
+        """Raise `ConfigurationError` if there is to be a report and its file cannot be written."""
+        if self._report is not None:
+            self._report.require()
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to the stat ``neardup/{name}``."""

@@ -66,6 +66,7 @@ class NearDupExtension:
         self.crawler = crawler
         self.config = CrawlOptions.from_settings(crawler.settings)
         self.reporter = EventReporter(crawler, self.config)
+        self.reporter.require_report()
         self.reservations = ReservationTracker(crawler, self.reporter)
         #: What the downloader middleware leaves for the spider middleware: an extraction, or the name of the
         #: stat that counts why there is none, which is empty if a failure was counted already.

@@ -9,6 +9,8 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Literal
 
+from scrapy_neardup.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
@@ -20,7 +22,7 @@ Action = Literal["passed", "tag", "drop_items", "drop_page", "drop_item"]
 
 
 class ReportFile:
-    """Appends JSON lines to a file. The file and its folder are made with the first line.
+    """Appends JSON lines to a file. The file and its folder are made where they are missing.
 
     A line that cannot be written is lost. The next one is written if that is possible again by then.
     """
@@ -30,6 +32,16 @@ class ReportFile:
         self._file: FileIO | None = None
         #: Whether only the beginning of the last line was written.
         self._cut = False
+
+    def require(self) -> None:
+        """Raise `ConfigurationError` if the file cannot be opened for writing."""
+        try:
+            self._open().close()
+        except OSError as error:
+            raise ConfigurationError(
+                f"NEARDUP_REPORT is {str(self.path)!r}, which cannot be written ({error.strerror}): "
+                "set it to a file that can be."
+            ) from error
 
     def write(self, what: Literal["page", "item"], url: str, verdict: Verdict, action: Action) -> None:
         """Append one decision as a line of UTF-8.
@@ -65,14 +77,24 @@ class ReportFile:
 
     def _append(self, data: bytes) -> None:
         if self._file is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            # Without a buffer each line is written whole, and a full disk leaves nothing to write later.
-            self._file = self.path.open("ab", buffering=0)
+            self._file = self._open()
         data = b"\n" * self._cut + data
         written = self._file.write(data)
+        if written is None:  # a pipe that is full
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
         self._cut = written < len(data)
         if self._cut:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _open(self) -> FileIO:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Without a buffer each line is written whole, and a full disk leaves nothing to write later.
+        return open(self.path, "ab", buffering=0, opener=_without_waiting)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file. A pipe that nobody reads fails, or the crawl would stand still until somebody does."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
 
 
 def _rounded(value: object) -> object:

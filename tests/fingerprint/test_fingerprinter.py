@@ -7,6 +7,7 @@ import random
 import sys
 import types
 import unicodedata
+from hashlib import blake2b
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from scrapy_neardup.fingerprint import (
     SCHEMES,
     Features,
     Fingerprinter,
+    MainText,
     Signature,
     fingerprinter,
     hamming,
@@ -449,6 +451,37 @@ def test_seeds_and_features_make_other_signatures_and_the_same_ones_the_same() -
     assert compare(seeded, signature)[1] < 0.1
     assert simhash(text) == signature.fingerprint
     assert simhash(text, seed=1) == seeded.fingerprint
+
+
+#: Pages, and what is expected of their signatures. They change with `VERSION` of features.py alone.
+GOLDEN = {
+    "english": (
+        MainText(
+            "".join(
+                f"On day {n} the council of River Town paid {n * 7}.50 for bridge number {n}.\n"
+                for n in range(30)
+            ),
+            "The bridges of River Town",
+            "Opening hours\n15:00 - 19:00\n12 comments",
+        ),
+        "b7c714735a95688e",
+    ),
+    "japanese": (
+        MainText(
+            "市議会は新しい橋についてきのう話し合い、二〇二六年の予算を決めた。" * 20,
+            "橋の予算",
+            "3,200 円\nカート",
+        ),
+        "561bd9be6ab0efc6",
+    ),
+    "note": (MainText("Café Zoë is closed on 2031-05-07."), "93c1161871186f43"),
+}
+
+
+@pytest.mark.parametrize(("page", "expected"), GOLDEN.values(), ids=GOLDEN)
+def test_signatures_are_those_of_other_machines_and_releases(page: MainText, expected: str) -> None:
+    signed = repr(Fingerprinter(seed=2026).signature(page))
+    assert blake2b(signed.encode(), digest_size=8).hexdigest() == expected
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32])

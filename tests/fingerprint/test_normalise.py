@@ -12,6 +12,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup.fingerprint import normalise as module
 from scrapy_neardup.fingerprint.normalise import composed, normalise
 from tests.examples import examples
 
@@ -132,6 +133,19 @@ def test_text_of_many_pieces_is_normalised_as_a_whole(seed: int) -> None:
     text = "".join(rng.choices(alphabet, weights, k=150_000))
     text = regex.sub(r"[\p{M}\uFF9E\uFF9F]{64,}", lambda run: run[0][:64], text)  # or the book takes for ever
     assert normalise(text) == by_the_book(text)
+
+
+@pytest.mark.parametrize("character", ["é", "😀", "İ", "𝐀"])
+def test_what_holds_the_interpreter_lock_gets_no_more_than_a_piece(
+    character: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+    fold = module._plainly_folded
+    monkeypatch.setattr(module, "_plainly_folded", lambda text: [sizes.append(len(text)), fold(text)][1])
+    text = f"{character} " * module._LONG
+    assert normalise(text) == by_the_book(text)
+    assert len(sizes) > 1
+    assert max(sizes) <= module.PIECE
 
 
 @pytest.mark.parametrize(

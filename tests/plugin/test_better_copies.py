@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from scrapy.http import HtmlResponse
@@ -119,6 +120,17 @@ async def test_nobody_makes_himself_canonical(site, crawl, marking, text):
 def test_what_a_page_declares(body, canonical):
     response = HtmlResponse("https://a.example/a", body=body.encode())
     assert declared_canonical(response) == canonical
+
+
+def test_many_long_link_headers_are_not_read_to_their_end():
+    """Neither line is longer than Scrapy takes, and reading all of them took two seconds."""
+    before = ["</other>; rel=next", '</b>; rel="canonical"']
+    lines = [*before, *["<a>," * 4000] * 500]
+    for headers, canonical in ((lines, "https://a.example/b"), (lines[::-1], None)):
+        response = HtmlResponse("https://a.example/", body=b"<html>", headers={"Link": headers})
+        started = time.process_time()
+        assert declared_canonical(response) == canonical
+        assert time.process_time() - started < 0.2
 
 
 def test_the_memory_is_bounded():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from concurrent.futures import Future
 
@@ -101,6 +102,19 @@ async def test_index_that_does_not_close(crawl_five, monkeypatch):
     original = Detector.close
     monkeypatch.setattr(Detector, "close", lambda self: (original(self), fail()))
     assert (await crawl_five())["error/close"] == 1
+
+
+async def test_index_closes_where_a_limit_allows_no_more_threads(crawl_five, monkeypatch):
+    start = threading.Thread.start
+
+    def refused(thread):
+        if thread.name == "neardup":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    result = await crawl_five()
+    assert (result["index/documents"], result.errors) == (10, {})
 
 
 async def test_fingerprint_of_an_item_fails(crawl_five, monkeypatch):

@@ -188,7 +188,7 @@ async def test_signal_and_report(site, crawl, pages, tmp_path):
 
 async def test_each_line_that_cannot_be_written_is_counted(site, crawl, pages):
     urls = [site.article(f"/{number}") for number in range(4)]
-    result = await crawl(pages, {**ONE_BY_ONE, "NEARDUP_REPORT": "/dev/null/report"}, urls=urls)
+    result = await crawl(pages, {**ONE_BY_ONE, "NEARDUP_REPORT": "/dev/full"}, urls=urls)
     assert result["error/report"] == result["duplicate"] == 3
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from scrapy_neardup.detector import Detector
+from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.rules import Evidence
 
 DOCS = (Path(__file__).parents[2] / "docs" / "scrapy.md").read_text()
@@ -61,3 +64,36 @@ async def test_a_document_is_explained_only_if_somebody_asks(site, crawl, pages,
     )
     assert (await crawl(pages, {"CONCURRENT_REQUESTS": 1}, urls=urls))["duplicate"] == 1
     assert not asked
+
+
+@pytest.mark.parametrize("kind", ["folder", "below a file", "pipe that nobody reads"])
+async def test_a_report_that_cannot_be_written_stops_the_crawl(report, page, text, tmp_path, kind):
+    path = tmp_path / "there"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "below a file":
+        path.touch()
+        path /= "report.jsonl"
+    else:
+        os.mkfifo(path)
+    with pytest.raises(
+        ConfigurationError, match=rf"NEARDUP_REPORT is '{path}', which cannot be written \(.*: set"
+    ):
+        await report([page(text(1)), page(text(1))], NEARDUP_REPORT=str(path))
+
+
+async def test_a_pipe_that_is_full_holds_nothing_up(site, crawl, pages, tmp_path):
+    urls = [site.article("/a"), site.article("/b")]
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        with suppress(BlockingIOError):
+            while True:
+                os.write(writer, b"x" * 4096)
+        result = await crawl(pages, {"CONCURRENT_REQUESTS": 1, "NEARDUP_REPORT": str(path)}, urls=urls)
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert result["error/report"] == 1

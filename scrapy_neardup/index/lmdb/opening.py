@@ -37,11 +37,16 @@ def open_environment(
 ) -> tuple[lmdb.Environment, dict[str, Any], int]:
     """Open the LMDB environment in directory *path*; returns it, its databases by name, and the bytes mapped.
 
-    Less than *map_bytes* are mapped, down to *min_map_bytes*, if the system does not allow more address
-    space. Raises `IndexUnavailable` or `IndexCorrupted`.
+    Where the system does not allow so much address space, about a quarter of what it allows is mapped, since
+    threads and all else of the program need some, too, but no less than *min_map_bytes*. Raises
+    `IndexUnavailable` or `IndexCorrupted`.
     """
-    environment, map_bytes = _open_file(path, map_bytes, min_map_bytes, sync)
+    environment, allowed_bytes = _open_file(path, map_bytes, min_map_bytes, sync)
     try:
+        if allowed_bytes < map_bytes:
+            map_bytes = max(allowed_bytes // 4, min_map_bytes)
+            environment.set_mapsize(map_bytes)
+            map_bytes = int(environment.info()["map_size"])  # more, if the file is larger
         environment.reader_check()
         return environment, {name: environment.open_db(name.encode()) for name in DATABASES}, map_bytes
     except lmdb.Error as error:
@@ -66,9 +71,9 @@ def _open_file(path: Path, map_bytes: int, min_map_bytes: int, sync: bool) -> tu
                 lib_version=0,
             )
         except (lmdb.Error, OSError, MemoryError) as error:  # noqa: PERF203
-            if "Cannot allocate" in str(error) and map_bytes > min_map_bytes:
+            if isinstance(error, (lmdb.MemoryError, MemoryError)) and map_bytes > min_map_bytes:
                 map_bytes //= 2  # there is a limit on address space
-            elif "Invalid argument" in str(error) and attempt < BUSY_TRIES:
+            elif isinstance(error, lmdb.InvalidParameterError) and attempt < BUSY_TRIES:
                 time.sleep(random.uniform(0.001, 0.02))
             elif any(other.forked and other.path == path for other in list(environments)):
                 # LMDB takes the parent's environment for one that this process has open.
