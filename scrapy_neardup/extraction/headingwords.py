@@ -86,7 +86,7 @@ READERS = {
     "eu": "iruzkinak=",
     "fa": "نظرات=|دیدگاه‌ها=|ارسال نظر|نظر شما|دیدگاه شما|دیدگاهتان|افزودن دیدگاه",
     "fi": "kommentit=|jätä kommentti|kirjoita kommentti",
-    "fr": "commentaires$|laisser un commentaire|ajouter un commentaire|écrire un commentaire",
+    "fr": "commentaires$|réactions=|laisser un commentaire|ajouter un commentaire|écrire un commentaire",
     "he": "תגובות=|כתוב תגובה|כתיבת תגובה|הוסף תגובה|השאר תגובה",
     "hi": "टिप्पणियाँ=|टिप्पणियां=|अपनी टिप्पणी|टिप्पणी करें",
     "hr bs sr sl": """komentari=|komentarji=|коментари=|ostavi komentar|ostavite komentar|dodaj komentar
@@ -107,7 +107,7 @@ READERS = {
     "pl": "komentarze$|opinie=|dodaj komentarz|napisz komentarz|zostaw komentarz|skomentuj=",
     "pt": "comentários$|deixe um comentário|deixe seu comentário|deixe o seu comentário",
     "ro": "comentarii=|lasă un comentariu|adaugă un comentariu|adaugă comentariu|lasă un răspuns",
-    "ru": """комментарии$|отзывы$|оставить комментарий|добавить комментарий|написать комментарий
+    "ru": """комментарии$|отзывы$|обсуждение=|оставить комментарий|добавить комментарий|написать комментарий
         обсуждение статьи|обсуждение новости""",
     "sk": "komentáre=|pridať komentár|napíš komentár|diskusia k článku",
     "sq": "komentet=|lini një koment|shto koment",
@@ -140,18 +140,18 @@ FURTHER = {
         σχετικά άρθρα|σχετικές ειδήσεις|δημοφιλή|τα πιο διαβασμένα""",
     "en": """related$|more from$|more on$|more in$|more news$|more stories$|more about$|you may like
         you may also like|you might like|you might also like|you could like|you could also like
-        you may enjoy|you may also enjoy|you might enjoy|you might also enjoy|you may be interested
-        you may also be interested|you might be interested|you might also be interested
-        you could be interested|read more$|read next$|read also$|recommended|latest$|trending|popular$
-        most read|most popular$|also on$|also in$|also read$|see also$|don't miss|don’t miss|next article
-        about the author|share this|share your""",
+        you may enjoy|you may also enjoy|you could enjoy|you might enjoy|you might also enjoy
+        you may be interested|you may also be interested|you might be interested
+        you might also be interested|you could be interested|read more$|read next$|read also$|recommended
+        latest$|trending|popular$|most read|most popular$|also on$|also in$|also read$|see also$
+        don't miss|don’t miss|next article|about the author|share this|share your""",
     "es": """te puede interesar|te podría interesar|también te|lee también|más noticias|más sobre
         más leíd|noticias relacionadas|artículos relacionados""",
     "et": "loe ka$|loe veel$|seotud artiklid|seotud lood",
     "fa": """بیشتر بخوانید|همچنین بخوانید|مطالب مرتبط|مطالب مشابه|اخبار مرتبط|پربازدیدترین|پربیننده
         آخرین اخبار""",
     "fi": "lue myös|lue lisää$|luetuimmat|aiheesta lisää",
-    "fr": """à lire aussi|lire aussi|sur le même|article lié|articles liés|article similaire
+    "fr": """à lire aussi|lire aussi|voir aussi|sur le même|article lié|articles liés|article similaire
         articles similaires|article récent|articles récents|les plus lus|vous aimerez""",
     "he": "קראו גם|כתבות נוספות|עוד בנושא|אולי יעניין|כתבות קשורות|הכי נקראים",
     "hi mr": "यह भी पढ़ें|ये भी पढ़ें|और पढ़ें|संबंधित खबरें|संबंधित लेख|हे ही वाचा",

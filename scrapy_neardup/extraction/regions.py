@@ -1,4 +1,4 @@
-"""Parts of a page that are not its main text, by what their markup calls them and the headings above them."""
+"""Parts of a page that are not its main text, by what their markup calls them."""
 
 from __future__ import annotations
 

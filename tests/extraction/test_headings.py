@@ -22,7 +22,7 @@ from scrapy_neardup.extraction.headingwords import COUNTED, FURTHER, READERS
      "12 σχόλια", "Kommentarer", "2 kommenttia", "Lasă un comentariu", "Yorum yaz", "תגובות",
      "نظرات", "ارسال نظر",
      "2 टिप्पणियाँ", "মন্তব্য করুন", "แสดงความคิดเห็น", "Bình luận", "Tinggalkan komentar", "댓글 3", "8 댓글",
-     "კომენტარები", "Opinie (3)", "124 Reader Comments",
+     "კომენტარები", "Opinie (3)", "Réactions", "Обсуждение (3)", "124 Reader Comments",
      "发表评论", "コメント", "Commenti", "Reacties", "Yorumlar", "التعليقات", "Comentários", "# Comments"],
 )  # fmt: skip
 def test_headings_over_comments(text: str) -> None:
@@ -53,7 +53,7 @@ def test_what_heads_no_comments(text: str) -> None:
      "İlgili Haberler",
      "Çok okunanlar", "Читайте також", "Вижте още", "Прочитајте још", "קראו גם", "بیشتر بخوانید", "यह भी पढ़ें",
      "আরও পড়ুন", "อ่านเพิ่มเติม", "Tin liên quan", "Baca juga:", "관련기사", "相關新聞", "Les også", "Lue myös",
-     "Loe ka", "Skaitykite taip pat", "წაიკითხეთ აგრეთვე",
+     "Loe ka", "Voir aussi", "Skaitykite taip pat", "წაიკითხეთ აგრეთვე",
      "相关阅读", "推荐", "関連記事", "اقرأ أيضا", "Lees ook", "Läs också"],
 )  # fmt: skip
 def test_headings_over_further_articles(text: str) -> None:
