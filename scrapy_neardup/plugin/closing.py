@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 #: Why the crawl ends, as Scrapy's stat ``finish_reason`` says it.
 REASON = "neardup_closespider_pagecount_no_new"
-#: Key of the meta of requests with the site of the start request that has led to them.
+#: Key of the meta of requests with the site that has led to them, from the start request on, or `SEVERAL`.
 ORIGIN_KEY = "neardup_origin"
+#: Stands there if pages of more than one site have led to the request.
+SEVERAL = -1
 #: How many sites are counted.
 MOST_SITES = 10_000
 _SEEN = ("exact", "near", "revisit")
@@ -26,9 +28,9 @@ class NoNewPages:
     """Counts the pages of each site that came in a row without a new one; after so many the site has ended.
 
     Pages that are too short to judge, walls and pages with the text of their site count neither way. Pages
-    that links of another site have led to, directly or not, do not count either: else a site could end the
-    crawl of another one by linking to its old stories. Once a site has ended, no more of its pages are
-    requested.
+    that links or redirects of another site have led to, directly or not, do not count either, nor do copies
+    of pages of another site: else a site could end the crawl of another one by linking to its old stories, or
+    by copying its new ones. Once a site has ended, no more of its pages are requested.
     """
 
     def __init__(self, pages: int, most_sites: int = MOST_SITES) -> None:
@@ -41,10 +43,12 @@ class NoNewPages:
     def judged(self, url: str, origin: int, verdict: Verdict) -> bool:
         """Note the verdict on the page at *url*; return whether its site ends now.
 
-        *origin* is the site of the start request that has led to the page.
+        *origin* is the site that has led to the page, or `SEVERAL`.
         """
         site = site_key(url)
         if not self.pages or site != origin or site in self._ended or verdict.kind not in (*_SEEN, *_NEW):
+            return False
+        if verdict.kind in _SEEN and verdict.url is not None and site_key(verdict.url) != site:
             return False
         if site not in self._rows and len(self._rows) >= self._most_sites:
             return False
@@ -65,13 +69,17 @@ class NoNewPages:
 
 
 def origin_of(response: Response) -> int:
-    """Return the site of the start request that has led to a page."""
+    """Return the site that has led to a page, from the start request on; `SEVERAL` if more than one has.
+
+    Every page and every redirect on the way counts, and so does the page itself.
+    """
+    sites = {site_key(url) for url in (*response.meta.get("redirect_urls", ()), response.url)}
     origin = response.meta.get(ORIGIN_KEY)
     if isinstance(origin, int):
-        return origin
-    return site_key([*response.meta.get("redirect_urls", ()), response.url][0])
+        sites.add(origin)
+    return sites.pop() if len(sites) == 1 else SEVERAL
 
 
 def pass_origin(response: Response, request: Request) -> None:
-    """Mark a request that the callback of a page yields with the site that has led to the page."""
+    """Mark a request that the callback of a page yields with the site that has led to it."""
     request.meta[ORIGIN_KEY] = origin_of(response)

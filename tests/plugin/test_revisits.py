@@ -244,6 +244,52 @@ async def test_links_of_another_site_to_old_stories_do_not_end_the_crawl_of_thei
     assert result.errors == {}
 
 
+@pytest.mark.parametrize("way", ["link", "redirect"])
+async def test_links_of_a_site_that_was_linked_to_count_as_that_site_s(site, crawl, pages, way):
+    """The crawl begins with the honest site only, whose readers name the other one."""
+    attacker = site.url.replace("127.0.0.1", "localhost")
+    old = [site.article(f"/old/{number}", number) for number in range(5)]
+    settings = {**ONE_BY_ONE, END: 3}
+    await crawl(pages, settings, urls=old)
+    new = tuple(f"/new/{number}" for number in range(2))
+    for number, path in enumerate(new):
+        site.article(path, 100 + number)
+    evil = [f"/evil/{number}" for number in range(5)]
+    for path, target in zip(evil, old, strict=True):
+        site.pages[path] = (302, {"Location": target}, b"")
+    site.article("/evil", 51, links=tuple(old))
+    front = site.article("/front", 52, links=tuple(attacker + path for path in evil))
+    if way == "link":
+        site.article("/front", 52, links=(attacker + "/evil",))
+    site.article("/latest", 53, links=new)
+
+    class Later(pages):
+        async def start(self):
+            yield Request(front, self.parse, priority=10)
+            yield Request(site.url + "/latest", self.parse, priority=-10)
+
+        def parse(self, response):
+            for output in super().parse(response):
+                yield output.replace(priority=5) if isinstance(output, Request) else output
+
+    result = await crawl(Later, settings)
+    assert {site.url + path for path in new} <= {item["url"] for item in result.items}
+    assert result["revisit"] == 5
+    assert result["ended/site"] == 0
+    assert result.errors == {}
+
+
+async def test_a_site_that_copies_the_newest_pages_of_another_does_not_end_its_crawl(site, crawl, pages):
+    attacker = site.url.replace("127.0.0.1", "localhost")
+    copies = [site.article(f"/copy/{number}", number).replace(site.url, attacker) for number in range(5)]
+    newest = [site.article(f"/newest/{number}", number) for number in range(5)]
+    others = [site.article(f"/other/{number}", 100 + number) for number in range(3)]
+    result = await crawl(pages, {**ONE_BY_ONE, END: 3}, urls=[*copies, *newest, *others])
+    assert {item["url"] for item in result.items} == {*copies, *others}
+    assert (result["duplicate"], result["ended/site"]) == (5, 0)
+    assert result.errors == {}
+
+
 async def test_an_item_on_its_way_is_completed_after_the_end(site, crawl, pages):
     class Shop(pages):
         async def start(self):
@@ -301,8 +347,8 @@ def test_rows_are_those_of_each_site():
 
 
 def test_only_the_site_that_has_ended_has_ended():
-    ends, seen = NoNewPages(2), Verdict("near", url="u")
     url, other = "https://a.example/1", "https://b.example/1"
+    ends, seen = NoNewPages(2), Verdict("near", url="https://www.a.example/3")
     assert [ends.judged(url, site_key(url), seen) for _ in range(2)] == [False, True]
     assert ends.any_has_ended
     assert [ends.has_ended(each) for each in (url, "https://www.a.example/2", other)] == [True, True, False]
