@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ _CREDIT = 1.0
 PAUSE, LONGEST_PAUSE = 60.0, 3600.0
 #: Seconds for which a site that has asked counts as one that others may hold up.
 _AROUND = 60.0
+#: Good pages in a row that make a site a known one.
+KNOWN = 10
 #: Weight of a site's last page in the mean of its seconds, once it has had some.
 _LAST = 0.1
 #: A site is slow if its pages take more than this part of the time limit.
@@ -55,10 +58,19 @@ class _Site:
     pages: int = 0
     #: Seconds a page of those; the last ones count most.
     mean: float = 0.0
+    #: Those within the limit since the last one over it.
+    good: int = 0
+    #: Whether any has been over the limit.
+    late: bool = False
     strikes: float = 0.0
     pause: float = 0.0
     suspended_until: float = float("-inf")
     asked: float = 0.0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its pages have been good for long enough."""
+        return self.good >= KNOWN
 
 
 class Turns:
@@ -73,6 +85,10 @@ class Turns:
       them wait than take *limit* seconds: the rest is refused, for what waits takes the place of what the
       crawl could download;
     - after `STRIKES` pages over the limit all its pages are refused for a while, a longer one each time.
+
+    Names of sites may be had for nothing, such as those under a private suffix, or the ports of an address.
+    So after a page over the limit of each of `STRIKES` sites that are not known, all sites that are not known
+    have one place together for `PAUSE` seconds, and no other page of theirs waits meanwhile.
 
     Not thread-safe. *clock* gives seconds.
     """
@@ -93,8 +109,13 @@ class Turns:
         self._sites: OrderedDict[Hashable, _Site] = OrderedDict()
         #: Those with pages that wait.
         self._queued: dict[Hashable, _Site] = {}
+        #: Pages that are being extracted.
+        self._granted: set[Turn] = set()
         self._served = 0.0
         self._numbers = 0
+        #: Of all sites that are not known.
+        self._strikes = 0.0
+        self._suspects_until = float("-inf")
 
     def __len__(self) -> int:
         """Return how many sites are remembered."""
@@ -127,6 +148,7 @@ class Turns:
         site = turn.site
         if turn.granted:
             turn.granted = False
+            self._granted.remove(turn)
             self._free += 1
             site.granted -= 1
             # What is beyond slow would keep a site waiting for minutes because of one page.
@@ -141,6 +163,9 @@ class Turns:
         site.pages += 1
         site.mean += max(1 / site.pages, _LAST) * (seconds - site.mean)
         now = self._clock()
+        self._learn_of_unknown(site, now, late)
+        site.good = 0 if late else site.good + 1
+        site.late = site.late or late
         if not late:
             site.strikes = max(-_CREDIT, site.strikes - _FORGIVEN)
             if site.strikes <= 0:
@@ -151,6 +176,14 @@ class Turns:
                 site.strikes = STRIKES - 1  # the next one is enough
                 site.pause = min(max(PAUSE, 2 * site.pause), LONGEST_PAUSE)
                 site.suspended_until = now + site.pause
+
+    def _learn_of_unknown(self, site: _Site, now: float, late: bool) -> None:
+        if not late:
+            self._strikes = max(0.0, self._strikes - _FORGIVEN)
+        elif not site.late:  # one site alone brings nobody under suspicion
+            self._strikes = min(self._strikes + 1, STRIKES)
+            if self._strikes >= STRIKES:
+                self._suspects_until = now + PAUSE
 
     def _decide(self) -> None:
         """Refuse and grant what is to be; then tell, for those who are told may ask again at once."""
@@ -172,6 +205,21 @@ class Turns:
                 yield site.waiting.pop()
             if not site.waiting:
                 del self._queued[site.name]
+        if now < self._suspects_until:
+            yield from self._refuse_unknown()
+
+    def _refuse_unknown(self) -> Iterator[Turn]:
+        """Refuse those pages of sites that are not known which wait for too many others of these."""
+        most = 0 if self._unknown_granted() else 1
+        unknown = (site.waiting for site in self._queued.values() if not site.is_known)
+        for turn in sorted(chain.from_iterable(unknown), key=lambda turn: turn.number)[most:]:
+            turn.site.waiting.remove(turn)
+            if not turn.site.waiting:
+                del self._queued[turn.site.name]
+            yield turn
+
+    def _unknown_granted(self) -> int:
+        return sum(not turn.site.is_known for turn in self._granted)
 
     def _grant(self) -> Iterator[Turn]:
         now = self._clock()
@@ -185,6 +233,7 @@ class Turns:
                 del self._queued[site.name]
             self._served = max(self._served, site.served)
             turn.granted = True
+            self._granted.add(turn)
             turn.charged = site.mean
             site.served += turn.charged
             site.granted += 1
@@ -193,6 +242,8 @@ class Turns:
 
     def _share(self, site: _Site, now: float) -> int:
         """Return how many places a site may have."""
+        if now < self._suspects_until and not site.is_known and self._unknown_granted():
+            return 0
         if not site.pages or site.strikes > 0:
             return 1
         if self._is_slow(site) and self._others_than(site, now):

@@ -144,6 +144,34 @@ def test_pages_that_hang_cost_the_others_three_time_limits_at_most(order: str, w
     assert crawl.late["hostile"] + crawl.refused["hostile"] + crawl.extracted["hostile"] >= 20
 
 
+@pytest.mark.parametrize("workers", [2, 8])
+def test_many_sites_with_a_page_each_that_hangs_cost_known_ones_little(workers: int) -> None:
+    alone = through(Crawl(workers=workers).run(innocents(900)))
+    hostile = [(f"hostile{number}", 1000.0) for number in range(200)]
+    among = [page for bad, *good in zip(hostile, *[iter(innocents(600))] * 3, strict=True) for page in (bad, *good)]
+    crawl = Crawl(workers=workers).run([*innocents(300), *among])
+    assert through(crawl) <= alone + 4 * LIMIT  # of 200 limits / workers
+    assert sum(crawl.extracted[f"innocent{number}"] for number in range(30)) == 900
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_many_sites_with_a_page_each_that_hangs_do_not_hold_up_new_ones(workers: int) -> None:
+    hostile = [(f"hostile{number}", 1000.0) for number in range(200)]
+    crawl = Crawl(workers=workers).run([*hostile, *innocents()])
+    assert through(crawl) <= 4 * LIMIT
+    # Once the others have come to nothing, new sites are examined as ever.
+    crawl.clock.now += PAUSE
+    refused = crawl.refused.total()
+    crawl.run(innocents(300))
+    assert crawl.refused.total() == refused
+
+
+def test_two_sites_that_hang_bring_nobody_under_suspicion() -> None:
+    hostile = [(f"hostile{number % 2}", 1000.0) for number in range(40)]
+    crawl = Crawl().run([*hostile, *innocents()])
+    assert all(crawl.extracted[f"innocent{number}"] == 10 for number in range(30))
+
+
 @pytest.mark.parametrize("workers", [1, 2, 8])
 def test_pages_just_within_the_limit_cost_no_more(workers: int) -> None:
     alone = through(Crawl(workers=workers).run(innocents()))
@@ -268,6 +296,7 @@ def test_every_page_is_answered_once(workers: int, in_flight: int, pages: list[t
     assert answered == Counter(site for site, _ in pages)
     assert (crawl.free, crawl.idle, len(crawl.pool)) == (in_flight, workers, 0)
     # All places are free again.
+    crawl.clock.now += PAUSE
     answers: list[bool] = []
     for number in range(workers + 1):
         crawl.turns.ask(number, answers.append)
