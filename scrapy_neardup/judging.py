@@ -12,6 +12,7 @@ from . import clock
 from .matching.inquiry import Answer, Inquiry
 from .matching.records import entries, filed_url
 from .matching.site_counter import SiteCounter
+from .matching.title_counter import TitleCounter
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Judge:
     #: Returns the time in seconds since 1970.
     clock: Callable[[], float] = time.time
     _sites: SiteCounter = field(default_factory=SiteCounter)
+    _titles: TitleCounter = field(default_factory=TitleCounter)
     _pending: set[Reservation] = field(default_factory=set)
 
     def judge(
@@ -67,6 +69,7 @@ class Judge:
             renewed=now - self.window / 8 if self.window else -math.inf,
             has_items=has_items,
             preference=preference,
+            is_of_the_site=partial(self._titles.is_of_the_site, copy=url, title=signature.title),
         )
         if not reserve:
             answer = inquiry.answer(self.index.find(document, self.matcher.lookups))
@@ -82,6 +85,9 @@ class Judge:
         if reservation is not None:
             self._pending.add(reservation)
             reservation.add_done_callback(self._pending.discard)
+        if answer.decision.kind == "near" and answer.candidates is not None:
+            assert answer.decision.row is not None
+            self._titles.meets(answer.candidates.urls[answer.decision.row], url, signature.title)
         return self._verdict(answer, url, signature.tokens, reservation, count=True)
 
     def release_all(self) -> None:

@@ -70,6 +70,7 @@ def decide(
     *,
     has_items: bool = False,
     preference: Preference | None = None,
+    is_of_the_site: Callable[[str], bool] | None = None,
 ) -> Decision:
     """Decide what a document is to its *candidates*.
 
@@ -81,6 +82,8 @@ def decide(
 
     With *has_items* the document's page yields items. Then it repeats no page that has stored none, but takes
     the place of such pages. *preference* says which near-duplicates are better than what they repeat.
+    *is_of_the_site* gets the URL of a near-duplicate, and returns whether what the document shares with it is
+    known to be of the document's own site.
     """
     judgement, own, weak = candidates.judgement, candidates.own, candidates.weak
     repeats = judgement.near
@@ -96,6 +99,15 @@ def decide(
     telling = with_its_text & candidates.same_lines if kind == "near" else with_its_text
     if telling.sum() >= BOILERPLATE and kind != "revisit":
         kind, row = "boilerplate", candidates.best(with_its_text)
+    of_the_site = (
+        is_of_the_site is not None
+        and row is not None
+        and kind == "near"
+        and not judgement.exact[row]
+        and is_of_the_site(candidates.urls[row])
+    )
+    if of_the_site:
+        kind = "boilerplate"
     if row is not None and kind == "near":
         better = None if preference is None else _better_than(candidates, near, preference)
         if better is None:
@@ -114,7 +126,7 @@ def decide(
         # A stored page without items may have some this time.
         filed=not (same & ~weak).any(),
         replaces=candidates.documents[own | outdone].tolist(),
-        of_template=bool((judgement.template & ~own).any()) or pages > 0,
+        of_template=bool((judgement.template & ~own).any()) or pages > 0 or of_the_site,
         keyed=0 < pages < KEYED and not near.any(),
         known_weak=bool(same.any()),
         unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),

@@ -12,6 +12,8 @@ from .decision import Decision, Preference, decide
 from .records import WEAK, as_template, with_flags
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy_neardup.index.protocol import Documents, Found
 
     from .candidates import Candidates
@@ -41,13 +43,21 @@ class Inquiry:
     #: Whether the document's page yields items.
     has_items: bool = False
     preference: Preference | None = None
+    #: Whether what the document shares with the one stored under a URL is of its own site, if that is known.
+    is_of_the_site: Callable[[str], bool] | None = None
 
     def answer(self, found: Found) -> Answer:
         """Decide what the document is, given what its lookups have *found*."""
         if not len(found.documents):  # most pages are new
             return Answer(bounded=found.narrowed)
         candidates = self.matcher.candidates(self.document, found, self.oldest)
-        decision = decide(candidates, self.renewed, has_items=self.has_items, preference=self.preference)
+        decision = decide(
+            candidates,
+            self.renewed,
+            has_items=self.has_items,
+            preference=self.preference,
+            is_of_the_site=self.is_of_the_site,
+        )
         return Answer(decision, candidates, not candidates.complete)
 
     def filing(self, decision: Decision, *, crowded: bool = False) -> Filing | None:

@@ -148,7 +148,8 @@ def test_pages_that_hang_cost_the_others_three_time_limits_at_most(order: str, w
 def test_many_sites_with_a_page_each_that_hangs_cost_known_ones_little(workers: int) -> None:
     alone = through(Crawl(workers=workers).run(innocents(900)))
     hostile = [(f"hostile{number}", 1000.0) for number in range(200)]
-    among = [page for bad, *good in zip(hostile, *[iter(innocents(600))] * 3, strict=True) for page in (bad, *good)]
+    good = innocents(600)
+    among = [page for number, bad in enumerate(hostile) for page in (bad, *good[3 * number : 3 * number + 3])]
     crawl = Crawl(workers=workers).run([*innocents(300), *among])
     assert through(crawl) <= alone + 4 * LIMIT  # of 200 limits / workers
     assert sum(crawl.extracted[f"innocent{number}"] for number in range(30)) == 900
