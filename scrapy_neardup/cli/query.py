@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("index", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("index", type=click.Path(path_type=Path))
 @click.argument("files", nargs=-1, required=True)
 @set_option
 @click.option("--scope", help="Look in this scope only, as the crawl named it. Default: in all.")

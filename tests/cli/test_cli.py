@@ -486,6 +486,18 @@ def test_compact_keeps_the_old_file_if_the_disk_is_full(index: Path) -> None:
 # Trouble
 
 
+def test_the_index_of_a_project_is_named_where_its_setting_is_taken_for_a_path(tmp_path: Path) -> None:
+    with Detector.open(tmp_path / ".scrapy" / "seen"):
+        pass
+    (tmp_path / "draft.txt").write_text(text(1))
+    for command in (["index", "info", tmp_path / "seen"], ["query", tmp_path / "seen", tmp_path / "draft.txt"]):
+        refused = run(*command)
+        assert (refused.exit_code, refused.stderr) == (
+            2,
+            f"Error: There is no index in {tmp_path / 'seen'}: name {tmp_path / '.scrapy' / 'seen'}.\n",
+        )
+
+
 @pytest.mark.parametrize("command", ["info", "check", "prune", "forget", "compact"])
 def test_a_missing_index_is_not_made(tmp_path: Path, command: str) -> None:
     more = {"prune": ["--older-than", 1], "forget": ["https://a/"]}.get(command, [])

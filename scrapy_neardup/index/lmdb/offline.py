@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: So many bytes are read ahead at a time.
 READ_AHEAD_BYTES = 1 << 22
+#: The folder of a Scrapy project in which a relative NEARDUP_DIR is.
+PROJECT = ".scrapy"
 
 
 def require_index(path: Path) -> None:
@@ -39,7 +41,9 @@ def require_index(path: Path) -> None:
         state = "empty" if exists else "missing"
         raise corrupted(path / DATA, f"it is {state} and should hold {known} documents")
     if not filled or (known is None and not is_index(path)):
-        raise IndexUnavailable(f"There is no index in {path}: name the directory of an index.")
+        there = path.parent / PROJECT / path.name
+        remedy = f"name {there}" if (there / DATA).is_file() else "name the directory of an index"
+        raise IndexUnavailable(f"There is no index in {path}: {remedy}.")
 
 
 @contextlib.contextmanager

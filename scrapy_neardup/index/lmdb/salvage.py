@@ -146,7 +146,7 @@ class Salvage:
             near = [place for place, family in enumerate(header.families) if not family.equal]
             usable = known[near][:, rows].all(axis=0)
             self.losses.gone += (rows[~usable] + run.start).tolist()
-            self.losses.weaker += int((lacking[rows] | ~known[:, rows].all(axis=0))[usable].sum())
+            self.losses.weaker += int(lacking[rows][usable].sum())
             yield Documents(part, stored.records, stored.urls).take(np.flatnonzero(usable))
         lost = ~found if held is None else alive & ~found
         lost[removed] = False
