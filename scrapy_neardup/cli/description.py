@@ -7,22 +7,26 @@ from typing import Any
 from .output import print_pairs, print_table, size
 
 
+def made_with(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what an index was made with, on disk or on a server."""
+    features = [f"{name} {value}" for name, value in (facts["features"] or {}).items() if value != ""]
+    return [
+        ("identity", f"{facts['uuid']}, format {facts['format']}"),
+        ("created", facts["created"]),
+        ("scheme", facts["scheme"] or "bare fingerprints"),
+        ("features", ", ".join(features) or "none"),
+        ("extractor", facts["extractor"] or "not recorded"),
+        ("tables", " + ".join(map(str, facts["tables"]))),
+    ]
+
+
 def print_description(facts: dict[str, Any]) -> None:
     """Print what `describe` found."""
-    features = [f"{name} {value}" for name, value in (facts["features"] or {}).items() if value != ""]
     each = facts["bytes_per_document"]
     print_pairs(
         f"Index {facts['path']}",
         [
-            ("identity", f"{facts['uuid']}, format {facts['format']}"),
-            ("created", facts["created"]),
-            ("scheme", facts["scheme"] or "bare fingerprints"),
-            (
-                "features",
-                ", ".join(features) or "none",
-            ),
-            ("extractor", facts["extractor"] or "not recorded"),
-            ("tables", " + ".join(map(str, facts["tables"]))),
+            *made_with(facts),
             ("documents", f"{facts['documents']:,}"),
             ("oldest", facts["oldest"] or "unknown"),
             ("newest", facts["newest"] or "unknown"),

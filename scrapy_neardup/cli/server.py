@@ -15,6 +15,7 @@ from scrapy_neardup.matching.records import DIGEST, OWN, TEMPLATE, flags
 from scrapy_neardup.matching.removal import forget_urls, require_pages
 from scrapy_neardup.matching.sites import host_of
 
+from .description import made_with
 from .output import print_json, print_line, print_pairs, print_table
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def info(url: str, *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        print_pairs(f"Index {facts.pop('url')}", [(name, str(value)) for name, value in facts.items()])
+        counted = [(name, f"{facts[name]:,}") for name in ("documents", "pending", "added")]
+        print_pairs(f"Index {facts['url']}", [("name", facts["name"]), *made_with(facts), *counted])
 
 
 def check(url: str, *, as_json: bool) -> int:
