@@ -57,6 +57,10 @@ class WatchedCallback:
         self._before = before
         self._replaced = (request.callback, request.errback)
 
+    def __repr__(self) -> str:
+        """Return what Scrapy's warnings are to name: the callback of the spider."""
+        return repr(self._callback)
+
     def install(self) -> None:
         """Take the place of the request's callback and errback, until one of them is called."""
         self._request.callback, self._request.errback = self, self.errback

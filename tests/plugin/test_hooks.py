@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from scrapy import signals as scrapy_signals
+from twisted.internet import defer
 
 from scrapy_neardup.plugin import signals
 from scrapy_neardup.plugin.duplicates import NearDuplicateItem, NearDuplicatePage
@@ -52,6 +53,20 @@ async def test_coroutine_functions_end_before_the_callback_or_errback(site, craw
     copies = {url for url, _ in heard}
     assert all(url in before for url, before in called if url in copies)
     assert len(called) == len(urls)
+    assert result.errors == {}
+
+
+async def test_warnings_of_scrapy_name_the_callback_of_the_spider(site, crawl, pages, recwarn):
+    """Others than these would come with each page, since each would name another object."""
+
+    class Deferring(pages):
+        def parse(self, response):
+            return defer.succeed([*super().parse(response)])
+
+    result = await crawl(Deferring, urls=[site.article(f"/{number}", number) for number in range(3)])
+    assert len(result.items) == 3
+    told = [str(each.message) for each in recwarn if "returned a Deferred" in str(each.message)]
+    assert all(each.startswith(f"{result.spider.parse} ") for each in told)  # old releases of Scrapy say nothing
     assert result.errors == {}
 
 
