@@ -121,7 +121,8 @@ class NearDupPipeline:
     def _tag(self, item: Any, verdict: Verdict) -> None:
         try:
             ItemAdapter(item)[MATCH_KEY] = match_of(verdict, "tag")
-        except KeyError:  # its class declares no such field
+        except (KeyError, AttributeError, TypeError, ValueError):
+            # Its class declares no such field, is frozen, or asks for other values.
             self.extension.reporter.count("item/untaggable")
 
     def _skip(self, reason: str) -> tuple[str, None]:

@@ -89,6 +89,30 @@ async def test_tag_of_an_item_without_the_field(crawl_items, text):
     assert result.errors == {}
 
 
+@dataclass(frozen=True)
+class Fixed:
+    url: str
+    text: str
+    neardup_match: object = None
+
+
+class Checked(dict):
+    """Refuses other values than text, as a model of pydantic does."""
+
+    def __setitem__(self, name, value):
+        if not isinstance(value, str):
+            raise ValueError(f"{name} is no text")
+        super().__setitem__(name, value)
+
+
+@pytest.mark.parametrize("item", [Fixed, lambda url, text: Checked(url=url, text=text)])
+async def test_tag_of_an_item_that_cannot_be_changed(crawl_items, text, item):
+    result, _ = await crawl_items(lambda r: [item(r.url, text(1))], {"NEARDUP_POLICY": "tag"})
+    assert len(result.items) == 3
+    assert result["item/untaggable"] == 2
+    assert result.errors == {}
+
+
 async def test_fields_by_class(crawl_items, text):
     def make(response):
         yield Article(response.url, text(1))
