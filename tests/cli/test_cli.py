@@ -490,12 +490,11 @@ def test_the_index_of_a_project_is_named_where_its_setting_is_taken_for_a_path(t
     with Detector.open(tmp_path / ".scrapy" / "seen"):
         pass
     (tmp_path / "draft.txt").write_text(text(1))
-    for command in (["index", "info", tmp_path / "seen"], ["query", tmp_path / "seen", tmp_path / "draft.txt"]):
+    seen = tmp_path / "seen"
+    for command in (["index", "info", seen], ["query", seen, tmp_path / "draft.txt"]):
         refused = run(*command)
-        assert (refused.exit_code, refused.stderr) == (
-            2,
-            f"Error: There is no index in {tmp_path / 'seen'}: name {tmp_path / '.scrapy' / 'seen'}.\n",
-        )
+        told = f"Error: There is no index in {seen}: name {tmp_path / '.scrapy' / 'seen'}.\n"
+        assert (refused.exit_code, refused.stderr) == (2, told)
 
 
 @pytest.mark.parametrize("command", ["info", "check", "prune", "forget", "compact"])

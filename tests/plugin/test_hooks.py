@@ -66,7 +66,8 @@ async def test_warnings_of_scrapy_name_the_callback_of_the_spider(site, crawl, p
     result = await crawl(Deferring, urls=[site.article(f"/{number}", number) for number in range(3)])
     assert len(result.items) == 3
     told = [str(each.message) for each in recwarn if "returned a Deferred" in str(each.message)]
-    assert all(each.startswith(f"{result.spider.parse} ") for each in told)  # old releases of Scrapy say nothing
+    # Old releases of Scrapy say nothing.
+    assert all(each.startswith(f"{result.spider.parse} ") for each in told)
     assert result.errors == {}
 
 

@@ -97,11 +97,11 @@ class Fixed:
 
 
 class Checked(dict):
-    """Refuses other values than text, as a model of pydantic does."""
+    """Refuses a value of another kind than it asks for, as a model of pydantic does."""
 
     def __setitem__(self, name, value):
-        if not isinstance(value, str):
-            raise ValueError(f"{name} is no text")
+        if name == "neardup_match":
+            raise ValueError(f"{value} is no text")
         super().__setitem__(name, value)
 
 
