@@ -69,7 +69,7 @@ class Judge:
             renewed=now - self.window / 8 if self.window else -math.inf,
             has_items=has_items,
             preference=preference,
-            is_of_the_site=partial(self._titles.is_of_the_site, copy=url, title=signature.title),
+            is_of_the_site=partial(self._titles.is_of_the_site, copy=url, title=_title(signature)),
         )
         if not reserve:
             answer = inquiry.answer(self.index.find(document, self.matcher.lookups))
@@ -87,7 +87,7 @@ class Judge:
             reservation.add_done_callback(self._pending.discard)
         if answer.decision.kind == "near" and answer.candidates is not None:
             assert answer.decision.row is not None
-            self._titles.meets(answer.candidates.urls[answer.decision.row], url, signature.title)
+            self._titles.meets(answer.candidates.urls[answer.decision.row], url, _title(signature))
         return self._verdict(answer, url, signature.tokens, reservation, count=True)
 
     def release_all(self) -> None:
@@ -126,6 +126,11 @@ class Judge:
                 candidates.shared[:, row].tolist(),
             ),
         )
+
+
+def _title(signature: Signature) -> bytes:
+    """Return what tells the document from others of its site: its title, or its short lines without one."""
+    return signature.title if any(signature.title) else signature.figures + signature.words
 
 
 def _unfit(tokens: int, least: int) -> dict[str, Any]:

@@ -18,7 +18,8 @@ class TitleCounter:
 
     Pages of two sites are copies whatever their titles say. So a page that holds what all pages of a shop
     share, such as its terms, would have each of them taken for a copy, if it is crawled before them. Titles
-    are given as the filters of their words.
+    are given as the filters of their words. Those of short lines take their place where a document, such as
+    an item, has none.
     """
 
     def __init__(self, followed: int = FOLLOWED) -> None:

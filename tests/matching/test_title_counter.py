@@ -75,6 +75,16 @@ def test_a_page_of_terms_on_another_site_keeps_few_of_a_shop_s_pages_out() -> No
         assert detector.check(product(50), f"{SHOP}50").kind == "boilerplate"
 
 
+def test_products_without_titles_are_told_by_their_short_lines() -> None:
+    def fields(number: int) -> str:
+        return f"Lamp {words(number, 2)}\nSK{number}07\n{number + 10}.90\n{words(0, 150)}"
+
+    with Detector.open() as detector:
+        assert detector.add(fields(100), FIRST).kind == "unique"
+        kinds = [detector.add(fields(number), f"{SHOP}{number}").kind for number in range(1, 13)]
+        assert kinds == ["near"] * TITLES + ["boilerplate"] * (12 - TITLES)
+
+
 def test_looking_counts_for_nothing() -> None:
     with Detector.open() as detector:
         detector.add(MainText(words(0, 300), title="Terms"), FIRST)
