@@ -100,7 +100,9 @@ def _multiply(first: Path, kept: Path, crawls: int) -> int:
     size = 0
     for crawl in range(crawls):
         path = kept / SIGNATURES / f"{crawl}.parquet"
-        pyarrow.parquet.write_table(_other_crawl(table, crawl, header), path, compression="zstd")
+        pyarrow.parquet.write_table(
+            _other_crawl(table, crawl, header), path, compression="zstd", row_group_size=10_000
+        )
         size += path.stat().st_size
     return size
 
