@@ -415,7 +415,7 @@ def test_any_page_has_a_text_of_visible_words(html: str) -> None:
     [f"<h2>Comments</h2><p>{ENGLISH}</p>", "<h2><a href=x>Related</a></h2>", "<p><a href=x>cookie</a></p>",
      "<p><a href=x>x</a></p>", f"<div class=modal><p>{ENGLISH}</div>",
      "<h1>The harbour stays open</h1>", f"<h2>{'1' * 79}</h2><p>{ENGLISH}</p>",
-     f"<aside>{'<p>' + ENGLISH}</aside>"],
+     f"<aside>{'<p>' + ENGLISH}</aside>", "<select><option>x", "</select>", "<select"],
 )  # fmt: skip
 def test_it_takes_linear_time(unit: str) -> None:
     def seconds(size: int) -> float:
@@ -619,6 +619,40 @@ def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
             body = f"<div class=menu>{menu}</div><table>{own}</table><div class=foot>{foot}</div>"
             verdict = detector.add(extracted(page(body, title="Lists")), f"https://a.example/list/{number}")
             assert not verdict.is_duplicate, verdict
+
+
+COUNTRIES = [sentence(random.Random(f"country {number}"), 1)[:-1] for number in range(240)]
+CHOICES = "".join(f"<option>{country}" for country in COUNTRIES)
+LABELS = [text[:40] for text in paragraphs(48, 12, 12)]
+FORM = "".join(f"<p><label>{text}</label> <input></p>" for text in LABELS)
+
+
+@pytest.mark.parametrize("kind", ["select", "datalist", "SELECT name=country"])
+def test_what_a_form_offers_to_choose_from_is_not_its_text(kind: str) -> None:
+    """Forms of two sites have the same countries, and little else."""
+    choices = f"<{kind}>{CHOICES}</{kind.split()[0]}>"
+    found = extracted(page(f"<form>{FORM}<p>Country {choices}</p></form>")).shown
+    assert LABELS[0] in found
+    assert LABELS[11] in found
+    assert COUNTRIES[7] not in found
+    with Detector.open() as detector:
+        for site, seed in (("a", 49), ("b", 50)):
+            own = "".join(f"<p><label>{text[:40]}</label></p>" for text in paragraphs(seed, 12, 12))
+            text = extracted(page(f"<form>{own}{choices}</form>", title=f"Write to {site}"))
+            assert detector.add(text, f"https://{site}-site.com/").kind == "unique"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<select><option>one<option>two{FORM}",  # without an end
+        f"<script>write('<select>')</script>{FORM}<script>write('</select>')</script>",
+        f"{FORM}</select>{FORM}</datalist>",
+        f"<select><option>one<datalist></select>{FORM}</datalist>",
+    ],
+)
+def test_what_only_looks_like_choices_takes_nothing_with_it(body: str) -> None:
+    assert LABELS[11] in extracted(page(body)).shown
 
 
 def test_what_is_called_so_by_mistake_stays_where_there_is_no_article() -> None:
