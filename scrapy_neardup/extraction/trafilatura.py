@@ -47,8 +47,8 @@ class Trafilatura:
 def _without_choices(html: str) -> str:
     """Return *html* without the lists that its forms offer to choose from.
 
-    Of a page without an article they would be most of the text, and forms of all sites have the same ones, such
-    as the countries of the world.
+    Of a page without an article they would be most of the text, and forms of all sites have the same ones,
+    such as the countries of the world.
     """
     kept, start = [], 0
     opened: regex.Match[str] | None = None
