@@ -61,4 +61,4 @@ def _without_choices(html: str) -> str:
             start = tag.end()
         if tag["end"]:
             opened = None
-    return "".join((*kept, html[start:]))
+    return " ".join((*kept, html[start:]))
