@@ -724,6 +724,27 @@ def test_a_link_of_a_menu_is_no_headline() -> None:
     assert "July 2016" in extracted(month("July 2016")).title
 
 
+@pytest.mark.parametrize("name", ["Rook", "Tower of the western wall"])
+def test_the_section_of_a_page_is_not_its_title(name: str) -> None:
+    """The menu, of no name that tells it, has the name of the section, which is in the title of its pages."""
+    menu = "".join(f"<div><a href={entry}>{entry}</a></div>" for entry in ("Boards", "Pieces", "Catalogue"))
+
+    def piece(name: str) -> MainText:
+        named = f"<title>{name} — Catalogue of all pieces | The Site</title>"
+        return extracted(
+            f"{named}<body><p>Navigation</p>{menu}<h3>{name.split()[0]}</h3>{marked(OWN)}{FOOTER}</body>"
+        )
+
+    assert name in piece(name).title
+    with Detector.open() as detector:
+        assert detector.add(piece(name), "https://a-site.com/1").kind == "unique"
+        assert detector.add(piece("Bishop"), "https://a-site.com/2").kind == "template"
+        assert detector.add(piece(name), "https://a-site.com/1?print").kind == "exact"
+    # The title of a thread may be a link to itself.
+    thread = f"<title>{TITLE} - The forum</title><body><div><a href=x>{TITLE}</a></div>{marked(OWN)}</body>"
+    assert extracted(thread).title == TITLE
+
+
 def test_who_wrote_a_poem_is_not_its_text() -> None:
     """The profile is the only paragraph of the page, but less than the lines of the poem."""
     lines = [text[:-1] for text in paragraphs(61, count=24, words=5)]
