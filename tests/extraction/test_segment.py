@@ -743,9 +743,10 @@ def test_a_link_of_a_menu_is_no_headline() -> None:
 
 
 @pytest.mark.parametrize("name", ["Rook", "Tower of the western wall"])
-def test_the_section_of_a_page_is_not_its_title(name: str) -> None:
+@pytest.mark.parametrize("entry", ["<a href=x>{}</a>", "<b>{}</b>"])
+def test_the_section_of_a_page_is_not_its_title(name: str, entry: str) -> None:
     """The menu, of no name that tells it, has the name of the section, which is in the title of its pages."""
-    menu = "".join(f"<div><a href={entry}>{entry}</a></div>" for entry in ("Boards", "Pieces", "Catalogue"))
+    menu = "".join(f"<div>{entry.format(text)}</div>" for text in ("Boards", "Pieces", "Catalogue"))
 
     def piece(name: str) -> MainText:
         named = f"<title>{name} — Catalogue of all pieces | The Site</title>"
