@@ -41,6 +41,7 @@ elif not HERE:
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 from scrapy_neardup.spark import SparkAudit, audit, audit_paths, make_index
+from scrapy_neardup.spark.candidates import layout_for
 from scrapy_neardup.spark.components import connected
 from scrapy_neardup.spark.frames import PART, Workspace
 from scrapy_neardup.spark.run import parts_for
@@ -145,6 +146,12 @@ def test_components_in_rounds(spark: SparkSession, tmp_path: Path) -> None:
     found = {row["row"]: row["component"] for row in connected(frame, space, alone=0).collect()}
     expected = components(300, edges)
     assert found == {page: expected[page] for page in np.unique(edges).tolist()}
+
+
+@pytest.mark.parametrize("count", [1, 16_384, 16_385, 24_575, 24_577, 40_000])
+def test_tables_are_chosen_for_any_number_of_fingerprints(spark: SparkSession, count: int) -> None:
+    """They are chosen by a sample: of a few more fingerprints than it has, it is nearly all of them."""
+    assert len(layout_for(spark.range(count).selectExpr("id fingerprint"), 3)) >= 4
 
 
 def test_parts_follow_from_the_size() -> None:
