@@ -525,22 +525,25 @@ def test_all_that_a_page_without_an_article_shows_counts() -> None:
         assert detector.check(listed(62), "https://a.example/list/62?from=menu").kind == "exact"
 
 
-@pytest.mark.parametrize("above", [False, True])
-def test_pages_of_a_list_differ_though_a_long_text_stands_under_it_or_above(above: bool) -> None:
+def test_pages_of_a_list_differ_though_a_long_text_stands_under_it() -> None:
     """All pages of a category have one text about it, and products that are headings with links."""
     about = f"<h2>{TITLE}</h2>{marked(paragraphs(51, 3, 36))}"
 
-    def listed(seed: int) -> MainText:
+    def products(seed: int) -> str:
         names = (text[:50].rstrip(".") for text in paragraphs(seed, 24, 9))
-        products = "".join(f"<div><h3><a href=x>{name}</a></h3><p>EUR 20,00</p></div>" for name in names)
-        order = f"{about}{products}" if above else f"{products}{about}"
-        return extracted(page(f"<h1>Harbours</h1><p>1 2 3</p>{order}"))
+        return "".join(f"<div><h3><a href=x>{name}</a></h3><p>EUR 20,00</p></div>" for name in names)
+
+    def listed(seed: int) -> MainText:
+        return extracted(page(f"<h1>Harbours</h1><p>1 2 3</p>{products(seed)}{about}"))
 
     assert listed(52).text == listed(53).text
     with Detector.open() as detector:
         for seed in (52, 53, 54):
             assert not detector.add(listed(seed), f"https://a-site.com/list/{seed}").is_duplicate
         assert detector.check(listed(53), "https://a-site.com/list/53?from=menu").kind == "exact"
+    # Behind a note they are what else there is to read.
+    note = f"<h1>{TITLE}</h1>{marked(paragraphs(51, 3, 36))}"
+    assert paragraphs(52, 1, 9)[0][:30] not in extracted(page(f"{note}{products(52)}")).shown
 
 
 def test_teasers_between_headline_and_text_are_what_the_page_lists() -> None:
