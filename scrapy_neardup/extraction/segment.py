@@ -61,8 +61,8 @@ _PROSE = 0.5
 #: A text that is a smaller part of what a page shows, or of the prose in that, does not tell it from pages
 #: that show other things. So it is with less than half of a page whose headline stands apart from the text.
 _SMALL_PART, _SMALL_PART_OF_PROSE, _SMALL_PART_APART = 1 / 3, 1 / 2, 1 / 2
-#: Nor with less than half of a page that lists so many entries before it: headings that are links. A category of
-#: a shop may have a long text under its products, the same on all pages of the list.
+#: Nor with less than half of a page that lists so many entries before it: headings that are links. A category
+#: of a shop may have a long text under its products, the same on all pages of the list.
 _ENTRIES, _SMALL_PART_OF_LIST = 6, 1 / 2
 #: Nor does a text that is less than this part of a page without an article: any part may have been found.
 _SMALL_PART_OF_LINES = 2 / 3
