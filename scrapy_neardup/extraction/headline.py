@@ -84,6 +84,17 @@ def _below_name_of_site(blocks: Sequence[Block], names: Sequence[str], found: in
     return found
 
 
+def _names_section(block: Block, names: Sequence[str]) -> bool:
+    """Tell whether *block* is no heading and has less than half of the words of each title.
+
+    So it is with the entry of a menu: all pages of a section may have its name in their titles.
+    """
+    if block.heading or not names:
+        return False
+    words = len(_WORD.findall(block.text))
+    return all(2 * words < len(_WORD.findall(name)) for name in names)
+
+
 def _is_labelled(text: str, known: set[str]) -> bool:
     """Tell whether *text* goes on behind a colon, and has only *known* words before it.
 
@@ -104,12 +115,13 @@ def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None
     """Return the words that name the page among those of its site: those of its headline.
 
     A page may have none, or a short one, or one that is a link to the first page of the site and so the name
-    of that. Then all that it calls itself counts: its titles, and its first-level headings up to the end of
-    the *run*.
+    of that, or the name of a section. Then all that it calls itself counts: its titles, and its first-level
+    headings up to the end of the *run*.
     """
     if headline is not None:
         block = blocks[headline]
-        if block.letters >= _HEADLINE and not (block.is_link and block.leads_home):
+        other = (block.is_link and block.leads_home) or _names_section(block, names)
+        if block.letters >= _HEADLINE and not other:
             return block.text
     headings = (
         block.text for block in blocks[: run.end or len(blocks)] if block.tag == "h1" and block.is_free

@@ -61,6 +61,9 @@ _PROSE = 0.5
 #: A text that is a smaller part of what a page shows, or of the prose in that, does not tell it from pages
 #: that show other things. So it is with less than half of a page whose headline stands apart from the text.
 _SMALL_PART, _SMALL_PART_OF_PROSE, _SMALL_PART_APART = 1 / 3, 1 / 2, 1 / 2
+#: Nor with less than half of a page that lists so many entries before it: headings that are links. A category
+#: of a shop may have a long text under its products, the same on all pages of the list.
+_ENTRIES, _SMALL_PART_OF_LIST = 6, 1 / 2
 #: Nor does a text that is less than this part of a page without an article: any part may have been found.
 _SMALL_PART_OF_LINES = 2 / 3
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
@@ -153,6 +156,9 @@ def _completed(
     ]
     prose = [block for block in shown if block.prose]
     part = max(part, _SMALL_PART_APART) if apart else part
+    entries = (bool(block.heading) and block.is_link and not block.region for block in blocks[: run.end])
+    if sum(entries) >= _ENTRIES:
+        part = max(part, _SMALL_PART_OF_LIST)
     if length(text.text) >= max(part * letters_of(shown), _SMALL_PART_OF_PROSE * letters_of(prose)):
         return text
     # Each is looked for in all of the text, so they are not too many.

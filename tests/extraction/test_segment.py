@@ -415,7 +415,7 @@ def test_any_page_has_a_text_of_visible_words(html: str) -> None:
     [f"<h2>Comments</h2><p>{ENGLISH}</p>", "<h2><a href=x>Related</a></h2>", "<p><a href=x>cookie</a></p>",
      "<p><a href=x>x</a></p>", f"<div class=modal><p>{ENGLISH}</div>",
      "<h1>The harbour stays open</h1>", f"<h2>{'1' * 79}</h2><p>{ENGLISH}</p>",
-     f"<aside>{'<p>' + ENGLISH}</aside>"],
+     f"<aside>{'<p>' + ENGLISH}</aside>", "<select><option>x", "</select>", "<select"],
 )  # fmt: skip
 def test_it_takes_linear_time(unit: str) -> None:
     def seconds(size: int) -> float:
@@ -525,6 +525,27 @@ def test_all_that_a_page_without_an_article_shows_counts() -> None:
         assert detector.check(listed(62), "https://a.example/list/62?from=menu").kind == "exact"
 
 
+def test_pages_of_a_list_differ_though_a_long_text_stands_under_it() -> None:
+    """All pages of a category have one text about it, and products that are headings with links."""
+    about = f"<h2>{TITLE}</h2>{marked(paragraphs(51, 3, 36))}"
+
+    def products(seed: int) -> str:
+        names = (text[:50].rstrip(".") for text in paragraphs(seed, 24, 9))
+        return "".join(f"<div><h3><a href=x>{name}</a></h3><p>EUR 20,00</p></div>" for name in names)
+
+    def listed(seed: int) -> MainText:
+        return extracted(page(f"<h1>Harbours</h1><p>1 2 3</p>{products(seed)}{about}"))
+
+    assert listed(52).text == listed(53).text
+    with Detector.open() as detector:
+        for seed in (52, 53, 54):
+            assert not detector.add(listed(seed), f"https://a-site.com/list/{seed}").is_duplicate
+        assert detector.check(listed(53), "https://a-site.com/list/53?from=menu").kind == "exact"
+    # Behind a note they are what else there is to read.
+    note = f"<h1>{TITLE}</h1>{marked(paragraphs(51, 3, 36))}"
+    assert paragraphs(52, 1, 9)[0][:30] not in extracted(page(f"{note}{products(52)}")).shown
+
+
 def test_teasers_between_headline_and_text_are_what_the_page_lists() -> None:
     mission = [text[:210] + "." for text in paragraphs(65, 2)]
 
@@ -621,6 +642,40 @@ def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
             assert not verdict.is_duplicate, verdict
 
 
+COUNTRIES = [sentence(random.Random(f"country {number}"), 1)[:-1] for number in range(240)]
+CHOICES = "".join(f"<option>{country}" for country in COUNTRIES)
+LABELS = [text[:40] for text in paragraphs(48, 12, 12)]
+FORM = "".join(f"<p><label>{text}</label> <input></p>" for text in LABELS)
+
+
+@pytest.mark.parametrize("kind", ["select", "datalist", "SELECT name=country"])
+def test_what_a_form_offers_to_choose_from_is_not_its_text(kind: str) -> None:
+    """Forms of two sites have the same countries, and little else."""
+    choices = f"<{kind}>{CHOICES}</{kind.split()[0]}>"
+    found = extracted(page(f"<form>{FORM}<p>Country {choices}</p></form>")).shown
+    assert LABELS[0] in found
+    assert LABELS[11] in found
+    assert COUNTRIES[7] not in found
+    with Detector.open() as detector:
+        for site, seed in (("a", 49), ("b", 50)):
+            own = "".join(f"<p><label>{text[:40]}</label></p>" for text in paragraphs(seed, 12, 12))
+            text = extracted(page(f"<form>{own}{choices}</form>", title=f"Write to {site}"))
+            assert detector.add(text, f"https://{site}-site.com/").kind == "unique"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<select><option>one<option>two{FORM}",  # without an end
+        f"<script>write('<select>')</script>{FORM}<script>write('</select>')</script>",
+        f"{FORM}</select>{FORM}</datalist>",
+        f"<select><option>one<datalist></select>{FORM}</datalist>",
+    ],
+)
+def test_what_only_looks_like_choices_takes_nothing_with_it(body: str) -> None:
+    assert LABELS[11] in extracted(page(body)).shown
+
+
 def test_what_is_called_so_by_mistake_stays_where_there_is_no_article() -> None:
     own = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(45, 6, 20))
     menu = "".join(f"<li><a href=x>{text[:24]}</a></li>" for text in paragraphs(46, 20, 12))
@@ -688,6 +743,28 @@ def test_a_link_of_a_menu_is_no_headline() -> None:
         return f"<html><head>{head}</head><body>{body}</body></html>"
 
     assert "July 2016" in extracted(month("July 2016")).title
+
+
+@pytest.mark.parametrize("name", ["Rook", "Tower of the western wall"])
+@pytest.mark.parametrize("entry", ["<a href=x>{}</a>", "<b>{}</b>"])
+def test_the_section_of_a_page_is_not_its_title(name: str, entry: str) -> None:
+    """The menu, of no name that tells it, has the name of the section, which is in the title of its pages."""
+    menu = "".join(f"<div>{entry.format(text)}</div>" for text in ("Boards", "Pieces", "Catalogue"))
+
+    def piece(name: str) -> MainText:
+        named = f"<title>{name} — Catalogue of all pieces | The Site</title>"
+        return extracted(
+            f"{named}<body><p>Navigation</p>{menu}<h3>{name.split()[0]}</h3>{marked(OWN)}{FOOTER}</body>"
+        )
+
+    assert name in piece(name).title
+    with Detector.open() as detector:
+        assert detector.add(piece(name), "https://a-site.com/1").kind == "unique"
+        assert detector.add(piece("Bishop"), "https://a-site.com/2").kind == "template"
+        assert detector.add(piece(name), "https://a-site.com/1?print").kind == "exact"
+    # The title of a thread may be a link to itself.
+    thread = f"<title>{TITLE} - The forum</title><body><div><a href=x>{TITLE}</a></div>{marked(OWN)}</body>"
+    assert extracted(thread).title == TITLE
 
 
 def test_who_wrote_a_poem_is_not_its_text() -> None:
@@ -791,7 +868,7 @@ def test_what_asks_whether_a_page_was_of_use_is_not_its_text(frame: str) -> None
 
 def test_pages_of_lines_alone_are_told_apart_by_a_few_of_them() -> None:
     dice = random.Random(7)
-    links = [f"<td>{sentence(dice, 3).rstrip('.')}</td>" for _ in range(45)]
+    links = [f"<td>{sentence(dice, 3).rstrip('.')}</td>" for _ in range(18)]
 
     def notice(name: str) -> str:
         frame = "".join(f"<tr>{row}</tr>" for row in links)
