@@ -13,7 +13,7 @@ import regex
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.walls import phrases, subjects
 
-from .block import FORM, OTHER_ARTICLES
+from .block import FORM, LISTED, OTHER_ARTICLES
 from .headings import heads_comments, heads_more, speaks_of_consent
 from .quotations import quoted_lines
 
@@ -89,6 +89,23 @@ def give_back_article(blocks: Sequence[Block]) -> None:
     ):
         for block in comments:
             block.region = ""
+
+
+def give_back_headed(blocks: Sequence[Block], headline: int | None) -> None:
+    """Take the region away that holds the *headline* of the page, the number of a block, and its article.
+
+    No advertisement has the title of the page, with paragraphs below. Teasers do.
+    """
+    if headline is None or blocks[headline].is_link:
+        return
+    region, within = blocks[headline].region, blocks[headline].within
+    if region != "around" or within == OTHER_ARTICLES:
+        return
+    below = [block for block in blocks[headline:] if block.within == within and block.prose]
+    if letters_of(below) >= ARTICLE:
+        for block in blocks:
+            if block.within == within:
+                block.region = ""
 
 
 def leave_out_notices(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
@@ -210,7 +227,7 @@ def menus_and_foot(blocks: Sequence[Block]) -> set[int]:
     """
     letters: Counter[int] = Counter()
     for block in blocks:
-        if block.region == "around" and block.within not in (0, OTHER_ARTICLES):
+        if block.region == "around" and block.within not in (0, OTHER_ARTICLES, LISTED):
             letters[block.within] += 2 * block.linked - block.letters
     menus = {number for number, more in letters.items() if more >= 0}
     foot = {block.within for block in blocks if block.region == "foot"}

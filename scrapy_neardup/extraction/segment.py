@@ -19,6 +19,7 @@ from .asides import (
     ARTICLE,
     Run,
     give_back_article,
+    give_back_headed,
     heads_others,
     leave_out_comments,
     leave_out_notices,
@@ -28,8 +29,9 @@ from .asides import (
     menus_and_foot,
     told_once,
 )
-from .block import FORM, OTHER_ARTICLES
+from .block import FORM, LISTED, OTHER_ARTICLES
 from .blocks import blocks_of
+from .digests import leave_out_digests
 from .headings import heads_more
 from .headline import find_headline, only_first_level_heading, title_of
 from .prose import SENTENCE
@@ -79,6 +81,7 @@ class Segment:
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
         blocks = blocks_of(html)
+        give_back_headed(blocks, find_headline(blocks, names))
         give_back_article(blocks)
         leave_out_notices(blocks, lambda: find_headline(blocks, names))
         leave_out_quotations(blocks)
@@ -90,12 +93,16 @@ class Segment:
         if headline is None:
             headline = only_first_level_heading(blocks)
         run = _best_run(blocks, headline)
+        digests = [number for number in leave_out_digests(blocks, headline) if run.begin <= number < run.end]
+        run = _best_run(blocks, headline)
         lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
         found = letters_of(prose)
         begin = _beginning(blocks, headline, run)
         title = title_of(blocks, names, named, run)
         details = _details(blocks, begin, run, headline)
+        # On one site they tell pages of a list from each other that have an introduction in common.
+        details += [blocks[number].text for number in digests][: _DETAILS - len(details)]
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks, details)
             return other and _completed(other, blocks, headline, run, _SMALL_PART_OF_LINES)
@@ -148,6 +155,7 @@ def _completed(
         block
         for number, block in enumerate(blocks)
         if not block.region
+        or block.within == LISTED
         or (apart and block.region == "around")
         or (number in listed and block.within == OTHER_ARTICLES)
     ]
