@@ -55,6 +55,8 @@ class Block:
         article: int,
         href: str,
         parent: int,
+        *,
+        caption: bool,
     ) -> None:
         self.text = text
         #: Its length in letters (`length` counts them), and how many of them are of links.
@@ -73,8 +75,9 @@ class Block:
         self.parent = parent
         #: Where its last link leads; empty if there is none.
         self.href = href
-        #: Whether it reads like a paragraph of a text.
-        self.prose = not self.is_link and is_paragraph(text, self.letters)
+        #: Whether it reads like a paragraph of a text, and is no *caption* of a picture, which another site
+        #: may not show.
+        self.prose = not self.is_link and not caption and is_paragraph(text, self.letters)
 
     @property
     def ends(self) -> bool:

@@ -65,7 +65,7 @@ class _Walk:
         #: Open elements that are blocks: name, region, number of the outermost element that makes the region,
         #: number of the article, number of the element.
         self._path: list[tuple[str, Region, int, int, int]] = []
-        self._elements = self._invisible = self._links = self._preformatted = 0
+        self._elements = self._invisible = self._links = self._preformatted = self._captions = 0
         headlines = Counter(
             element for headline in list(body.iter("h1"))[:_HEADLINES] for element in headline.iterancestors()
         )
@@ -134,11 +134,12 @@ class _Walk:
             number = FORM
         if element in self._headed_articles:
             article = self._elements
+        self._captions += element.tag == "figcaption"
         self._path.append((element.tag, region, number, article, self._elements))
 
     def _close(self) -> None:
         self._finish()
-        self._path.pop()
+        self._captions -= self._path.pop()[0] == "figcaption"
 
     def _add(self, text: str | None) -> None:
         if text:
@@ -202,7 +203,19 @@ class _Walk:
             heading = next((name for name, *_ in self._path[-2:] if name in HEADINGS), "")
             if quoted:
                 region = region or "quoted"
-            self.blocks.append(Block(text, linked, tag, heading, region, number, article, self._href, parent))
+            block = Block(
+                text,
+                linked,
+                tag,
+                heading,
+                region,
+                number,
+                article,
+                self._href,
+                parent,
+                caption=self._captions > 0,
+            )
+            self.blocks.append(block)
 
 
 def _is_form(element: _Element) -> bool:

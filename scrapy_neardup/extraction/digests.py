@@ -26,7 +26,7 @@ _NOWHERE = ("#", "javascript:")
 
 @dataclass(slots=True)
 class _Passage:
-    """Paragraphs that follow each other in one element, and the longest link between them and others before."""
+    """Paragraphs that follow each other in one element, and the longest link before them."""
 
     parent: int
     #: The first and the last of its blocks, its paragraphs and letters.
