@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Entries of the shortest list; letters of the shortest title; blocks between the texts of two entries,
 #: paragraphs and letters of an entry, at the most.
 _ENTRIES, _TITLE, _GAP, _PARAGRAPHS, _LONGEST = 3, 20, 12, 2, 600
+#: Letters of the other paragraphs of a page with an article, and how many there are at least for one of lists.
+_ARTICLE, _SHARE = 2 * ARTICLE, 1 / 2
 #: Links that lead nowhere else, such as those that unfold an answer.
 _NOWHERE = ("#", "javascript:")
 
@@ -44,14 +46,15 @@ class _Passage:
 def leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[int]:
     """Give lists of other articles a region; return the numbers of their blocks.
 
-    A list is what the page is about, and stays, if next to no other paragraph is on the page. It is part of
-    an article that goes on behind it, and if paragraphs beside the list stand in the same element as some in
-    it. A link above the *headline*, the number of a block, is no title of what stands below.
+    Lists are what the page is about, and stay, if few other paragraphs are on the page. A list is part of an
+    article that goes on behind it, and if paragraphs beside the list stand in the same element as some in it.
+    A link above the *headline*, the number of a block, is no title of what stands below.
     """
     passages = list(_passages(blocks, headline))
     lists = list(_standing_apart(list(_runs(passages, blocks)), passages))
     listed = sum(passage.letters for begin, end in lists for passage in passages[begin:end])
-    if sum(passage.letters for passage in passages) - listed < ARTICLE:
+    left = sum(passage.letters for passage in passages) - listed
+    if left < max(_ARTICLE, _SHARE * listed):
         return []
     numbers = [
         number

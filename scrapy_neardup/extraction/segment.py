@@ -101,7 +101,7 @@ class Segment:
         begin = _beginning(blocks, headline, run)
         title = title_of(blocks, names, named, run)
         details = _details(blocks, begin, run, headline)
-        # On one site they tell pages of a list from each other that have an introduction in common.
+        # They tell pages of a site from each other that have an introduction in common.
         details += [blocks[number].text for number in digests][: _DETAILS - len(details)]
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks, details)
