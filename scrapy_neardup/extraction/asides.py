@@ -50,15 +50,21 @@ def letters_of(blocks: Sequence[Block]) -> int:
     return sum(block.letters for block in blocks)
 
 
-def give_back_article(blocks: Sequence[Block]) -> None:
+def give_back_article(blocks: Sequence[Block], headline: int | None) -> None:
     """Take the region away from what is the article itself.
 
     A region "around" holds the article if it has as much prose as there is text in no region, links aside. So
-    it does if it has as much prose as there is in no region, and half as much text again. Teasers of other
-    articles count as the article only on a page that has next to nothing else. So do comments: a forum may
-    call all that is said in it so, the first post included. And so does a foot, unless it speaks of consent:
-    some builders of pages give any part of a page that name.
+    it does if it has as much prose as there is in no region, and half as much text again; and if it has the
+    *headline* of the page, the number of a block, and paragraphs below it, as no advertisement does. Teasers
+    of other articles count as the article only on a page that has next to nothing else. So do comments: a
+    forum may call all that is said in it so, the first post included. And so does a foot, unless it speaks of
+    consent: some builders of pages give any part of a page that name.
     """
+    if headline is not None and _is_article(blocks[headline:]):
+        within = blocks[headline].within
+        for block in blocks:
+            if block.within == within:
+                block.region = ""
     prose, text = Counter[int](), Counter[int]()
     around, feet = set[int](), set[int]()
     for block in blocks:
@@ -91,21 +97,13 @@ def give_back_article(blocks: Sequence[Block]) -> None:
             block.region = ""
 
 
-def give_back_headed(blocks: Sequence[Block], headline: int | None) -> None:
-    """Take the region away that holds the *headline* of the page, the number of a block, and its article.
-
-    No advertisement has the title of the page, with paragraphs below. Teasers do.
-    """
-    if headline is None or blocks[headline].is_link:
-        return
-    region, within = blocks[headline].region, blocks[headline].within
-    if region != "around" or within == OTHER_ARTICLES:
-        return
-    below = [block for block in blocks[headline:] if block.within == within and block.prose]
-    if letters_of(below) >= ARTICLE:
-        for block in blocks:
-            if block.within == within:
-                block.region = ""
+def _is_article(blocks: Sequence[Block]) -> bool:
+    """Tell whether the region around the first of *blocks*, a headline, is no teaser but an article."""
+    headline = blocks[0]
+    if headline.region != "around" or headline.within == OTHER_ARTICLES or headline.is_link:
+        return False
+    own = [block for block in blocks if block.within == headline.within and block.prose]
+    return letters_of(own) >= ARTICLE
 
 
 def leave_out_notices(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Entries of the shortest list; letters of the shortest title; blocks between the texts of two entries,
 #: paragraphs and letters of an entry, at the most.
 _ENTRIES, _TITLE, _GAP, _PARAGRAPHS, _LONGEST = 3, 20, 12, 2, 600
-#: Letters of the other paragraphs of a page with an article, and how many there are at least for one of lists.
+#: Letters of the other paragraphs of a page with an article, and their least share of those in lists.
 _ARTICLE, _SHARE = 2 * ARTICLE, 1 / 2
 #: Links that lead nowhere else, such as those that unfold an answer.
 _NOWHERE = ("#", "javascript:")

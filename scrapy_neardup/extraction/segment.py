@@ -19,7 +19,6 @@ from .asides import (
     ARTICLE,
     Run,
     give_back_article,
-    give_back_headed,
     heads_others,
     leave_out_comments,
     leave_out_notices,
@@ -81,8 +80,7 @@ class Segment:
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
         blocks = blocks_of(html)
-        give_back_headed(blocks, find_headline(blocks, names))
-        give_back_article(blocks)
+        give_back_article(blocks, find_headline(blocks, names))
         leave_out_notices(blocks, lambda: find_headline(blocks, names))
         leave_out_quotations(blocks)
         leave_out_comments(blocks)
