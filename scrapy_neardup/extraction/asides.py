@@ -102,8 +102,7 @@ def _is_article(blocks: Sequence[Block]) -> bool:
     headline = blocks[0]
     if headline.region != "around" or headline.within == OTHER_ARTICLES or headline.is_link:
         return False
-    own = [block for block in blocks if block.within == headline.within and block.prose]
-    return letters_of(own) >= ARTICLE
+    return letters_of([each for each in blocks if each.within == headline.within and each.prose]) >= ARTICLE
 
 
 def leave_out_notices(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
@@ -189,6 +188,19 @@ def leave_out_comments(blocks: Sequence[Block]) -> None:
             letters_before >= ARTICLE and not block.is_link and not block.prose and heads_comments(block.text)
         ):
             begun, heading = True, block.heading
+
+
+def leave_out_captions(blocks: Sequence[Block]) -> None:
+    """Take captions for no paragraphs: the same text on another site has other pictures.
+
+    A page with more captions than paragraphs is about its pictures.
+    """
+    free = [block for block in blocks if block.is_free]
+    captions = [block for block in free if block.caption]
+    paragraphs = [block for block in free if block.prose and not block.caption]
+    if letters_of(captions) <= letters_of(paragraphs):
+        for block in captions:
+            block.prose = False
 
 
 def leave_out_other_articles(blocks: Sequence[Block], headline: int | None) -> None:

@@ -32,6 +32,7 @@ class Block:
 
     __slots__ = (
         "article",
+        "caption",
         "heading",
         "href",
         "letters",
@@ -75,9 +76,10 @@ class Block:
         self.parent = parent
         #: Where its last link leads; empty if there is none.
         self.href = href
-        #: Whether it reads like a paragraph of a text, and is no *caption* of a picture, which another site
-        #: may not show.
-        self.prose = not self.is_link and not caption and is_paragraph(text, self.letters)
+        #: Whether it is the caption of a picture.
+        self.caption = caption
+        #: Whether it reads like a paragraph of a text.
+        self.prose = not self.is_link and is_paragraph(text, self.letters)
 
     @property
     def ends(self) -> bool:

@@ -7,6 +7,7 @@ They stand below an article, or above it, and change every day: copies of it on 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median_low
 from typing import TYPE_CHECKING
 
 from .asides import ARTICLE
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
     from .block import Block
 
-#: Entries of the shortest list; letters of the shortest title; blocks between the texts of two entries,
-#: paragraphs and letters of an entry, at the most.
-_ENTRIES, _TITLE, _GAP, _PARAGRAPHS, _LONGEST = 3, 20, 12, 2, 600
-#: Letters of the other paragraphs of a page with an article, and their least share of those in lists.
-_ARTICLE, _SHARE = 2 * ARTICLE, 1 / 2
+#: Entries of the shortest list; letters of the shortest title, and of the median one;
+#: blocks between the texts of two entries, paragraphs and letters of an entry, at the most.
+_ENTRIES, _TITLE, _LONG_TITLE, _GAP, _PARAGRAPHS, _LONGEST = 3, 5, 20, 12, 2, 600
+#: Letters of the other paragraphs of a page with an article, and their least share of all paragraphs.
+_ARTICLE, _SHARE = 2 * ARTICLE, 1 / 4
 #: Links that lead nowhere else, such as those that unfold an answer.
 _NOWHERE = ("#", "javascript:")
 
@@ -53,8 +54,8 @@ def leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[int
     passages = list(_passages(blocks, headline))
     lists = list(_standing_apart(list(_runs(passages, blocks)), passages))
     listed = sum(passage.letters for begin, end in lists for passage in passages[begin:end])
-    left = sum(passage.letters for passage in passages) - listed
-    if left < max(_ARTICLE, _SHARE * listed):
+    every = sum(passage.letters for passage in passages)
+    if every - listed < max(_ARTICLE, _SHARE * every):
         return []
     numbers = [
         number
@@ -74,19 +75,28 @@ def _title(passage: _Passage) -> int:
 
 def _passages(blocks: Sequence[Block], headline: int | None) -> Iterator[_Passage]:
     passage: _Passage | None = None
-    title: int | None = None
+    #: The longest link, and the longest one that the element of the last passage does not hold.
+    longest: int | None = None
+    outer: int | None = None
     gap = 0
     for number, block in enumerate(blocks):
         if number == headline:
-            title = None
+            longest = outer = None
         if block.region:
             continue
         if not block.prose:
             gap += 1
-            if _may_be_title(block) and (title is None or block.letters > blocks[title].letters):
-                title = number
+            if _may_be_title(block):
+                if longest is None or block.letters > blocks[longest].letters:
+                    longest = number
+                within = passage is not None and block.parent == passage.parent
+                if not within and (outer is None or block.letters > blocks[outer].letters):
+                    outer = number
             continue
-        if passage is not None and title is None and block.parent == passage.parent:
+        own = passage is not None and block.parent == passage.parent
+        # A link below a text, in the element of that alone, is part of it, such as "Read more".
+        title = longest if own else outer
+        if passage is not None and title is None and own:
             passage.last = number
             passage.paragraphs += 1
             passage.letters += block.letters
@@ -96,7 +106,7 @@ def _passages(blocks: Sequence[Block], headline: int | None) -> Iterator[_Passag
             passage = _Passage(block.parent, number, number, 1, block.letters, title, gap)
             if title is not None and number - title <= _GAP:
                 passage.shape = (blocks[title].tag, blocks[title].heading, block.tag)
-        title, gap = None, 0
+        longest, outer, gap = None, None, 0
     if passage is not None:
         yield passage
 
@@ -119,6 +129,7 @@ def _runs(passages: Sequence[_Passage], blocks: Sequence[Block]) -> Iterator[tup
             len(entries) >= _ENTRIES
             and entries[0].shape is not None
             and all(each.paragraphs <= _PARAGRAPHS and each.letters <= _LONGEST for each in entries)
+            and median_low(blocks[_title(each)].letters for each in entries) >= _LONG_TITLE
         ):
             yield begin, end
         begin = end

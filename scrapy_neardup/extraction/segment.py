@@ -20,6 +20,7 @@ from .asides import (
     Run,
     give_back_article,
     heads_others,
+    leave_out_captions,
     leave_out_comments,
     leave_out_notices,
     leave_out_other_articles,
@@ -84,10 +85,10 @@ class Segment:
         leave_out_notices(blocks, lambda: find_headline(blocks, names))
         leave_out_quotations(blocks)
         leave_out_comments(blocks)
+        leave_out_captions(blocks)
         headline = find_headline(blocks, names)
         leave_out_other_articles(blocks, headline)
-        # A site may have one title for all of its pages.
-        named = headline
+        named = headline  # a site may have one title for all of its pages
         if headline is None:
             headline = only_first_level_heading(blocks)
         run = _best_run(blocks, headline)
