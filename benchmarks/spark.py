@@ -32,7 +32,7 @@ from scrapy_neardup.spark import audit_paths
 from scrapy_neardup.spark.session import require_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -91,7 +91,7 @@ def main() -> None:
 
 def _on_spark(feed: Path, directory: Path, partitions: int | None) -> None:
     steps: dict[str, tuple[float, float]] = {}
-    with contextlib.closing(_ProcessorTime()) as processors:
+    with contextlib.closing(ProcessorTime()) as processors:
         started, before = time.perf_counter(), processors.seconds()
 
         def watch(step: str) -> None:
@@ -107,7 +107,7 @@ def _on_spark(feed: Path, directory: Path, partitions: int | None) -> None:
             watch=watch,
         )
         steps["end"] = (time.perf_counter(), processors.seconds())
-    facts = _metrics(found.spark)
+    facts = shuffled_and_spilled(found.spark)
     marks = [("start", (started, before)), *steps.items()]
     every = [*itertools.pairwise(marks)]
     for place, unit in enumerate(("Spark", "  processors")):
@@ -120,7 +120,7 @@ def _on_spark(feed: Path, directory: Path, partitions: int | None) -> None:
     found.spark.stop()
 
 
-def _metrics(spark: SparkSession) -> dict[str, int]:
+def shuffled_and_spilled(spark: SparkSession) -> dict[str, int]:
     """Return the bytes that all stages together have shuffled and spilled."""
     context: Any = spark.sparkContext
     gateway = context._gateway
@@ -155,14 +155,16 @@ def _own_time() -> float:
     return sum(each.ru_utime + each.ru_stime for each in usage)
 
 
-class _ProcessorTime:
+class ProcessorTime:
     """The processor time of this process and of all below it, looked at each half second.
 
-    Spark ends Python processes that have nothing to do, and their time would be lost with them.
+    Spark ends Python processes that have nothing to do, and their time would be lost with them. Each time
+    *look* is called with the processes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, look: Callable[[list[psutil.Process]], None] = lambda processes: None) -> None:
         self._seen: dict[tuple[int, float], float] = {}
+        self._look = look
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._look_again, daemon=True)
         self._thread.start()
@@ -174,7 +176,9 @@ class _ProcessorTime:
     def seconds(self) -> float:
         with self._lock:
             this = psutil.Process()
-            for process in (this, *this.children(recursive=True)):
+            processes = [this, *this.children(recursive=True)]
+            self._look(processes)
+            for process in processes:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     times = process.cpu_times()
                     self._seen[process.pid, process.create_time()] = times.user + times.system

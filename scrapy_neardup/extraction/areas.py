@@ -13,6 +13,8 @@ from lxml.cssselect import CSSSelector
 
 from scrapy_neardup.errors import ConfigurationError
 
+from .parsing import parsed
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -47,10 +49,8 @@ class ContentArea:
         """Return *html* with the area alone in its body. The head, where titles stand, stays as it is."""
         if not self or not html.strip():
             return html
-        # What libxml2 is told is the encoding counts more than what the page says.
-        parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
-        root: _Element | None = etree.fromstring(html.encode("utf-8", "replace"), parser)
-        if root is None:  # there is no element
+        root = parsed(html, huge_tree=True)
+        if root is None:
             return html
         _remove(root, _matches(root, self.exclude))
         body = root.find("body")

@@ -8,12 +8,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from lxml import etree
-from lxml import html as lxml_html
 
 from scrapy_neardup.fingerprint.paragraphs import length
 
 from .block import FORM, OTHER_ARTICLES, Block
 from .lines import wrapped
+from .parsing import parsed
 from .quotations import quoted_lines
 from .regions import Region, names, region_of
 from .teasers import HEADINGS, is_short, teasers
@@ -41,11 +41,8 @@ _ADDRESS = 2000
 
 def blocks_of(html: str) -> list[Block]:
     """Return the blocks of a page; none for one that cannot be parsed."""
-    # What libxml2 is told is the encoding counts more than what the page says.
-    parser = lxml_html.HTMLParser(encoding="utf-8")
-    try:
-        root = lxml_html.document_fromstring(html.encode("utf-8", "replace"), parser=parser)
-    except etree.ParserError:  # there is no element
+    root = parsed(html)
+    if root is None:
         return []
     body = root.find("body")
     return _Walk(root if body is None else body).blocks

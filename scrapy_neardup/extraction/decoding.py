@@ -31,6 +31,7 @@ _MARKUP = regex.compile(
 _BAD_SHARE = 0.002
 _SAMPLE = 1 << 16  # bytes
 _END = re.compile(r"</(?:html|body)\s*>", re.IGNORECASE)
+_DECLARATION = re.compile(r"\A\s*<\?xml\b[^<>]{0,1000}>?", re.IGNORECASE)
 #: Codecs of Python that are no charsets: they raise an error, or make something else of a page.
 _NO_CHARSETS = frozenset(
     (
@@ -59,12 +60,15 @@ def decode(body: bytes, content_type: str | None) -> str:
 
 
 def in_one_document(html: str) -> str:
-    """Return *html* without the end tags of documents.
+    """Return *html* without its XML declaration and the end tags of documents.
 
-    What stands behind one is part of the page in browsers, but not in what libxml2 parses. There may be all
-    of the page: behind a head that ends the document, or a notice that is a document of its own.
+    The declaration tells of bytes, which are text now. Lxml refuses a text with it, and one that has no end
+    takes lxml quadratic time.
+
+    What stands behind an end tag is part of the page in browsers, but not in what libxml2 parses. There may
+    be all of the page: behind a head that ends the document, or a notice that is a document of its own.
     """
-    return _END.sub("", html)
+    return _END.sub("", _DECLARATION.sub("", html, count=1))
 
 
 def decode_as_declared(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from lxml import etree
 
+from .parsing import parsed
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -97,9 +99,8 @@ def _open_elements(html: str) -> int:
 
 
 def _parsed_depth(html: str) -> int:
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
-    root = etree.fromstring(html.encode("utf-8", "replace"), parser)
-    if root is None:  # there is no element
+    root = parsed(html, huge_tree=True)
+    if root is None:
         return 0
     steps = (1 if event == "start" else -1 for event, _ in etree.iterwalk(root, events=("start", "end")))
     return max(accumulate(steps, initial=0))

@@ -96,11 +96,14 @@ def scheme_of(
     """Return the scheme that an index was made with.
 
     Raises `ConfigurationError` for a *distance* that its tables cannot find, `IndexMismatch` for an index of
-    bare fingerprints.
+    bare fingerprints, and if this version cannot tell the scheme.
     """
+    name = _parameter(header, "scheme")
+    if not isinstance(name, str):
+        raise _unknown("a scheme", "it has no name")
     tables = [len(family.tables) for family in header.families[OWN:] if family.tables != EQUAL]
     return load_scheme(
-        _parameter(header, "scheme"),
+        name,
         tables=tables[0] if tables else TABLES,
         distance=distance,
         threshold=threshold,
@@ -116,10 +119,7 @@ def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
     try:
         features = Features(**_parameter(header, "features"))
     except TypeError as error:
-        raise IndexMismatch(
-            f"The index has features that this version of scrapy-neardup does not know ({error}): upgrade "
-            "scrapy-neardup, or use another index."
-        ) from error
+        raise _unknown("features", str(error)) from error
     fingerprinter = Fingerprinter(features, header.seed, scheme)
     if "segmenter" in header.parameters:
         now = {**header.parameters, "segmenter": fingerprinter.segmenter}
@@ -134,6 +134,13 @@ def _parameter(header: Header, name: str) -> Any:
         raise IndexMismatch(
             f"The index does not say its {name}: it holds bare fingerprints, so use it with FingerprintIndex."
         ) from None
+
+
+def _unknown(what: str, why: str) -> IndexMismatch:
+    return IndexMismatch(
+        f"The index has {what} that this version of scrapy-neardup does not know ({why}): upgrade "
+        "scrapy-neardup, or use another index."
+    )
 
 
 def flags(records: NDArray[Any]) -> NDArray[np.uint8]:

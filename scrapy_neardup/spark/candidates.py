@@ -113,7 +113,7 @@ def candidates(found: DataFrame, space: Workspace, settings: AuditOptions) -> Da
             "fingerprint long, size long, members binary",
         )
         values = space.keep(values, "work/fingerprints")
-        layout = _layout(values, scheme.distance)
+        layout = layout_for(values, scheme.distance)
         filed = mapped(values, permuted, "name int, prefix long, key long, size long, members binary", layout)
         near = mapped(
             space.grouped(filed, ["name", "prefix"]), near_pairs_of_tables, PAIR, layout, scheme.distance
@@ -179,12 +179,12 @@ def members_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         )
 
 
-def _layout(values: DataFrame, distance: int) -> PermutedTables:
-    """Choose the tables for different fingerprints, by how many they are and a sample of them."""
+def layout_for(values: DataFrame, distance: int) -> PermutedTables:
+    """Choose the tables for *values*, different fingerprints, by how many they are and a sample of them."""
     count = values.count()
     sample = values.select("fingerprint")
     if count > _SAMPLE:
-        sample = sample.sample(1.5 * _SAMPLE / count, 0).limit(_SAMPLE)
+        sample = sample.sample(min(1.5 * _SAMPLE / count, 1.0), 0).limit(_SAMPLE)
     found = np.array([row[0] for row in sample.collect()], np.int64)
     return choose_layout(np.unique(unsigned(found)), distance, count, _ENTRY)
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 ROWS = 1 << 14
 #: Bytes of signatures that a part has at least, if there are more parts than tasks run at a time.
 PART = 1 << 25
+#: Bytes of a row group of Parquet. Each task holds one in memory while it writes, and one while it reads: of
+#: the 128 MiB that are usual, two tasks would fill the memory of a small executor.
+ROW_GROUP = 1 << 23
 #: A number that Spark gives a row: that of its partition, and below so many bits its place there.
 PLACE_BITS = 33
 
@@ -44,8 +47,12 @@ class Workspace:
 
     def keep(self, frame: DataFrame, name: str) -> DataFrame:
         """Write *frame* as Parquet in place of what is there; return what is read from it."""
-        frame.write.mode("overwrite").parquet(self.path(name))
+        self.write(frame, name)
         return self.read(name, frame)
+
+    def write(self, frame: DataFrame, name: str) -> None:
+        """Write *frame* as Parquet in place of what is there."""
+        frame.write.mode("overwrite").option("parquet.block.size", ROW_GROUP).parquet(self.path(name))
 
     def read(self, name: str, like: DataFrame) -> DataFrame:
         """Return the frame that is kept under a name, with the columns of another one."""

@@ -54,9 +54,8 @@ def write_clusters(grouped: DataFrame, space: Workspace) -> DataFrame:
     table = led.join(clusters, led["row"] == clusters["leader"]).select(
         "cluster", "canonical", "size", "exact", "near", "part", "revisit", "hosts", "members"
     )
-    table.repartitionByRange(space.partitions, "cluster").sortWithinPartitions("cluster").write.mode(
-        "overwrite"
-    ).parquet(space.path("clusters.parquet"))
+    listed = table.repartitionByRange(space.partitions, "cluster").sortWithinPartitions("cluster")
+    space.write(listed, "clusters.parquet")
     return clusters
 
 
@@ -90,7 +89,7 @@ def write_pages(grouped: DataFrame, clusters: DataFrame, pairs: DataFrame, space
     ordered = pages.repartitionByRange(space.partitions, "row").sortWithinPartitions("row")
     listed = ordered.select(*column_names(PAGES))
     rounded = mapped(listed, round_off, PAGES, ("similarity", "closest_similarity"))
-    rounded.drop("row").write.mode("overwrite").parquet(space.path("pages.parquet"))
+    space.write(rounded.drop("row"), "pages.parquet")
 
 
 def write_pairs(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None:
@@ -101,7 +100,7 @@ def write_pairs(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None:
     ordered = named.repartitionByRange(space.partitions, "a", "b").sortWithinPartitions("a", "b")
     listed = ordered.select(*column_names(PAIRS))
     rounded = mapped(listed, round_off, PAIRS, ("similarity", "containment"))
-    rounded.drop("a", "b").write.mode("overwrite").parquet(space.path("pairs.parquet"))
+    space.write(rounded.drop("a", "b"), "pairs.parquet")
 
 
 def round_off(batches: Iterable[pa.RecordBatch], names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:

@@ -41,8 +41,9 @@ elif not HERE:
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 from scrapy_neardup.spark import SparkAudit, audit, audit_paths, make_index
+from scrapy_neardup.spark.candidates import layout_for
 from scrapy_neardup.spark.components import connected
-from scrapy_neardup.spark.frames import PART, Workspace
+from scrapy_neardup.spark.frames import PART, ROW_GROUP, Workspace
 from scrapy_neardup.spark.run import parts_for
 from scrapy_neardup.spark.session import start_session
 
@@ -145,6 +146,24 @@ def test_components_in_rounds(spark: SparkSession, tmp_path: Path) -> None:
     found = {row["row"]: row["component"] for row in connected(frame, space, alone=0).collect()}
     expected = components(300, edges)
     assert found == {page: expected[page] for page in np.unique(edges).tolist()}
+
+
+def test_what_is_kept_is_written_in_small_groups_of_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """A task holds one in memory, so that two of them fit into a small executor."""
+    hashes = ", ".join(f"sha2(cast({number} + 8 * id as string), 256)" for number in range(8))
+    space = Workspace(spark, str(tmp_path), 1)
+    space.keep(spark.range(100_000).coalesce(1).selectExpr(f"unhex(concat({hashes})) data"), "kept")
+    (file,) = (tmp_path / "kept").glob("*.parquet")
+    found = pyarrow.parquet.ParquetFile(file).metadata
+    sizes = [found.row_group(number).total_byte_size for number in range(found.num_row_groups)]
+    assert sum(sizes) > 3 * ROW_GROUP
+    assert max(sizes) < 1.5 * ROW_GROUP
+
+
+@pytest.mark.parametrize("count", [1, 16_384, 16_385, 24_575, 24_577, 40_000])
+def test_tables_are_chosen_for_any_number_of_fingerprints(spark: SparkSession, count: int) -> None:
+    """They are chosen by a sample: of a few more fingerprints than it has, it is nearly all of them."""
+    assert len(layout_for(spark.range(count).selectExpr("id fingerprint"), 3)) >= 4
 
 
 def test_parts_follow_from_the_size() -> None:

@@ -6,9 +6,10 @@ import re
 from html import unescape
 from typing import TYPE_CHECKING, NamedTuple
 
-from lxml import etree, html
+from lxml import etree
 
 from scrapy_neardup.extraction.decoding import decode_as_declared
+from scrapy_neardup.extraction.parsing import parsed
 
 from .indexing import head_indexing
 from .records import SILENT
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _HEAD_BYTES, _TITLE = 1 << 17, 200
 #: Characters of a page in which its head is looked for.
 _HEAD_CHARACTERS = 1 << 18
+#: Links below it may be what readers have written.
+_END = re.compile("</head|<body", re.IGNORECASE)
 _TITLE_TAG = re.compile(r"<title\b[^<>]*>([^<]{0,2000})", re.IGNORECASE)
 
 
@@ -34,14 +37,13 @@ class Head(NamedTuple):
 
 def read_head(body: bytes, content_type: str | None, url: str) -> Head:
     """Read the head of the page at *url*."""
-    start = body[:_HEAD_BYTES]
-    end = start.lower().find(b"</head")
     # The charset of a page that does not declare one takes long to guess, and URLs are ASCII.
-    _, text = decode_as_declared(start[: end if end >= 0 else None], content_type, lambda _: "utf-8")
+    _, text = decode_as_declared(body[:_HEAD_BYTES], content_type, lambda _: "utf-8")
+    text = _END.split(text, maxsplit=1)[0]
     found = _TITLE_TAG.search(text)
     title = " ".join(unescape(found[1]).split())[:_TITLE] if found else ""
     try:
-        tree = _parse_head(text)
+        tree = parsed(text)
         return Head(title, SILENT if tree is None else head_indexing(tree, url))
     except etree.LxmlError:  # of what no browser would make sense of
         return Head(title, SILENT)
@@ -52,15 +54,5 @@ def canonical_url(page: str, base: str = "") -> str | None:
 
     *base* is the URL that the page was found at.
     """
-    tree = _parse_head(page)
+    tree = parsed(_END.split(page[:_HEAD_CHARACTERS], maxsplit=1)[0])
     return None if tree is None else head_indexing(tree, base).declared or None
-
-
-def _parse_head(page: str) -> html.HtmlElement | None:
-    """Parse the head of a page; None for an empty page, or one that declares an encoding."""
-    start = page[:_HEAD_CHARACTERS]
-    end = start.lower().find("</head")
-    try:
-        return html.fromstring(start[: end if end >= 0 else None])
-    except (etree.ParserError, ValueError):
-        return None

@@ -159,6 +159,8 @@ def unpack_keys(data: bytes) -> NDArray[np.uint64]:
 
 def unpack_numbers_of(data: bytes, rows: NDArray[np.intp], epoch: int) -> NDArray[np.int64]:
     """Return the numbers of the entries at *rows* of a fingerprint's bucket: int64[n]."""
+    if not data:
+        return NO_NUMBERS
     # The first byte of each belongs to a key.
     numbers = np.ndarray(len(data) // NEAR_BYTES, "<u4", data, NEAR_BYTES - 4, NEAR_BYTES)
     return (numbers[rows] >> 8).astype(np.int64) | epoch << EPOCH_BITS

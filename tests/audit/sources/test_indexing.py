@@ -40,6 +40,25 @@ def test_the_head_of_a_page(content: str, expected: Indexing) -> None:
     assert head(content) == expected
 
 
+LINK = '<link rel="canonical" href="/de/page"/>'
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f'<?xml version="1.0" encoding="iso-8859-1"?>\n<html xmlns="x"><head>{LINK}</head>',
+        f"<title>x</title>{LINK}<p>y</p>",
+        f"<meta charset=utf-8>{LINK}",
+    ],
+)
+def test_the_head_of_a_page_with_an_xml_declaration_or_without_a_tag_is_read(page: str) -> None:
+    assert read_head(page.encode(), None, PAGE).indexing.declared == PAGE.partition("?")[0]
+
+
+def test_links_that_readers_may_have_written_say_nothing_of_the_page() -> None:
+    assert head(f"<title>x</title><body><p>a comment {LINK}") == Indexing()
+
+
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
