@@ -13,7 +13,7 @@ import regex
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.walls import phrases, subjects
 
-from .block import FORM, OTHER_ARTICLES
+from .block import FORM, LISTED, OTHER_ARTICLES
 from .headings import heads_comments, heads_more, speaks_of_consent
 from .quotations import quoted_lines
 
@@ -50,15 +50,21 @@ def letters_of(blocks: Sequence[Block]) -> int:
     return sum(block.letters for block in blocks)
 
 
-def give_back_article(blocks: Sequence[Block]) -> None:
+def give_back_article(blocks: Sequence[Block], headline: int | None) -> None:
     """Take the region away from what is the article itself.
 
     A region "around" holds the article if it has as much prose as there is text in no region, links aside. So
-    it does if it has as much prose as there is in no region, and half as much text again. Teasers of other
-    articles count as the article only on a page that has next to nothing else. So do comments: a forum may
-    call all that is said in it so, the first post included. And so does a foot, unless it speaks of consent:
-    some builders of pages give any part of a page that name.
+    it does if it has as much prose as there is in no region, and half as much text again; and if it has the
+    *headline* of the page, the number of a block, and paragraphs below it, as no advertisement does. Teasers
+    of other articles count as the article only on a page that has next to nothing else. So do comments: a
+    forum may call all that is said in it so, the first post included. And so does a foot, unless it speaks of
+    consent: some builders of pages give any part of a page that name.
     """
+    if headline is not None and _is_article(blocks[headline:]):
+        within = blocks[headline].within
+        for block in blocks:
+            if block.within == within:
+                block.region = ""
     prose, text = Counter[int](), Counter[int]()
     around, feet = set[int](), set[int]()
     for block in blocks:
@@ -89,6 +95,14 @@ def give_back_article(blocks: Sequence[Block]) -> None:
     ):
         for block in comments:
             block.region = ""
+
+
+def _is_article(blocks: Sequence[Block]) -> bool:
+    """Tell whether the region around the first of *blocks*, a headline, is no teaser but an article."""
+    headline = blocks[0]
+    if headline.region != "around" or headline.within == OTHER_ARTICLES or headline.is_link:
+        return False
+    return letters_of([each for each in blocks if each.within == headline.within and each.prose]) >= ARTICLE
 
 
 def leave_out_notices(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
@@ -176,6 +190,19 @@ def leave_out_comments(blocks: Sequence[Block]) -> None:
             begun, heading = True, block.heading
 
 
+def leave_out_captions(blocks: Sequence[Block]) -> None:
+    """Take captions for no paragraphs: the same text on another site has other pictures.
+
+    A page with more captions than paragraphs is about its pictures.
+    """
+    free = [block for block in blocks if block.is_free]
+    captions = [block for block in free if block.caption]
+    paragraphs = [block for block in free if block.prose and not block.caption]
+    if letters_of(captions) <= letters_of(paragraphs):
+        for block in captions:
+            block.prose = False
+
+
 def leave_out_other_articles(blocks: Sequence[Block], headline: int | None) -> None:
     """Give further articles of a page a region, such as those that a reader who scrolls on comes to.
 
@@ -210,7 +237,7 @@ def menus_and_foot(blocks: Sequence[Block]) -> set[int]:
     """
     letters: Counter[int] = Counter()
     for block in blocks:
-        if block.region == "around" and block.within not in (0, OTHER_ARTICLES):
+        if block.region == "around" and block.within not in (0, OTHER_ARTICLES, LISTED):
             letters[block.within] += 2 * block.linked - block.letters
     menus = {number for number, more in letters.items() if more >= 0}
     foot = {block.within for block in blocks if block.region == "foot"}

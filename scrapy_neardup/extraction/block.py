@@ -13,8 +13,8 @@ from .prose import ends_sentence, is_paragraph
 if TYPE_CHECKING:
     from .regions import Region
 
-#: What teasers, and forms for comments, are said to be within, see `Block.within`.
-OTHER_ARTICLES, FORM = -1, -2
+#: What teasers, forms for comments, and lists of other articles are said to be within, see `Block.within`.
+OTHER_ARTICLES, FORM, LISTED = -1, -2, -3
 #: Where a link to the first page of a site leads: to a host, or up to a folder, or to the index of one.
 _HOME = regex.compile(
     r"(?:(?:https?:)?//[^/?#]*+)?+/?+(?:\.\.?+/)*+(?:\.\.?+|index\.\w++)?+(?:[?#].*+)?+",
@@ -32,10 +32,12 @@ class Block:
 
     __slots__ = (
         "article",
+        "caption",
         "heading",
         "href",
         "letters",
         "linked",
+        "parent",
         "prose",
         "region",
         "tag",
@@ -53,6 +55,9 @@ class Block:
         within: int,
         article: int,
         href: str,
+        parent: int,
+        *,
+        caption: bool,
     ) -> None:
         self.text = text
         #: Its length in letters (`length` counts them), and how many of them are of links.
@@ -67,8 +72,12 @@ class Block:
         self.within = within
         #: The number of the article with a headline of its own that it stands in, 0 if there is none.
         self.article = article
+        #: The number of the element that holds it; of a paragraph, the one around that.
+        self.parent = parent
         #: Where its last link leads; empty if there is none.
         self.href = href
+        #: Whether it is the caption of a picture.
+        self.caption = caption
         #: Whether it reads like a paragraph of a text.
         self.prose = not self.is_link and is_paragraph(text, self.letters)
 

@@ -29,6 +29,8 @@ _INLINE = names(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt "
     "ruby s samp small span strike strong sub sup time tt u var wbr"
 )
+# Elements that hold one paragraph.
+_PARAGRAPHS = names("p blockquote")
 # Headlines of a page beyond these are not looked for.
 _HEADLINES = 20
 # A form for a comment has at most so many characters of text. A longer one holds what readers wrote.
@@ -58,9 +60,9 @@ class _Walk:
         #: Lines of the block before the present one, each with its letters of links.
         self._lines: list[tuple[str, int]] = []
         #: Open elements that are blocks: name, region, number of the outermost element that makes the region,
-        #: number of the article.
-        self._path: list[tuple[str, Region, int, int]] = []
-        self._elements = self._invisible = self._links = self._preformatted = 0
+        #: number of the article, number of the element.
+        self._path: list[tuple[str, Region, int, int, int]] = []
+        self._elements = self._invisible = self._links = self._preformatted = self._captions = 0
         headlines = Counter(
             element for headline in list(body.iter("h1"))[:_HEADLINES] for element in headline.iterancestors()
         )
@@ -119,7 +121,7 @@ class _Walk:
     def _open(self, element: _Element) -> None:
         self._finish()
         self._elements += 1
-        region, number, article = self._path[-1][1:] if self._path else ("", 0, 0)
+        region, number, article = self._path[-1][1:4] if self._path else ("", 0, 0)
         if region in ("", "around"):
             others = element in self._other_articles
             own = "around" if others else region_of(element, element in self._over_headline)
@@ -129,11 +131,12 @@ class _Walk:
             number = FORM
         if element in self._headed_articles:
             article = self._elements
-        self._path.append((element.tag, region, number, article))
+        self._captions += element.tag == "figcaption"
+        self._path.append((element.tag, region, number, article, self._elements))
 
     def _close(self) -> None:
         self._finish()
-        self._path.pop()
+        self._captions -= self._path.pop()[0] == "figcaption"
 
     def _add(self, text: str | None) -> None:
         if text:
@@ -191,11 +194,25 @@ class _Walk:
     def _add_block(self, gathered: str, linked: int, *, quoted: bool = False) -> None:
         text = " ".join(gathered.split())
         if text:
-            tag, region, number, article = self._path[-1] if self._path else ("", "", 0, 0)
+            tag, region, number, article, parent = self._path[-1] if self._path else ("", "", 0, 0, 0)
+            if tag in _PARAGRAPHS and len(self._path) > 1:
+                parent = self._path[-2][-1]
             heading = next((name for name, *_ in self._path[-2:] if name in HEADINGS), "")
             if quoted:
                 region = region or "quoted"
-            self.blocks.append(Block(text, linked, tag, heading, region, number, article, self._href))
+            block = Block(
+                text,
+                linked,
+                tag,
+                heading,
+                region,
+                number,
+                article,
+                self._href,
+                parent,
+                caption=self._captions > 0,
+            )
+            self.blocks.append(block)
 
 
 def _is_form(element: _Element) -> bool:

@@ -20,6 +20,7 @@ from .asides import (
     Run,
     give_back_article,
     heads_others,
+    leave_out_captions,
     leave_out_comments,
     leave_out_notices,
     leave_out_other_articles,
@@ -28,8 +29,9 @@ from .asides import (
     menus_and_foot,
     told_once,
 )
-from .block import FORM, OTHER_ARTICLES
+from .block import FORM, LISTED, OTHER_ARTICLES
 from .blocks import blocks_of
+from .digests import leave_out_digests
 from .headings import heads_more
 from .headline import find_headline, only_first_level_heading, title_of
 from .prose import SENTENCE
@@ -82,16 +84,18 @@ class Segment:
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
         blocks = blocks_of(html)
-        give_back_article(blocks)
+        give_back_article(blocks, find_headline(blocks, names))
         leave_out_notices(blocks, lambda: find_headline(blocks, names))
         leave_out_quotations(blocks)
         leave_out_comments(blocks)
+        leave_out_captions(blocks)
         headline = find_headline(blocks, names)
         leave_out_other_articles(blocks, headline)
-        # A site may have one title for all of its pages.
-        named = headline
+        named = headline  # a site may have one title for all of its pages
         if headline is None:
             headline = only_first_level_heading(blocks)
+        run = _best_run(blocks, headline)
+        digests = [number for number in leave_out_digests(blocks, headline) if run.begin <= number < run.end]
         run = _best_run(blocks, headline)
         lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
@@ -99,6 +103,8 @@ class Segment:
         begin = _beginning(blocks, headline, run)
         title = title_of(blocks, names, named, run)
         details = _details(blocks, begin, run, headline)
+        # They tell pages of a site from each other that have an introduction in common.
+        details += [blocks[number].text for number in digests][: _DETAILS - len(details)]
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks, details)
             return other and _completed(other, blocks, headline, run, _SMALL_PART_OF_LINES)
@@ -151,6 +157,7 @@ def _completed(
         block
         for number, block in enumerate(blocks)
         if not block.region
+        or block.within == LISTED
         or (apart and block.region == "around")
         or (number in listed and block.within == OTHER_ARTICLES)
     ]

@@ -99,6 +99,10 @@ BODIES = {
     "anchor around all": f"<a name=top>{marked(OWN)}</a>{FOOTER}",
     "site's name is a headline, too": f"<h1>The Site</h1><div>{ARTICLE}</div>{FOOTER}",
     "in comments, with the headline": f"<div class=comments>{ARTICLE}</div>{FOOTER}",
+    "in an advertisement with the headline": f"{marked(LONG[:7])}{LINKS * 3}"
+    f"<div class=intextAd><p>{TITLE}</p>{marked(OWN)}</div>{FOOTER}",
+    "captions of pictures": f"<h1>{TITLE}</h1><figure><figcaption><p>{OTHER[0]}</p></figcaption></figure>"
+    f"{marked(OWN[:4])}<figure><img src=b><figcaption>{OTHER[1]}</figcaption></figure>{marked(OWN[4:])}",
     "manual with comments of its own": f"<h1>{TITLE}</h1>{marked(OWN[:4])}"
     f"<h2>Statements</h2>{marked(OWN[4:])}<h2>Comments</h2>{marked(OTHER[:1])}",
 } | {
@@ -113,6 +117,17 @@ BODIES = {
 @pytest.mark.parametrize("name", BODIES)
 def test_the_article_and_nothing_else_is_the_text(name: str) -> None:
     assert extracted(page(BODIES[name])).text.split("\n") == OWN
+
+
+def test_pictures_with_other_captions_under_the_same_words_are_other_pages_of_a_site() -> None:
+    def gallery(seed: int) -> MainText:
+        shown = "".join(f"<figure><figcaption>{text}</figcaption></figure>" for text in paragraphs(seed, 9))
+        return extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:3])}{shown}"))
+
+    with Detector.open() as detector:
+        assert detector.add(gallery(71), "https://a.example/1").kind == "unique"
+        assert not detector.check(gallery(72), "https://a.example/2").is_duplicate
+        assert detector.check(gallery(71), "https://a.example/3").kind == "exact"
 
 
 def test_preformatted_text_is_one_paragraph() -> None:
