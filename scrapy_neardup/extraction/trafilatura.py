@@ -25,7 +25,7 @@ class Trafilatura:
     differ more often. Never with ``deduplicate``: its answers would depend on the pages that went before.
     """
 
-    identity = f"trafilatura {trafilatura.__version__} fast, {sentences.IDENTITY}"
+    identity = f"trafilatura {trafilatura.__version__} fast without choices, {sentences.IDENTITY}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         return sentences.main_text(self.lines(html), html)
