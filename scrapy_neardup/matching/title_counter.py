@@ -9,8 +9,8 @@ from .sites import UNKNOWN, site_key
 
 #: What pages of one site with more titles than that have in common with a page of another site is the site's.
 TITLES = 3
-#: How many stored pages are counted at a time: those that were met last.
-FOLLOWED = 4096
+#: Stored pages and sites that repeat them, so many pairs are counted at a time: those that were met last.
+FOLLOWED = 1 << 14
 
 
 class TitleCounter:
@@ -24,7 +24,7 @@ class TitleCounter:
 
     def __init__(self, followed: int = FOLLOWED) -> None:
         self._followed = followed
-        self._met: OrderedDict[str, dict[int, frozenset[bytes]]] = OrderedDict()
+        self._met: OrderedDict[tuple[str, int], frozenset[bytes]] = OrderedDict()
         self._lock = threading.Lock()
 
     def is_of_the_site(self, url: str, copy: str, title: bytes) -> bool:
@@ -32,7 +32,7 @@ class TitleCounter:
 
         It is if pages with `TITLES` other titles than *title* have it there.
         """
-        others = self._met.get(url, {}).get(site_key(copy), frozenset()) - {title}
+        others = self._met.get((url, site_key(copy)), frozenset()) - {title}
         return any(title) and len(others) >= TITLES
 
     def meets(self, url: str, copy: str, title: bytes) -> None:
@@ -41,11 +41,8 @@ class TitleCounter:
         if not any(title) or UNKNOWN in (sites := {site, site_key(url)}) or len(sites) == 1:
             return
         with self._lock:
-            met = self._met.get(url, {})
-            titles = met.get(site, frozenset())
-            if len(titles) <= TITLES:
-                met = met | {site: titles | {title}}
-            self._met[url] = met
-            self._met.move_to_end(url)
+            titles = self._met.get((url, site), frozenset())
+            self._met[url, site] = titles | {title} if len(titles) <= TITLES else titles
+            self._met.move_to_end((url, site))
             if len(self._met) > self._followed:
                 self._met.popitem(last=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import MainText
 from scrapy_neardup.matching.title_counter import TITLES, TitleCounter
@@ -52,6 +54,12 @@ def test_memory_is_bounded() -> None:
         met(counter, *((SHOP, title) for title in titles(TITLES)), url=f"{FIRST}{number}")
     known = [counter.is_of_the_site(f"{FIRST}{number}", SHOP, bytes([9])) for number in range(5)]
     assert known == [False] * 3 + [True] * 2
+
+
+@pytest.fixture(autouse=True)
+def _seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seed of an index, which borderline pairs depend on, is the same in each run."""
+    monkeypatch.setattr("secrets.randbits", random.Random(1).getrandbits)
 
 
 def words(seed: int, count: int) -> str:
