@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from .output import LINES, WIDTH, print_line
@@ -48,8 +49,8 @@ def find_worst(
     said = steps(judge, a, b, judgement)
     for row in worst(pairs, orders, count):
         one, other = (texts[rows[row]].text.splitlines() for rows in (a, b))
-        changed = difflib.unified_diff(one, other, n=0, lineterm="")
-        difference = [line[:WIDTH] for line in changed if not line.startswith(("---", "+++", "@@"))]
+        changed = islice(difflib.unified_diff(one, other, n=0, lineterm=""), 2, None)  # without its head
+        difference = [line[:WIDTH] for line in changed if not line.startswith("@@")]
         yield Wrong(
             pairs.id1[row], pairs.id2[row], pairs.label[row], pairs.kind[row],
             bool(orders.longer_first[row] or orders.shorter_first[row]), said[row],
