@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.matching.candidates import Judgement
 
-    from .evaluate.labelled import Judge
+    from .pairs.judge import PairJudge
 
 #: A text that is less alike than is asked as a rule, but has this share of its own in the other, is a part.
 #: It is at most this long, as a share of the other: that is much else.
@@ -38,7 +38,7 @@ def asked(tokens: NDArray[np.integer] | int, *, elsewhere: bool = False) -> NDAr
 
 
 def parts(
-    judge: Judge, pages: NDArray[np.int64], kept: NDArray[np.int64], judgement: Judgement
+    judge: PairJudge, pages: NDArray[np.int64], kept: NDArray[np.int64], judgement: Judgement
 ) -> NDArray[np.bool_]:
     """Tell which of *pages* are contained in a page that is *kept* and has much else around it.
 

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from scrapy_neardup.audit.evaluate.corpus import Text
-    from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs
+    from scrapy_neardup.audit.evaluate.labelled import LabelledPairs
     from scrapy_neardup.audit.evaluate.scores import Result
+    from scrapy_neardup.audit.pairs.judge import PairJudge
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Wrong:
 
 
 def find_worst(
-    pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: Judge, count: int
+    pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: PairJudge, count: int
 ) -> Iterator[Wrong]:
     """Yield the *count* pairs that are judged most wrongly."""
     from scrapy_neardup.audit.evaluate.labelled import rows_of
