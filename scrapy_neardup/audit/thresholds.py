@@ -12,6 +12,8 @@ from scrapy_neardup.matching.rules import (
     ELSEWHERE_REBATE,
     JACCARDS,
     LENGTHS,
+    enough_elsewhere,
+    jaccard_asked,
 )
 
 if TYPE_CHECKING:
@@ -31,10 +33,8 @@ def asked(tokens: NDArray[np.integer] | int, *, elsewhere: bool = False) -> NDAr
 
     Less is asked of texts that are known to be *elsewhere*, on two sites.
     """
-    usual: NDArray[np.float64] = np.interp(np.asarray(tokens), LENGTHS, JACCARDS)
-    if not elsewhere:
-        return usual
-    return np.asarray(np.minimum(usual, np.maximum(ELSEWHERE, usual - ELSEWHERE_REBATE)), np.float64)
+    usual = jaccard_asked(np.asarray(tokens))
+    return enough_elsewhere(usual) if elsewhere else usual
 
 
 def parts(
