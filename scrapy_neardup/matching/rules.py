@@ -123,7 +123,8 @@ class Findings(NamedTuple):
 
 def jaccard_asked(tokens: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return the J that is asked of pairs, by the tokens of the shorter text: int[n] to float64[n]."""
-    return np.interp(tokens, LENGTHS, JACCARDS)
+    asked: NDArray[np.float64] = np.interp(tokens, LENGTHS, JACCARDS)
+    return asked
 
 
 def enough_elsewhere(asked: NDArray[np.float64]) -> NDArray[np.float64]:
