@@ -73,6 +73,16 @@ def test_removed_documents_at_both_ends_of_a_run(tmp_path: Path) -> None:
     assert losses == Losses()
 
 
+def test_what_a_run_has_left_out_as_removed_is_no_loss(path: Path) -> None:
+    with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
+        index.compact()
+        with index.reading() as reader:
+            assert [run.documents for run in reader.state.runs] == [COUNT - len(REMOVED)]
+    keys, losses, _ = read(path, set())
+    assert {*keys} == {f"u{n}" for n in range(COUNT) if n not in REMOVED}
+    assert losses == Losses()
+
+
 @pytest.mark.parametrize("name", ["documents", "log"])
 def test_a_block_whose_checksum_is_wrong_is_lost(name: str, path: Path) -> None:
     """Though it could be decoded: what it says may be wrong."""
