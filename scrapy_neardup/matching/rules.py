@@ -121,6 +121,18 @@ class Findings(NamedTuple):
     text_only: NDArray[np.bool_]
 
 
+def jaccard_asked(tokens: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return the J that is asked of pairs, by the tokens of the shorter text: int[n] to float64[n]."""
+    asked: NDArray[np.float64] = np.interp(tokens, LENGTHS, JACCARDS)
+    return asked
+
+
+def enough_elsewhere(asked: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the J that is enough of pairs of two sites, where this is *asked* on one; float64[n]."""
+    enough: NDArray[np.float64] = np.minimum(asked, np.maximum(ELSEWHERE, asked - ELSEWHERE_REBATE))
+    return enough
+
+
 def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     """Judge n pairs of candidates.
 
@@ -128,7 +140,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     the names that docs/scrapy.md explains.
     """
     jaccard, contained = pairs.jaccard, pairs.containment
-    asked = np.interp(pairs.tokens, LENGTHS, JACCARDS)
+    asked = jaccard_asked(pairs.tokens)
     forgiven = pairs.tokens / np.where(pairs.one_site, TOKENS_A_NUMBER_OF_ONE_SITE, TOKENS_A_NUMBER)
     alike = jaccard >= asked
     # Not in short texts: the date may be all that tells two notes from each other, and is little of them.
@@ -142,7 +154,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     )  # fmt: skip
     titled = pairs.two_sites & (pairs.titled >= TITLED) & (pairs.title == 0)
     elsewhere = pairs.two_sites & (
-        (jaccard >= np.minimum(asked, np.maximum(ELSEWHERE, asked - ELSEWHERE_REBATE)))
+        (jaccard >= enough_elsewhere(asked))
         | (contained >= ELSEWHERE_CONTAINED[0]) & (jaccard >= ELSEWHERE_CONTAINED[1])
         | titled & (contained >= SAME_TITLE[0]) & (jaccard >= SAME_TITLE[1])
     )
