@@ -30,7 +30,7 @@ class Found:
     groups: Groups
 
     def of(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
-        """PairJudge the pairs of rows *a* and *b* (int64[k]); those that were not found are no duplicates."""
+        """Judge the pairs of rows *a* and *b* (int64[k]); those that were not found are no duplicates."""
         judgement = self.judge.judge(a, b)
         alike = self.groups.alike
         found = judgement.exact | np.isin(self._codes(alike[a], alike[b]), self._codes(self.a, self.b))
