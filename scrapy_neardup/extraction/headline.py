@@ -94,9 +94,7 @@ def _names_section(block: Block, names: Sequence[str], *, above: bool) -> bool:
         return False
     words = _WORD.findall(block.text.lower())
     titles = [_WORD.findall(name.lower()) for name in names]
-    return all(
-        2 * len(words) < len(title) and (above or title[: len(words)] != words) for title in titles
-    )
+    return all(2 * len(words) < len(title) and (above or title[: len(words)] != words) for title in titles)
 
 
 def _is_labelled(text: str, known: set[str]) -> bool:

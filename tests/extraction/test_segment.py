@@ -786,7 +786,9 @@ def test_the_name_of_a_page_is_its_title_though_that_goes_on() -> None:
     """The page names itself in a table below its text only; its title has the edition of the manual, too."""
 
     def function(edition: str, *, menu: str = "") -> MainText:
-        table = "<table><tr><th>Function</th><th>Since</th></tr><tr><td>flushQueue</td><td>4</td></tr></table>"
+        table = (
+            "<table><tr><th>Function</th><th>Since</th></tr><tr><td>flushQueue</td><td>4</td></tr></table>"
+        )
         named = f"<title>flushQueue - Manual of the queues, edition {edition}</title>"
         return extracted(f"{named}<body>{menu}<h2>Name</h2>{marked(OWN)}<h2>Versions</h2>{table}</body>")
 
