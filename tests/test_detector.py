@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import string
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -406,6 +407,19 @@ def test_a_page_of_a_template_that_changes_is_a_revisit(
     assert detector.check(pages[5], url="https://b.example/").kind == "exact"
     # Its new text is of the template, too.
     assert detector.check(f"{pages[5]} Also today.", url="https://a.example/3").kind == "template"
+
+
+def test_an_edition_of_another_text_is_repeated_by_the_next(detector: Detector) -> None:
+    """A page of a template would not be, but such an edition has sentences of its own."""
+    dice = random.Random(3)
+    first = ["".join(dice.choices(string.ascii_lowercase, k=7)) for _ in range(600)]
+    second = [*first[:520], *first[:80][::-1]]
+    third = [*second[:300], "edited", *second[301:]]
+    kinds = [
+        detector.add(" ".join(text), url=f"https://a.example/{n}").kind
+        for n, text in enumerate((first, second, third))
+    ]
+    assert kinds == ["unique", "unique", "near"]
 
 
 def test_pages_of_a_template_are_pending_and_kept_as_others_are(tmp_path: Path) -> None:
