@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-#: Verdicts of pages that repeat others.
-_REPEATS = frozenset(("exact", "near", "part"))
+#: Verdicts of pages that repeat others. One of which its canonical page has all, and much else, is not to fix.
+_REPEATS = frozenset(("exact", "near"))
 #: What a change is called, the good ones first. ``gone``: the page is in the crawl no more. ``handled``: it
 #: now names its canonical page, or asks not to be indexed. ``rewritten``: it repeats no page now.
 #: ``new_page``: it repeats one, and was not in the earlier crawl. ``now_repeats``: it repeats one, and in the

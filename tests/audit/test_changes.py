@@ -51,6 +51,21 @@ def test_changes(audits: tuple[Path, Path]) -> None:
     ]
 
 
+def test_as_many_stay_to_fix_as_the_summary_counts(tmp_path: Path) -> None:
+    """An excerpt of another page, and of much else, is none of them."""
+    whole, other = text("whole"), text("other")
+    excerpt = " ".join(whole.split()[: int(0.6 * len(whole.split()))])
+    texts = {"whole": whole, "excerpt": excerpt, "one": other, "two": other}
+    rows = [{"url": f"https://{name}.example/", "text": content} for name, content in texts.items()]
+    path = feed(tmp_path / "a.jl", rows)
+    for name in ("old", "new"):
+        with audit(path, tmp_path / name, hosts=("whole.example",), seed=0) as found:
+            assert sorted(found.pages["verdict"].tolist()) == ["exact", "part", "unique", "unique"]
+    summary = json.loads((tmp_path / "new" / "summary.json").read_text())
+    assert [each.change for each in changes(tmp_path / "old", tmp_path / "new")] == ["stays"]
+    assert summary["handled"]["to_fix"] == 1
+
+
 def test_command(audits: tuple[Path, Path]) -> None:
     shown = CliRunner().invoke(main, ["changes", *map(str, audits)])
     assert shown.exit_code == 0
