@@ -335,3 +335,27 @@ def test_so_many_numbers_may_be_substituted_and_no_more() -> None:
     assert one(0.3, 0.94, sites="one", substituted=1.7001) == "template"
     assert one(0.52, 0, sites="two", substituted=5.5) == "near"  # half of the numbers, with the error
     assert one(0.52, 0, sites="two", substituted=5.501) == "template"
+
+
+def test_of_an_updated_story_fewer_numbers_may_be_in_both() -> None:
+    """Under one title on two sites a third of them, with the error, if they are few in so many words."""
+
+    def updated(substituted: float, numbers: int, tokens: int, titled: float = 4, **other: float) -> str:
+        return one(
+            0.6,
+            0.8,
+            sites="two",
+            substituted=substituted,
+            numbers=numbers,
+            tokens=tokens,
+            titled=titled,
+            **other,
+        )
+
+    assert updated(8, 11, 600) == "near"
+    assert updated(8.001, 11, 600) == "template"
+    assert updated(8, 11, 375) == "near"  # one in 50 words, and half a number
+    assert updated(8, 11, 374) == "template"
+    assert updated(8, 11, 600, titled=3) == "template"
+    assert updated(8, 11, 600, title=1) == "template"
+    assert one(0.7, 0.8, substituted=8, numbers=11, titled=4) == "template"
