@@ -39,7 +39,7 @@ ELSEWHERE_REBATE = 0.1
 #: at most one number was substituted in so many tokens: templates of two sites have more of them, as the
 #: weather has, or another title.
 ELSEWHERE_NUMBERS = 0.5
-UPDATED_NUMBERS, TOKENS_AN_UPDATED_NUMBER = 1 / 3, 50
+UPDATED_NUMBERS, TOKENS_AN_UPDATED_NUMBER = 1 / 3, 70
 #: How many values of the short lines may be substituted on one site before it is another page, by how many
 #: values there are; in between, a straight line. Dates, counts of comments and the like change on one page,
 #: too. Of the words of a title none may be substituted.

@@ -354,8 +354,8 @@ def test_of_an_updated_story_fewer_numbers_may_be_in_both() -> None:
 
     assert updated(8, 11, 600) == "near"
     assert updated(8.001, 11, 600) == "template"
-    assert updated(8, 11, 375) == "near"  # one in 50 words, and half a number
-    assert updated(8, 11, 374) == "template"
+    assert updated(8, 11, 525) == "near"  # one in 70 words, and half a number
+    assert updated(8, 11, 524) == "template"
     assert updated(8, 11, 600, titled=3) == "template"
     assert updated(8, 11, 600, title=1) == "template"
     assert one(0.7, 0.8, substituted=8, numbers=11, titled=4) == "template"
