@@ -35,9 +35,9 @@ ELSEWHERE = 0.5
 ELSEWHERE_CONTAINED = (0.75, 0.25)
 #: But of a short text J is asked at most this much less than on one site.
 ELSEWHERE_REBATE = 0.1
-#: And this share of the numbers must be in both. Of a story that was updated under its title it may be less, if
-#: at most one number was substituted in so many tokens: templates of two sites have more of them, as the
-#: weather has, or another title.
+#: And this share of the numbers must be in both. Of a story that was updated under its title it may be less,
+#: if at most one number was substituted in so many tokens: what templates of two sites have in common with
+#: each other has more numbers, or another title.
 ELSEWHERE_NUMBERS = 0.5
 UPDATED_NUMBERS, TOKENS_AN_UPDATED_NUMBER = 1 / 3, 70
 #: How many values of the short lines may be substituted on one site before it is another page, by how many
