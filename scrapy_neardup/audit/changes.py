@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-#: Verdicts of pages that repeat others. One of which its canonical page has all, and much else, is not to fix.
+#: Verdicts of pages that repeat others. A page of which its canonical page has all, and much else, is not to
+#: fix.
 _REPEATS = frozenset(("exact", "near"))
 #: What a change is called, the good ones first. ``gone``: the page is in the crawl no more. ``handled``: it
 #: now names its canonical page, or asks not to be indexed. ``rewritten``: it repeats no page now.
