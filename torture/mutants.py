@@ -45,6 +45,8 @@ FURTHER = {
 #: A module that runs in processes alone that its tests start and share, where coverage cannot tell for which
 #: test: all these may reach it.
 ELSEWHERE = {"scrapy_neardup/plugin/command.py": "tests/cli/test_cli.py"}
+#: Modules that are left out: sizes and times that may have any value, on which only speed and memory depend.
+FREE = {"scrapy_neardup/index/lmdb/tuning.py"}
 #: What a copy of the tree needs.
 PARTS = ("scrapy_neardup", "tests", "example_project", "benchmarks", "docs", "pyproject.toml", "README.md")
 #: What the tests import, other than this package.
@@ -107,7 +109,8 @@ def main(
         all_of_them = [
             (path.relative_to(tree).as_posix(), mutant)
             for path in sorted((tree / "scrapy_neardup" / package).rglob("*.py"))
-            if not module or any(part in path.name for part in module)
+            if path.relative_to(tree).as_posix() not in FREE
+            and (not module or any(part in path.name for part in module))
             for mutant in mutants(path.read_bytes())
         ]
         picked = random.Random(seed).sample(all_of_them, min(sample or len(all_of_them), len(all_of_them)))

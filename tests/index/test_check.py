@@ -13,7 +13,16 @@ import pytest
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.check import check, find_problems
-from scrapy_neardup.index.lmdb.layout import HELD, Run, decode_held, encode_held, number_key, partition_key
+from scrapy_neardup.index.lmdb.layout import (
+    HELD,
+    Run,
+    decode_held,
+    encode_held,
+    key_number,
+    number_key,
+    partition_key,
+    read_state,
+)
 from scrapy_neardup.index.lmdb.offline import opened
 from scrapy_neardup.index.lmdb.partition import decode_partition, encode_partition
 from scrapy_neardup.index.lmdb.tombstones import add_removed, drop_removed, read_removed
@@ -101,9 +110,12 @@ def test_progress_ends_at_the_total(path: Path) -> None:
     steps: list[tuple[int, int]] = []
     with opened(path) as (environment, header):
         assert not list(find_problems(environment, header, lambda done, total: steps.append((done, total))))
+        now = read_state(environment, environment.read())
     assert steps == sorted(steps)
-    assert len({total for _, total in steps}) == 1
-    assert steps[-1][0] == steps[-1][1] > 600
+    # Each document has an entry in four tables of fingerprints and in one of equal keys, and is in a block.
+    total = 6 * sum(run.documents for run in now.runs) + now.next - now.flushed
+    assert {each for _, each in steps} == {total}
+    assert steps[-1] == (total, total)
 
 
 def test_others_write_meanwhile(tmp_path: Path) -> None:
@@ -356,6 +368,29 @@ def test_damage_is_found(path: Path, damage: str) -> None:
         environment.write(lambda transaction: change(transaction, environment.databases))
         problems = found(environment)
     assert any(expected in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize("name", ["documents", "log"])
+def test_each_missing_block_is_found(name: str, tmp_path: Path) -> None:
+    """Whichever it is of a run, or of the log, that does not begin with document 0, and has several."""
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
+        for start, stop in ((0, 64), (64, 94), (94, 98), (98, 101), (101, 105)):
+            numbers = range(start, stop)
+            index.add(documents([n * 7919 for n in numbers], [f"u{n}" for n in numbers]))
+            index.flush()
+    with opened(tmp_path) as (environment, _):
+        with environment.read() as transaction:
+            blocks = [(bytes(k), bytes(v)) for k, v in transaction.cursor(environment.databases[name])]
+        numbers = [key_number(key) for key, _ in blocks]
+        assert len(blocks) > 2
+        for (key, value), number in zip(blocks, numbers, strict=True):
+            environment.write(lambda t, key=key: t.delete(key, db=environment.databases[name]))
+            (problem,) = found(environment)
+            assert problem.endswith(f"cannot be read, the first {number}.")
+            environment.write(
+                lambda t, key=key, value=value: t.put(key, value, db=environment.databases[name])
+            )
+        assert found(environment) == []
 
 
 def test_no_run_is_passed_over(path: Path) -> None:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_neardup.index.lmdb.ranges import LONG, Range, compare, narrowed, size_of
+from scrapy_neardup.index import LmdbIndex
+from scrapy_neardup.index.lmdb import search
+from scrapy_neardup.index.lmdb.ranges import LONG, Range, compare, find_ranges, narrowed, size_of
 from scrapy_neardup.index.matches import Matches
 from scrapy_neardup.index.sorted_arrays import Entries
+
+from .small import HEADER, SMALL, documents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 #: Keys that share long prefixes with each other, and many that are equal.
 keys = st.one_of(st.sampled_from((0, 2**63, 2**64 - 1)), st.integers(0, 63).map(lambda bit: 1 << bit))
@@ -71,6 +83,45 @@ def test_those_that_share_the_longest_prefixes_are_left(
     left = narrowed(ranges, most)
     assert held(left) == brute_force(ranges, most)
     assert size_of(left) <= most
+
+
+def test_no_more_is_compared_than_shares_the_prefix_of_a_table(tmp_path: Path) -> None:
+    """The directory of a partition narrows a search, and must not widen it."""
+    dice = random.Random(2)
+    stored = [dice.getrandbits(4) << 60 | dice.getrandbits(60) for _ in range(400)]
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
+        index.add(documents(stored, [f"u{number}" for number in range(400)]))
+        index.compact()
+        tables = HEADER.families[0].tables
+        with index.reading() as reader:
+            for key in stored[:40]:
+                ranges: list[Range] = []
+                size = find_ranges(reader, 0, 0, key, 3, ranges)
+                shared = 0
+                for place, (permuted, flips, bits) in enumerate(
+                    zip(tables.permute(key), tables.flips(3), tables.prefix_bits, strict=True)
+                ):
+                    others = [tables.permute(other)[place] >> (64 - bits) for other in stored]
+                    shared += sum(others.count((permuted ^ flip) >> (64 - bits)) for flip in flips)
+                assert size == size_of(ranges) == shared >= 4
+
+
+def test_a_batch_is_compared_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few at a time where each finds many, so that memory is bounded by what one of them finds."""
+    together: list[int] = []
+
+    def counted(ranges: list[Range], distance: int) -> Iterator[Matches]:
+        together.append(size_of(ranges))
+        return compare(ranges, distance)
+
+    monkeypatch.setattr(search, "compare", counted)
+    tuning = replace(SMALL, probes_at_once=1 << 20, dense_probes=1 << 20, candidates_at_once=200)
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
+        index.add(documents([7] * 100, [f"u{number}" for number in range(100)]))
+        index.compact()
+        found = index.search(0, np.array([7] * 10, np.uint64), 3)
+    assert len(found.document) == 1000
+    assert max(together) == 400  # in each of the four tables 100
 
 
 @pytest.mark.parametrize("distance", [0, 3])

@@ -57,6 +57,50 @@ def test_all_of_a_sound_index(path: Path) -> None:
     assert len({*seen}) == len(seen)
 
 
+def test_removed_documents_at_both_ends_of_a_run(tmp_path: Path) -> None:
+    """The first one behind a run is of the log, or of the next run."""
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
+        index.add(some(0, 60))
+        index.flush()
+        index.compact()
+        with index.reading() as reader:
+            (run,) = reader.state.runs
+        index.add(some(60, 70))
+        index.discard([run.start, run.stop - 1, run.stop])
+        index.flush()
+    keys, losses, _ = read(tmp_path, set())
+    assert {*keys} == {f"u{n}" for n in range(70) if n not in (run.start, run.stop - 1, run.stop)}
+    assert losses == Losses()
+
+
+def test_what_a_run_has_left_out_as_removed_is_no_loss(path: Path) -> None:
+    with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
+        index.compact()
+        with index.reading() as reader:
+            assert [run.documents for run in reader.state.runs] == [COUNT - len(REMOVED)]
+    keys, losses, _ = read(path, set())
+    assert {*keys} == {f"u{n}" for n in range(COUNT) if n not in REMOVED}
+    assert losses == Losses()
+
+
+@pytest.mark.parametrize("name", ["documents", "log"])
+def test_a_block_whose_checksum_is_wrong_is_lost(name: str, path: Path) -> None:
+    """Though it could be decoded: what it says may be wrong."""
+    with environment_of(path) as (environment, _):
+
+        def flip(transaction: lmdb.Transaction) -> None:
+            with transaction.cursor(environment.databases[name]) as cursor:
+                assert cursor.first()
+                key, value = bytes(cursor.key()), bytearray(cursor.value())
+            value[40] ^= 4
+            transaction.put(key, bytes(value), db=environment.databases[name])
+
+        environment.write(flip)
+    keys, losses, _ = read(path, set())
+    assert losses.gone
+    assert not {*losses.gone} & {int(url[1:]) for url in keys}
+
+
 def test_what_cannot_be_read_is_passed_over_and_counted(path: Path) -> None:
     oldest = [n for n in range(90) if n not in REMOVED]  # the two runs are merged
     _, _, seen = read(path, set())

@@ -54,6 +54,15 @@ def test_a_full_group_is_committed_at_once_and_a_smaller_one_in_time(tmp_path: P
         assert not index.gauges()["degraded"]
 
 
+def test_what_is_left_over_from_full_groups_is_committed_in_time(tmp_path: Path) -> None:
+    """Though nothing new comes."""
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=replace(SMALL, group_seconds=0.1))) as index:
+        with index.lock:  # so that the thread meets all at once
+            store(index, *range(9))
+        wait(lambda: index.gauges()["backlog"] == 0)
+        assert commits(index) == 3
+
+
 def test_a_removal_alone_is_committed_in_time(tmp_path: Path) -> None:
     with closing(LmdbIndex(tmp_path, HEADER, tuning=replace(SMALL, group_seconds=0.1))) as index:
         index.add(documents([1], ["u1"]))
