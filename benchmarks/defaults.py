@@ -19,7 +19,8 @@ from choices.groups import Data, read, unrelated
 from choices.printing import table
 from choices.ways import constants
 
-from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts, shared_keys
+from scrapy_neardup.audit.evaluate.labelled import judge_texts
+from scrapy_neardup.audit.pairs.judge import PairJudge, shared_keys
 from scrapy_neardup.fingerprint import Features, Weight, hamming, load_scheme
 from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.normalise import normalise
@@ -55,7 +56,7 @@ def share(found: NDArray[np.bool_]) -> str:
     return f"{found.mean():.3f}".removeprefix("0") if len(found) else "–"
 
 
-def judged(data: Data, features: Features = FEATURES, matcher: Matcher = MATCHER) -> Judge:
+def judged(data: Data, features: Features = FEATURES, matcher: Matcher = MATCHER) -> PairJudge:
     return judge_texts(data.texts, matcher, features=features)
 
 
@@ -80,7 +81,7 @@ def candidate_table(data: Data, strangers: NDArray[np.int64]) -> None:
     table("Exact or within 3 bits", head, lines)
 
 
-def source_table(data: Data, strangers: NDArray[np.int64], judge: Judge) -> None:
+def source_table(data: Data, strangers: NDArray[np.int64], judge: PairJudge) -> None:
     """What makes candidates: the fingerprint, anchors, both."""
     terms = []
     for text in data.texts:
@@ -116,7 +117,7 @@ def source_table(data: Data, strangers: NDArray[np.int64], judge: Judge) -> None
     )
 
 
-def rule_table(data: Data, judge: Judge) -> None:
+def rule_table(data: Data, judge: PairJudge) -> None:
     lines = []
     for name, values in RULES_TRIED.items():
         with constants(values):
@@ -138,7 +139,7 @@ def rule_table(data: Data, judge: Judge) -> None:
     table("Judged duplicate: candidates by default, and ...", ["rule", *data.groups], lines)
 
 
-def length_table(data: Data, judge: Judge) -> None:
+def length_table(data: Data, judge: PairJudge) -> None:
     """By the length of the shorter text, in tokens."""
     tokens = judge.documents.records["tokens"]
     shorter = np.minimum(tokens[data.a], tokens[data.b])

@@ -81,12 +81,12 @@ def byte_count(name: str, value: object, least: int = 1) -> int:
     Raises `ConfigurationError`.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
-    count = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
-    if count < 1:
+    number = float(found[1]) * _UNITS[found[2].upper()] if found else 0.0
+    if not 1 <= number < math.inf:
         raise ConfigurationError(f"{name} is {value!r}: set it to a number of bytes such as 5000000 or '5M'.")
-    if count < least:
+    if number < least:
         raise ConfigurationError(f"{name} is {value!r}: nothing works with less than {least} bytes.")
-    return count
+    return int(number)
 
 
 def _float(value: object) -> float:

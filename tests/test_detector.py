@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import string
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -408,6 +409,19 @@ def test_a_page_of_a_template_that_changes_is_a_revisit(
     assert detector.check(f"{pages[5]} Also today.", url="https://a.example/3").kind == "template"
 
 
+def test_an_edition_of_another_text_is_repeated_by_the_next(detector: Detector) -> None:
+    """A page of a template would not be, but such an edition has sentences of its own."""
+    dice = random.Random(3)
+    first = ["".join(dice.choices(string.ascii_lowercase, k=7)) for _ in range(600)]
+    second = [*first[:520], *first[:80][::-1]]
+    third = [*second[:300], "edited", *second[301:]]
+    kinds = [
+        detector.add(" ".join(text), url=f"https://a.example/{n}").kind
+        for n, text in enumerate((first, second, third))
+    ]
+    assert kinds == ["unique", "unique", "near"]
+
+
 def test_pages_of_a_template_are_pending_and_kept_as_others_are(tmp_path: Path) -> None:
     dice = random.Random(6)
     first, second, third = (release(dice) for _ in range(3))
@@ -491,11 +505,12 @@ def test_forget_lasts(tmp_path: Path) -> None:
         assert kinds == ["unique", "unique", "exact"]
 
 
-def test_forgetting_a_pending_document(detector: Detector) -> None:
+@pytest.mark.parametrize("weak", [False, True])
+def test_forgetting_a_pending_document(detector: Detector, weak: bool) -> None:
     verdict = detector.reserve(text(1), url="https://a.example/")
     assert detector.forget("https://a.example/") == 1
     assert verdict.reservation is not None
-    verdict.reservation.confirm()
+    verdict.reservation.confirm(weak=weak)
     detector.flush()
     assert detector.check(text(1), url="https://b.example/").kind == "unique"
     assert detector.gauges()["documents"] == 0

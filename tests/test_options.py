@@ -97,6 +97,7 @@ def test_values(name: str, value: object, option: object) -> None:
         ("extract_memory", "lots", "bytes"),
         ("extract_memory", "10", "nothing works with less"),
         ("max_body_size", 0, "bytes"),
+        ("max_body_size", "9" * 400, "bytes"),
     ],
 )
 def test_bad_values(name: str, value: object, remedy: str) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.audit.evaluate.labelled import Judge
+    from scrapy_neardup.audit.pairs.judge import PairJudge
 
 #: The sets of benchmarks/quality.py that the defaults were chosen on.
 READ = ("derived_syndication", "senate_press", "ota_recrawl_html", "docs_versions_html", "minhash_tutorial")
@@ -76,7 +76,7 @@ def read(data: Path) -> Data:
     return Data(texts, a, b, dict(groups), np.array(press), np.array(authors))
 
 
-def unrelated(data: Data, judge: Judge) -> NDArray[np.int64]:
+def unrelated(data: Data, judge: PairJudge) -> NDArray[np.int64]:
     """Return pairs of releases of different senators with next to nothing in common, as rows: int64[2, n]."""
     records = judge.documents.records[data.press]
     parts = []

@@ -18,7 +18,7 @@ from scrapy_neardup.matching import rules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_neardup.audit.evaluate.labelled import Judge
+    from scrapy_neardup.audit.pairs.judge import PairJudge
 
     from .sets import Loaded
 
@@ -65,7 +65,7 @@ COLUMNS = (
 OWN = ("default", "shorter first", *(column.title for column in COLUMNS[1:6]))
 
 
-def changed(judge: Judge, column: Column) -> Judge:
+def changed(judge: PairJudge, column: Column) -> PairJudge:
     """Return *judge* with the documents as *column* sees them."""
     keys, records = judge.documents.keys.copy(), judge.documents.records.copy()
     for field in column.unknown:
@@ -79,7 +79,7 @@ def changed(judge: Judge, column: Column) -> Judge:
 
 @contextmanager
 def constants(values: dict[str, Any]) -> Iterator[None]:
-    """Judge with other constants of the rule."""
+    """PairJudge with other constants of the rule."""
     before = {name: getattr(rules, name) for name in values}
     for name, value in values.items():
         setattr(rules, name, value)

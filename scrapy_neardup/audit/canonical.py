@@ -12,14 +12,14 @@ import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .preferences import COLUMNS, Pages, alphabetical, earliest, longest
+from .preferences import COLUMNS, alphabetical, earliest, longest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["ALL_RULES", "RULES", "Pages", "canonical_ranks", "check_rules", "parse_rules"]
+    from .preferences import Pages
 
 #: All rules by which a canonical page can be chosen; and those that are used by default, in their order.
 ALL_RULES = tuple(COLUMNS)

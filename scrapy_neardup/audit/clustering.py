@@ -12,10 +12,10 @@ from scrapy_neardup.matching.site_counter import LONGEST, SITES
 from scrapy_neardup.matching.sites import UNKNOWN
 
 from .canonical import canonical_ranks
-from .evaluate.labelled import Judge
 from .pairs.closest import closest_leaders
 from .pairs.compare import Groups, compare_all
 from .pairs.components import components
+from .pairs.judge import PairJudge
 from .pairs.leaders import leader_clusters
 from .preferences import Pages
 from .verdicts import number_clusters, pages_table, pairs_table
@@ -47,7 +47,7 @@ class Clustered(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AuditJudge(Judge):
+class AuditJudge(PairJudge):
     """Asks for more than the rules, see `cluster`.
 
     A near-duplicate has at least the similarity *least*. A page of a *template* (bool[n]) is repeated by an

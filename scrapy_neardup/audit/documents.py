@@ -12,7 +12,6 @@ from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.extraction.guards import is_binary, is_noise
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 
-from .evaluate.corpus import TextOnly
 from .sources import BrokenRecord, CrawledPage, Options, Source, find_sources, read_source
 from .sources.contents import looks_like_html
 from .sources.head import read_head
@@ -52,7 +51,7 @@ def read_documents(paths: Sequence[str], settings: AuditOptions) -> Iterator[Doc
     Raises `ConfigurationError` for a file that is not there, and `SourceUnavailable`.
     """
     workers = extraction.Workers(
-        TextOnly(),
+        extraction.TextOnly(),
         settings.extractor,
         processes=1,
         timeout=settings.extract_timeout,

@@ -14,7 +14,7 @@ from scrapy_neardup.matching.records import entries
 from scrapy_neardup.matching.sites import UNKNOWN
 from scrapy_neardup.matching.variety import beyond_chance, counts
 
-from .evaluate.labelled import Judge, shared_keys
+from .pairs.judge import PairJudge, shared_keys
 from .thresholds import asked
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def explain(one: Document, other: Document, settings: AuditOptions) -> Explanati
     """Compare two documents as a crawl would, with *other* stored."""
     signatures = [settings.fingerprinter.signature(each.main) for each in (one, other)]
     documents = entries(signatures, [one.url, other.url], settings.header)
-    judge = Judge(documents, np.ones(2, bool), settings.matcher)
+    judge = PairJudge(documents, np.ones(2, bool), settings.matcher)
     a, b = np.array([0]), np.array([1])
     found = judge.judge(a, b)
     records = documents.records

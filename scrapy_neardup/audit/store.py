@@ -79,7 +79,8 @@ class Store:
 
     def set_meta(self, name: str, value: Any) -> None:
         """Keep a value that JSON can write."""
-        self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
+        with self.trusting():
+            self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
 
     def begin(self, identity: dict[str, Any]) -> str:
         """Begin a run. Pages that were made with another *identity* are removed, see `AuditOptions.identity`.

@@ -12,6 +12,8 @@ from scrapy_neardup.matching.rules import (
     ELSEWHERE_REBATE,
     JACCARDS,
     LENGTHS,
+    enough_elsewhere,
+    jaccard_asked,
 )
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.matching.candidates import Judgement
 
-    from .evaluate.labelled import Judge
+    from .pairs.judge import PairJudge
 
 #: A text that is less alike than is asked as a rule, but has this share of its own in the other, is a part.
 #: It is at most this long, as a share of the other: that is much else.
@@ -31,14 +33,12 @@ def asked(tokens: NDArray[np.integer] | int, *, elsewhere: bool = False) -> NDAr
 
     Less is asked of texts that are known to be *elsewhere*, on two sites.
     """
-    usual: NDArray[np.float64] = np.interp(np.asarray(tokens), LENGTHS, JACCARDS)
-    if not elsewhere:
-        return usual
-    return np.asarray(np.minimum(usual, np.maximum(ELSEWHERE, usual - ELSEWHERE_REBATE)), np.float64)
+    usual = jaccard_asked(np.asarray(tokens))
+    return enough_elsewhere(usual) if elsewhere else usual
 
 
 def parts(
-    judge: Judge, pages: NDArray[np.int64], kept: NDArray[np.int64], judgement: Judgement
+    judge: PairJudge, pages: NDArray[np.int64], kept: NDArray[np.int64], judgement: Judgement
 ) -> NDArray[np.bool_]:
     """Tell which of *pages* are contained in a page that is *kept* and has much else around it.
 

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .crawl import Crawl
-    from .evaluate.labelled import Judge
     from .pairs.compare import Compared
+    from .pairs.judge import PairJudge
 
     Rows = NDArray[np.int64]
 
 
 def pages_table(
     crawl: Crawl,
-    judge: Judge,
+    judge: PairJudge,
     siblings: NDArray[np.bool_],
     leaders: Rows,
     ranks: Rows,
@@ -116,7 +116,7 @@ def number_clusters(pages: NDArray[Any]) -> NDArray[Any]:
     return clusters
 
 
-def pairs_table(judge: Judge, compared: Compared) -> NDArray[Any]:
+def pairs_table(judge: PairJudge, compared: Compared) -> NDArray[Any]:
     """Return the table of pairs, as `Audit.pairs`."""
     judgement = compared.judgement
     pairs = np.zeros(len(compared.a), PAIRS)

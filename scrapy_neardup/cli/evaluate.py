@@ -19,8 +19,9 @@ from .worst import find_worst, print_wrong
 if TYPE_CHECKING:
     from scrapy_neardup.audit.evaluate.corpus import Text
     from scrapy_neardup.audit.evaluate.curves import Outcome
-    from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs
+    from scrapy_neardup.audit.evaluate.labelled import LabelledPairs
     from scrapy_neardup.audit.evaluate.scores import Result
+    from scrapy_neardup.audit.pairs.judge import PairJudge
     from scrapy_neardup.options import DetectionOptions
 
 _file = RegularFile()
@@ -59,7 +60,7 @@ def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> 
     type=click.IntRange(1, 100),
     default=1,
     metavar="N",
-    help="Judge with N seeds, from --seed on, and show how much the scores depend on them.",
+    help="PairJudge with N seeds, from --seed on, and show how much the scores depend on them.",
 )
 @click.option(
     "--cache",
@@ -80,7 +81,7 @@ def evaluate(
     cache: Path | None,
     as_json: bool,
 ) -> None:
-    """Judge labelled pairs of documents as a crawl would, and score the result.
+    """PairJudge labelled pairs of documents as a crawl would, and score the result.
 
     DOCS has a JSON object a line (plain or packed): "id" and "text" or "html", and if you have it "url" or
     "host", and "lang"; HTML goes through the extractor of the settings. Or it is a source of an audit, such
@@ -152,7 +153,7 @@ def _cache() -> Path:
 
 def _judge(
     texts: list[Text], labelled: LabelledPairs, options: DetectionOptions, seed: int, *, all_pairs: bool
-) -> tuple[Result, dict[str, Any], Judge]:
+) -> tuple[Result, dict[str, Any], PairJudge]:
     from scrapy_neardup.audit.evaluate.curves import judge_with
     from scrapy_neardup.audit.evaluate.labelled import judge_orders, rows_of
     from scrapy_neardup.audit.evaluate.scores import score

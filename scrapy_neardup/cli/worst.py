@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from .output import LINES, WIDTH, print_line
@@ -12,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from scrapy_neardup.audit.evaluate.corpus import Text
-    from scrapy_neardup.audit.evaluate.labelled import Judge, LabelledPairs
+    from scrapy_neardup.audit.evaluate.labelled import LabelledPairs
     from scrapy_neardup.audit.evaluate.scores import Result
+    from scrapy_neardup.audit.pairs.judge import PairJudge
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Wrong:
 
 
 def find_worst(
-    pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: Judge, count: int
+    pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: PairJudge, count: int
 ) -> Iterator[Wrong]:
     """Yield the *count* pairs that are judged most wrongly."""
     from scrapy_neardup.audit.evaluate.labelled import rows_of
@@ -48,8 +50,8 @@ def find_worst(
     said = steps(judge, a, b, judgement)
     for row in worst(pairs, orders, count):
         one, other = (texts[rows[row]].text.splitlines() for rows in (a, b))
-        changed = difflib.unified_diff(one, other, n=0, lineterm="")
-        difference = [line[:WIDTH] for line in changed if not line.startswith(("---", "+++", "@@"))]
+        changed = islice(difflib.unified_diff(one, other, n=0, lineterm=""), 2, None)  # without its head
+        difference = [line[:WIDTH] for line in changed if not line.startswith("@@")]
         yield Wrong(
             pairs.id1[row], pairs.id2[row], pairs.label[row], pairs.kind[row],
             bool(orders.longer_first[row] or orders.shorter_first[row]), said[row],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .areas import WHOLE_PAGE, ContentArea
-from .base import Extraction, Extractor, Page, Reason
+from .base import Extraction, Extractor, Page, Reason, TextOnly
 from .loading import EXTRACTORS, load_extractor
 from .workers import Workers
 
@@ -15,6 +15,7 @@ __all__ = [
     "Extractor",
     "Page",
     "Reason",
+    "TextOnly",
     "Workers",
     "load_extractor",
 ]

@@ -40,10 +40,20 @@ class Extractor(Protocol):
     def __call__(self, html: str, url: str | None) -> str | MainText | None: ...
 
 
-class Texter(Protocol):
+class Signer(Protocol):
     """The part of a ``Fingerprinter`` that a worker process uses; it is pickled to get there."""
 
     def signature(self, text: str | MainText) -> Signature: ...
+
+
+class TextOnly:
+    """The `Signer` for those who want texts alone."""
+
+    def signature(self, text: str | MainText) -> Signature:
+        """Return an empty signature."""
+        from scrapy_neardup.fingerprint import Signature
+
+        return Signature(0, b"", 0, 0, b"", b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,7 @@ class Job:
     """What every worker of one server is to do."""
 
     extractor: str
-    fingerprinter: Texter
+    fingerprinter: Signer
     #: Seconds a page may take.
     timeout: float
     #: Bytes a page may take, beyond what an idle worker has.

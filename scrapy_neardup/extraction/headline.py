@@ -84,15 +84,17 @@ def _below_name_of_site(blocks: Sequence[Block], names: Sequence[str], found: in
     return found
 
 
-def _names_section(block: Block, names: Sequence[str]) -> bool:
+def _names_section(block: Block, names: Sequence[str], *, above: bool) -> bool:
     """Tell whether *block* is no heading and has less than half of the words of each title.
 
-    So it is with the entry of a menu: all pages of a section may have its name in their titles.
+    So it is with the entry of a menu: all pages of a section may have its name in their titles. But what a
+    title begins with is the page's own name, unless it stands *above* the text, where a menu is.
     """
     if block.heading or not names:
         return False
-    words = len(_WORD.findall(block.text))
-    return all(2 * words < len(_WORD.findall(name)) for name in names)
+    words = _WORD.findall(block.text.lower())
+    titles = [_WORD.findall(name.lower()) for name in names]
+    return all(2 * len(words) < len(title) and (above or title[: len(words)] != words) for title in titles)
 
 
 def _is_labelled(text: str, known: set[str]) -> bool:
@@ -120,7 +122,8 @@ def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None
     """
     if headline is not None:
         block = blocks[headline]
-        other = (block.is_link and block.leads_home) or _names_section(block, names)
+        above = headline < run.begin
+        other = (block.is_link and block.leads_home) or _names_section(block, names, above=above)
         if block.letters >= _HEADLINE and not other:
             return block.text
     headings = (

@@ -9,7 +9,7 @@ from scrapy_neardup.dependencies import dependencies_in_use
 from .loading import is_built_in
 
 if TYPE_CHECKING:
-    from .base import Extractor, Texter
+    from .base import Extractor, Signer
 
 _PARAGRAPH = (
     "<p>Der Stadtrat einigte sich am Dienstag über die Brücke: Sie bleibt für Fußgänger geöffnet.</p>"
@@ -21,7 +21,7 @@ _NOTE = f"<html><body>{_PARAGRAPH}</body></html>"
 _DEEP = "<div>" * 300 + _PARAGRAPH
 
 
-def rehearse(extractor: Extractor, fingerprinter: Texter) -> None:
+def rehearse(extractor: Extractor, fingerprinter: Signer) -> None:
     """Decode, extract and fingerprint a page in this process.
 
     An extractor of the user's is left out: what it loads or does is for the workers. Raises

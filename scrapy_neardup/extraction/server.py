@@ -25,7 +25,7 @@ from .loading import load_extractor
 from .task import extract
 
 if TYPE_CHECKING:
-    from .base import Extractor, Job, Texter
+    from .base import Extractor, Job, Signer
 
 #: Pages after which a worker is replaced, against what libraries leak.
 MAX_PAGES = 5000
@@ -92,7 +92,7 @@ def _next(channel: Channel, extractor: Extractor, job: Job) -> Extraction:
     return replace(extraction, digest=page.digest)
 
 
-def _warm_up(extractor: Extractor, fingerprinter: Texter) -> None:
+def _warm_up(extractor: Extractor, fingerprinter: Signer) -> None:
     """Process a page here, so that not every worker has to set up what the first page needs."""
     paragraph = (
         "<p>The council agreed on Tuesday to a plan for the harbour, to be finished within three years.</p>"

@@ -19,7 +19,7 @@ from .plain import Plain
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint.signature import Signature
 
-    from .base import Extractor, Page, Reason, Texter
+    from .base import Extractor, Page, Reason, Signer
 
 #: With fewer letters nothing was hidden but the text itself, which scripts are to show.
 _LITTLE = 200
@@ -30,7 +30,7 @@ _plain = Plain()
 def extract(
     page: Page,
     extractor: Extractor,
-    fingerprinter: Texter,
+    fingerprinter: Signer,
     keep_text: bool = False,
     area: ContentArea = WHOLE_PAGE,
 ) -> Extraction:

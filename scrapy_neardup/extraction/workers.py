@@ -17,7 +17,7 @@ from .base import Extraction, Job, Page
 from .process import ForkServer, StartError, Worker
 
 if TYPE_CHECKING:
-    from .base import Texter
+    from .base import Signer
 
 #: Results kept for bodies that come again.
 MAX_RESULTS = 10_000
@@ -45,7 +45,7 @@ class Workers:
 
     def __init__(
         self,
-        fingerprinter: Texter,
+        fingerprinter: Signer,
         extractor: str,
         *,
         processes: int,

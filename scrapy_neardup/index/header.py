@@ -20,7 +20,7 @@ import numpy as np
 from scrapy_neardup.arguments import require_type, require_whole
 from scrapy_neardup.errors import IndexMismatch
 
-from .lmdb.faults import decoding
+from .decoding import decoding
 from .tables import Family, PermutedTables
 
 if TYPE_CHECKING:

@@ -99,6 +99,8 @@ class LocalIndex(ABC):
     def _file(self, filing: Filing) -> Reservation:
         def settle(reservation: Reservation) -> None:
             with self.lock:
+                if self._holder(number) is None:  # somebody has removed it meanwhile
+                    return
                 if not reservation.confirmed:
                     self._release(number)
                 elif not reservation.weak:

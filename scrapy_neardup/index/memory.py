@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 
 from .columns import Columns
 from .local import LocalIndex
@@ -37,7 +37,12 @@ class MemoryIndex(LocalIndex):
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock:
-            return self._columns.fetch(documents.tolist())
+            try:
+                return self._columns.fetch(documents.tolist())
+            except KeyError as error:
+                raise IndexCorrupted(
+                    f"Document {error} is missing: ask for those that a search finds."
+                ) from None
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
         with self.lock:

@@ -61,6 +61,8 @@ class Reservation:
                 return
             self.confirmed, self.weak = confirmed, weak
             callbacks, self._callbacks = self._callbacks, []
-        self._on_settle(self)
-        for callback in callbacks:
-            callback(self)
+        try:
+            self._on_settle(self)
+        finally:  # whatever the index raises, nobody waits for this any more
+            for callback in callbacks:
+                callback(self)

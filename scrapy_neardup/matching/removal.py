@@ -40,8 +40,9 @@ def older_than(reader: Snapshot, oldest: float, progress: Callable[[int, int], N
 
 def of_hosts(reader: Snapshot, hosts: set[str], progress: Callable[[int, int], None]) -> list[int]:
     """Return the numbers of documents whose URL has one of *hosts* (in lower case)."""
-    # Most URLs have none of the names in them, and parsing each would take much longer.
-    somewhere = re.compile("|".join(map(re.escape, hosts)), re.IGNORECASE)
+    # Most URLs have none of the names in them, and parsing each would take much longer. Some spell a host
+    # otherwise: one beyond ASCII, and an address in brackets.
+    somewhere = re.compile(rf"[^\0-\x7F]|\[|{'|'.join(map(re.escape, hosts))}", re.IGNORECASE)
     found: list[int] = []
     for numbers, documents in live_documents(reader, progress):
         rows = zip(numbers.tolist(), documents.urls, strict=True)

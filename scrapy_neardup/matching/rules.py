@@ -49,6 +49,10 @@ VALUES_LONG = 2000
 #: On one site so many shingles may stand in the place of others, and this many more for each token: some
 #: words that were edited here and there. A note under an introduction that all pages have is more than that.
 REPLACED = (20, 0.02)
+#: Where nothing else than that tells two texts from each other, the new one is no page of a template, but an
+#: edition: it has sentences of its own, which the next edition may repeat. It has at least so many tokens for
+#: each number: the cells of timetables are in another order, too.
+TOKENS_A_NUMBER_OF_AN_EDITION = 20
 #: On one site its short lines may have so many values that those of the stored page lack, and this many more
 #: for each token: counts, dates, a menu. The entries of a list, below a text that all lists have, are more.
 ADDED = (20, 0.2)
@@ -121,6 +125,18 @@ class Findings(NamedTuple):
     text_only: NDArray[np.bool_]
 
 
+def jaccard_asked(tokens: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return the J that is asked of pairs, by the tokens of the shorter text: int[n] to float64[n]."""
+    asked: NDArray[np.float64] = np.interp(tokens, LENGTHS, JACCARDS)
+    return asked
+
+
+def enough_elsewhere(asked: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the J that is enough of pairs of two sites, where this is *asked* on one; float64[n]."""
+    enough: NDArray[np.float64] = np.minimum(asked, np.maximum(ELSEWHERE, asked - ELSEWHERE_REBATE))
+    return enough
+
+
 def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     """Judge n pairs of candidates.
 
@@ -128,7 +144,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     the names that docs/scrapy.md explains.
     """
     jaccard, contained = pairs.jaccard, pairs.containment
-    asked = np.interp(pairs.tokens, LENGTHS, JACCARDS)
+    asked = jaccard_asked(pairs.tokens)
     forgiven = pairs.tokens / np.where(pairs.one_site, TOKENS_A_NUMBER_OF_ONE_SITE, TOKENS_A_NUMBER)
     alike = jaccard >= asked
     # Not in short texts: the date may be all that tells two notes from each other, and is little of them.
@@ -142,7 +158,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     )  # fmt: skip
     titled = pairs.two_sites & (pairs.titled >= TITLED) & (pairs.title == 0)
     elsewhere = pairs.two_sites & (
-        (jaccard >= np.minimum(asked, np.maximum(ELSEWHERE, asked - ELSEWHERE_REBATE)))
+        (jaccard >= enough_elsewhere(asked))
         | (contained >= ELSEWHERE_CONTAINED[0]) & (jaccard >= ELSEWHERE_CONTAINED[1])
         | titled & (contained >= SAME_TITLE[0]) & (jaccard >= SAME_TITLE[1])
     )
@@ -162,13 +178,12 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     retitled = (pairs.title > 0) | (
         (pairs.titled > 0) & (pairs.retitled > RETITLED) & (pairs.replaced > EDITED)
     )
-    other_page = pairs.one_site & (
-        retitled
-        | (pairs.values > values_forgiven)
-        | (pairs.added > added_forgiven)
-        | (pairs.replaced > replaced_forgiven)
-    )
-    template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page)
+    other_text = pairs.replaced > replaced_forgiven
+    filled = pairs.one_site & (retitled | (pairs.values > values_forgiven) | (pairs.added > added_forgiven))
+    other_page = filled | (pairs.one_site & other_text)
+    worded = pairs.numbers * TOKENS_A_NUMBER_OF_AN_EDITION <= pairs.tokens
+    edition = copies & pairs.one_site & other_text & worded & ~filled
+    template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page) & ~edition
     known_asked = np.where(pairs.one_site, np.interp(pairs.tokens, KNOWN_LENGTHS, KNOWN_OF_ONE_SITE), KNOWN)
     known = pairs.known >= known_asked
     least = np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)

@@ -50,13 +50,13 @@ class SiteCounter:
             return False
         short = tokens <= LONGEST
         most = NAMES if short else NAMES_OF_LONGER
-        met = self._met.get(url) or {site_key(url): frozenset([hash(page_name(url))])}
-        site = site_key(copy)
-        names = met.get(site, frozenset()) | {hash(page_name(copy))}
-        after = met | {site: names}
-        if count:
-            # Once a limit is passed, more names and sites need not be kept.
-            with self._lock:
+        site, name = site_key(copy), hash(page_name(copy))
+        with self._lock:
+            met = self._met.get(url) or {site_key(url): frozenset([hash(page_name(url))])}
+            names = met.get(site, frozenset()) | {name}
+            after = met | {site: names}
+            if count:
+                # Once a limit is passed, more names and sites need not be kept.
                 self._met[url] = after if len(names) <= most + 1 and len(after) <= SITES + 1 else met
                 self._met.move_to_end(url)
                 if len(self._met) > self._followed:

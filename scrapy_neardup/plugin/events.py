@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from scrapy_neardup.verdict import Verdict
 
     from .policies import Policy
-    from .report_file import Action
+    from .report_file import Action, What
     from .settings import CrawlOptions
 
+#: How the names of the stats of pages and of items begin.
+_PREFIXES: dict[What, str] = {"page": "", "item": "item/"}
 #: The words of the line that sums up the crawl, each with the stat whose value stands before it.
 _SUMMARY_STATS = {
     "judged": "checked",
@@ -101,10 +103,10 @@ class EventReporter:
         self, url: str, response: Response, verdict: Verdict, action: Action
     ) -> list[Awaitable[object]]:
         """Report the decision about the page at *url*; return the signal handlers to await."""
-        self._decided("page", "", url, verdict, action)
-        signal = signals.page_revisited if verdict.kind == "revisit" else signals.page_duplicate
+        self._decided("page", url, verdict, action)
         if not verdict.is_duplicate and verdict.kind != "revisit":
             return []
+        signal = signals.page_revisited if verdict.kind == "revisit" else signals.page_duplicate
         policy = "keep" if action == "passed" else action
         return self._send(signal, response=response, verdict=verdict, policy=policy)
 
@@ -121,7 +123,7 @@ class EventReporter:
         action: Action = "passed"
         if verdict.is_duplicate:
             action = "tag" if self.policy == "tag" else "drop_item"
-        self._decided("item", "item/", url, verdict, action)
+        self._decided("item", url, verdict, action)
         if not verdict.is_duplicate:
             return []
         return self._send(signals.item_duplicate, item=item, verdict=verdict, policy=self.policy)
@@ -140,14 +142,14 @@ class EventReporter:
         with self.fails_open("close", "the sum of the stats"):
             self._sum_up("page")
             if self._compares_items:
-                self._sum_up("item", "item/")
+                self._sum_up("item")
         if self._report is not None:
             with self.fails_open("report", str(self._report.path)):
                 self._report.close()
 
-    def _sum_up(self, what: Literal["page", "item"], prefix: str = "") -> None:
+    def _sum_up(self, what: What) -> None:
         counts = {
-            words: self.crawler.stats.get_value(f"neardup/{prefix}{name}", 0)
+            words: self.crawler.stats.get_value(f"neardup/{_PREFIXES[what]}{name}", 0)
             for words, name in _SUMMARY_STATS.items()
         }
         judged = counts.pop("judged")
@@ -162,9 +164,8 @@ class EventReporter:
             ),
         )
 
-    def _decided(
-        self, what: Literal["page", "item"], prefix: str, url: str, verdict: Verdict, action: Action
-    ) -> None:
+    def _decided(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
+        prefix = _PREFIXES[what]
         self.count(f"{prefix}checked")
         if verdict.bounded:
             self.count(f"{prefix}bounded")
@@ -213,7 +214,7 @@ class EventReporter:
                 logging.ERROR, "Error caught on signal handler: %(receiver)s", trace=True, receiver=receiver
             )
 
-    def _write(self, what: Literal["page", "item"], url: str, verdict: Verdict, action: Action) -> None:
+    def _write(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
         if self._report is None:
             return
         try:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.verdict import Verdict
 
+#: What was judged.
+What = Literal["page", "item"]
 #: What was done with the document: nothing (``passed``), or what the policy says.
 Action = Literal["passed", "tag", "drop_items", "drop_page", "drop_item"]
 
@@ -43,7 +45,7 @@ class ReportFile:
                 "set it to a file that can be."
             ) from error
 
-    def write(self, what: Literal["page", "item"], url: str, verdict: Verdict, action: Action) -> None:
+    def write(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
         """Append one decision as a line of UTF-8.
 
         A lone surrogate is written as a JSON escape, and a value that is no JSON as its ``str()``. Raises

@@ -67,14 +67,13 @@ class NearDupSpiderMiddleware:
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         page = self.pages.find(response)
+        reporter = self.extension.reporter
         if page is None:
             async for output in result:
-                if isinstance(output, Request) and self.extension.no_new_pages.pages:
-                    with self.extension.reporter.fails_open("output", response.url):
-                        pass_origin(response, output)
+                if isinstance(output, Request):
+                    self._mark(output, response)
                 yield output
             return
-        reporter = self.extension.reporter
         ended = False
         page.outputs_begun += 1
         page.outputs_running += 1
@@ -84,10 +83,7 @@ class NearDupSpiderMiddleware:
         try:
             async for output in result:
                 if isinstance(output, Request):
-                    with reporter.fails_open("output", response.url):
-                        clear_marks(output)
-                        if self.extension.no_new_pages.pages:
-                            pass_origin(response, output)
+                    self._mark(output, response)
                 elif output is not None:
                     if await self._drops(page, response, output):
                         continue
@@ -122,6 +118,13 @@ class NearDupSpiderMiddleware:
         if page is not None:
             page.dropped_items += 1
             self.pages.fail(page)
+
+    def _mark(self, request: Request, response: Response) -> None:
+        """Give a request that a page yields the marks that it is to have, and no others. Does not raise."""
+        with self.extension.reporter.fails_open("output", response.url):
+            clear_marks(request)
+            if self.extension.no_new_pages.pages:
+                pass_origin(response, request)
 
     async def _drops(self, page: PageState, response: Response, item: Any) -> bool:
         """Whether *item* is dropped because its page is a duplicate. Does not raise."""

@@ -16,8 +16,8 @@ import pytest
 from scrapy_neardup import ConfigurationError, Detector
 from scrapy_neardup.audit import audit, rethreshold
 from scrapy_neardup.audit.crawl import load_crawl
-from scrapy_neardup.audit.evaluate.labelled import Judge
 from scrapy_neardup.audit.output.files import FILES
+from scrapy_neardup.audit.pairs.judge import PairJudge
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.audit.store import FILE, Store
@@ -45,7 +45,7 @@ def test_finds_what_comparing_each_with_each_finds(tmp_path: Path, scheme: str) 
     settings = AuditOptions(scheme=scheme, seed=0)
     pages = load_crawl(store, settings)
     store.close()
-    judge = Judge(pages.documents, pages.long & ~pages.wall, settings.matcher)
+    judge = PairJudge(pages.documents, pages.long & ~pages.wall, settings.matcher)
     a, b = np.triu_indices(len(pages), 1)
     judgement = judge.either(a, b)
     near, template = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,7 +12,11 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.audit.ordering import text_places
 from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.store import Store
 from scrapy_neardup.audit.stored import Paragraphs, StoredColumns
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEADER = AuditOptions(seed=1).header
 KEYS, RECORD = bytes(range(8 * HEADER.keys)), bytes(HEADER.dtype.itemsize)
@@ -51,3 +56,12 @@ def test_values_of_other_types_and_sizes_are_refused(place: int, value: object) 
 @given(st.lists(st.text(alphabet="ab", max_size=2)))
 def test_places_of_texts_are_those_of_their_sorted_set(texts: list[str]) -> None:
     assert text_places(texts).tolist() == [sorted(set(texts)).index(text) for text in texts]
+
+
+def test_what_a_full_disk_does_not_take_is_one_line(tmp_path: Path) -> None:
+    store = Store(tmp_path / "pages.sqlite")
+    store.begin({})
+    store._database.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(OSError, match="look at the disk"):
+        store.set_meta("inputs", ["x" * 1_000_000])
+    store.close()

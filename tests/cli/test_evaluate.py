@@ -158,6 +158,18 @@ def test_worst_pairs_are_shown_with_what_differs(files: tuple[Path, Path]) -> No
     assert "copy" not in output.split("label 2, missed")[1]
 
 
+def test_differing_lines_that_look_like_marks_are_shown(tmp_path: Path) -> None:
+    docs, pairs = tmp_path / "docs.jl", tmp_path / "pairs.tsv"
+    texts = {"one": f"{text(0)}\n-- Ann", "other": f"{text(9)}\n++ Bob"}
+    docs.write_text("".join(json.dumps({"id": n, "text": t}) + "\n" for n, t in texts.items()))
+    pairs.write_text("id1\tid2\tlabel\none\tother\t3\n")
+    (wrong,) = facts(docs, pairs, "--worst", 1)["worst"]
+    shown = [line.strip() for line in wrong["difference"]]
+    assert {"--- Ann", "+++ Bob"} <= {*shown}
+    assert not any(line.startswith(("--- \n", "@@")) for line in shown)
+    assert wrong["lines"] == len(shown) == 4
+
+
 def test_worst_pairs_say_which_step_decided(tmp_path: Path) -> None:
     numbers = [text(7).replace(".", f" {n} {n * 3} {n * 7} {n * 11} {n * 13}.") for n in (1001, 2003)]
     wall = "Please log in to continue reading. Already a subscriber? Sign in to your account. " + text(5, 45)

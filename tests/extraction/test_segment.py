@@ -782,6 +782,24 @@ def test_the_section_of_a_page_is_not_its_title(name: str, entry: str) -> None:
     assert extracted(thread).title == TITLE
 
 
+def test_the_name_of_a_page_is_its_title_though_that_goes_on() -> None:
+    """The page names itself in a table below its text only; its title has the edition of the manual, too."""
+
+    def function(edition: str, *, menu: str = "") -> MainText:
+        table = (
+            "<table><tr><th>Function</th><th>Since</th></tr><tr><td>flushQueue</td><td>4</td></tr></table>"
+        )
+        named = f"<title>flushQueue - Manual of the queues, edition {edition}</title>"
+        return extracted(f"{named}<body>{menu}<h2>Name</h2>{marked(OWN)}<h2>Versions</h2>{table}</body>")
+
+    assert function("third").title == "flushQueue"
+    with Detector.open() as detector:
+        assert detector.add(function("third"), "https://a-site.com/3").kind == "unique"
+        assert detector.add(function("fourth"), "https://a-site.com/4").kind == "exact"
+    # Above the text it may be the entry of a menu: titles may begin with the section.
+    assert "third" in function("third", menu="<div>flushQueue</div>").title
+
+
 def test_who_wrote_a_poem_is_not_its_text() -> None:
     """The profile is the only paragraph of the page, but less than the lines of the poem."""
     lines = [text[:-1] for text in paragraphs(61, count=24, words=5)]

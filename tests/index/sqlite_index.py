@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index.leases import Lease, Leases
 from scrapy_neardup.index.matches import Matches
 from scrapy_neardup.index.protocol import Documents, Found
@@ -67,6 +68,8 @@ class SqliteIndex:
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self._transaction() as database:
             numbers, stored, _ = self._all(database)
+            if not np.isin(documents, numbers).all():
+                raise IndexCorrupted("A document is missing: ask for those that a search finds.")
             return stored.stored.take(np.searchsorted(numbers, documents))
 
     # Filing

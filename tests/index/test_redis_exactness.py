@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.index import Documents, Header
-from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents
+from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve
 from scrapy_neardup.index.conformance.leases import urls_near
 from scrapy_neardup.index.conformance.sample import FINGERPRINT, FURTHER, URL
 from scrapy_neardup.index.protocol import Filing, Lookup
@@ -121,6 +121,20 @@ def test_old_documents_go_without_a_scan(address: Address) -> None:
         assert index.server.call("STRLEN", bucket) < before
         assert index.gauges()["documents"] < 1100
         assert "u9000" in urls_near(index, 1)
+
+
+def test_pending_documents_that_grow_old_go_with_the_others(address: Address) -> None:
+    window = 1.0
+    with closing(RedisIndex(address, HEADER, window=window)) as index:
+        pending = reserve(index, documents([0xFF << 40]))
+        index.add(documents([2] * 1100, 10))
+        time.sleep(2 * window)
+        index.add(documents([2] * 1100, 2000))  # the first group goes: the pending one, and 1023
+        gauges = index.gauges()
+        assert (gauges["documents"], gauges["pending"]) == (1177, 0)
+        pending.confirm()
+        assert urls_near(index, 0xFF << 40) == ["u0"]
+        assert index.gauges()["documents"] == 1178
 
 
 def test_a_search_reads_long_buckets_in_full_and_a_crawl_their_newest_part(address: Address) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,6 +95,19 @@ def test_an_index_in_whose_place_is_another_one_is_not_used(redis_url: str) -> N
         open_index(redis_url, other, reset=True).close()
         with pytest.raises(IndexUnavailable, match="Another index is in"):
             index.find(documents([1], 9), LOOKUPS)
+
+
+def test_an_index_in_whose_place_is_one_of_another_version_is_not_used(
+    redis_server: RedisServer, redis_url: str
+) -> None:
+    index = open_index(redis_url, HEADER)
+    prefix = Address.parse(redis_url).prefix.decode()
+    pending = reserve(index, documents([1]))
+    for name, value in (("header", "[99,{}]"), ("id", "another")):
+        redis_server.send(f"SET {prefix}{name} {value}")
+    for ask in (lambda: index.find(documents([1], 9), LOOKUPS), pending.confirm, index.flush, index.close):
+        with suppress(IndexUnavailable):
+            ask()
 
 
 def test_a_header_is_compared_and_kept(redis_url: str) -> None:

@@ -10,7 +10,8 @@ import lmdb
 import pytest
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
-from scrapy_neardup.index.lmdb.faults import DAMAGED, UNREADABLE, decoding, reason, translated
+from scrapy_neardup.index.decoding import UNREADABLE, decoding
+from scrapy_neardup.index.lmdb.faults import DAMAGED, reason, translated
 
 WHERE = Path("/somewhere/index")
 

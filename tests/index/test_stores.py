@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.detector import Detector
-from scrapy_neardup.errors import ConfigurationError, IndexUnavailable
+from scrapy_neardup.errors import ConfigurationError, IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index import FingerprintIndex, LmdbIndex, MemoryIndex, open_index
 from tests.index.small import HEADER, documents
 
@@ -32,6 +32,15 @@ def test_an_index_in_memory_is_new_each_time() -> None:
         assert other.gauges()["documents"] == 0
     with pytest.raises(IndexUnavailable, match="no index in memory:"):
         open_index("memory:", None)
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_number_that_no_fingerprint_has_is_refused(memory: bool) -> None:
+    with FingerprintIndex.open(None, memory=memory) as index:
+        numbers = index.add([7, 9])
+        assert index.fingerprints(numbers[::-1]).tolist() == [9, 7]
+        with pytest.raises(IndexCorrupted, match="Document 5 is missing"):
+            index.fingerprints([5])
 
 
 @pytest.mark.parametrize(

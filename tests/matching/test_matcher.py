@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy_neardup.audit.evaluate.labelled import Judge
+    from scrapy_neardup.audit.pairs.judge import PairJudge
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
 
@@ -530,7 +530,7 @@ def live_and_pairwise(scheme: str, verified: bool, a: Text, b: Text) -> tuple[st
     with closing(Detector(MemoryIndex(header), verified=verified)) as detector:
         stored = detector.add(b.text, url=b.url)
         verdict = detector.check(a.text, url=a.url)
-        judge: Judge = judge_texts([a, b], matcher, features=Features(), seed=11)
+        judge: PairJudge = judge_texts([a, b], matcher, features=Features(), seed=11)
     found = judge.judge(np.array([0]), np.array([1]))
     pairwise = (
         "exact"
@@ -609,7 +609,7 @@ def page(dice: random.Random, seed: int) -> str:
     return " ".join(parts)
 
 
-def one_by_one(judge: Judge, urls: list[str]) -> list[tuple[str, str | None]]:
+def one_by_one(judge: PairJudge, urls: list[str]) -> list[tuple[str, str | None]]:
     """Kind and match of each page in turn, compared with every page that is stored, by all keys of both."""
     records = judge.documents.records
     stored: list[int] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -224,8 +226,18 @@ def test_a_title_that_grew_over_another_text_on_one_site_is_another_page() -> No
 def test_a_passage_in_the_place_of_another_makes_another_page_of_one_site() -> None:
     for tokens, forgiven in ((300, 26), (1000, 40)):
         assert one(0.9, 0.95, sites="one", tokens=tokens, replaced=forgiven - 1) == "near"
-        assert one(0.9, 0.95, sites="one", tokens=tokens, replaced=forgiven + 1) == "template"
+        assert one(0.9, 0.95, sites="one", tokens=tokens, replaced=forgiven + 1) == "other"
         assert one(0.9, 0.95, sites="two", tokens=tokens, replaced=forgiven + 1) == "near"
+
+
+def test_what_is_told_by_more_than_a_passage_is_of_a_template() -> None:
+    edition: dict[str, Any] = {"sites": "one", "tokens": 1000, "replaced": 41}
+    assert one(0.9, 0.95, **edition, numbers=50) == "other"
+    assert one(0.9, 0.95, **edition, numbers=51) == "template"  # a table
+    assert one(0.9, 0.95, **edition, substituted=8) == "template"
+    assert one(0.9, 0.95, **edition, valued=60, values=4) == "template"
+    assert one(0.9, 0.95, **edition, added=221) == "template"
+    assert "template" in one(0.9, 0.95, **edition, titled=3, title=1)
 
 
 @pytest.mark.parametrize(("valued", "forgiven"), [(0, 1.5), (20, 1.5), (40, 2.1), (60, 2.7), (500, 2.7)])

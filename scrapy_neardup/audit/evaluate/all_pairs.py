@@ -12,9 +12,8 @@ from scrapy_neardup.audit.pairs.compare import Groups, compare_all
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from scrapy_neardup.audit.pairs.judge import PairJudge
     from scrapy_neardup.matching.candidates import Judgement
-
-    from .labelled import Judge
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Found:
 
     a: NDArray[np.int64]
     b: NDArray[np.int64]
-    judge: Judge
+    judge: PairJudge
     groups: Groups
 
     def of(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
@@ -46,7 +45,7 @@ class Found:
         return codes
 
 
-def find_all(judge: Judge) -> Found:
+def find_all(judge: PairJudge) -> Found:
     """Find all duplicates among all documents, as an audit does."""
     groups = Groups.of(judge.documents)
     compared = compare_all(judge, groups)

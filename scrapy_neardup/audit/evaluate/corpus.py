@@ -17,7 +17,7 @@ from scrapy_neardup.audit.sources.kinds import kind_of_file
 from scrapy_neardup.audit.sources.limits import Unreadable
 from scrapy_neardup.audit.sources.streams import Stream, head
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.extraction import WHOLE_PAGE, ContentArea, Page, Workers, load_extractor
+from scrapy_neardup.extraction import WHOLE_PAGE, ContentArea, Page, TextOnly, Workers, load_extractor
 from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.processors import processors
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_neardup.extraction import Extraction
-    from scrapy_neardup.fingerprint import Signature
 
 #: What a page says of its language, and the characters of it in which that is looked for.
 _LANG = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
@@ -68,16 +67,6 @@ class _Source(NamedTuple):
     extracted: MainText | None = None
     #: As `Text` has it.
     language: str = ""
-
-
-class TextOnly:
-    """Takes the place of a fingerprinter where only texts are wanted."""
-
-    def signature(self, text: str | MainText) -> Signature:
-        """Return an empty signature."""
-        from scrapy_neardup.fingerprint import Signature
-
-        return Signature(0, b"", 0, 0, b"", b"")
 
 
 def read_texts(

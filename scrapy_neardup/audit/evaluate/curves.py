@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_neardup.audit.pairs.judge import PairJudge
 from scrapy_neardup.audit.settings import scheme_named
 from scrapy_neardup.matching.matcher import Matcher
 
-from .labelled import Judge, LabelledPairs, judge_orders, judge_texts, rows_of
+from .labelled import LabelledPairs, judge_orders, judge_texts, rows_of
 from .scores import Scores, score
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def judge_with(
     options: DetectionOptions,
     seed: int,
     advance: Callable[[int], None] = lambda done: None,
-) -> Judge:
+) -> PairJudge:
     """Make ready to judge pairs of *texts* by the settings; *advance* is told how many texts are done."""
     return judge_texts(texts, matcher_of(options), features=options.features, seed=seed, advance=advance)
 
@@ -96,13 +97,13 @@ def compare(
     """Score the pairs at each step of the curve."""
     a, b = rows_of(pairs, texts)
     outcomes = []
-    judge: Judge | None = None
+    judge: PairJudge | None = None
     for step in variant.steps:
         setting = f"{variant.moves}={step:g}" if variant.moves else ""
         options = read_options((*variant.settings, setting) if setting else variant.settings)
         matcher = matcher_of(options)
         if judge is not None and judge.matcher.scheme.parameters == matcher.scheme.parameters:
-            judge = Judge(judge.documents, judge.fit, matcher)  # the signatures are the same
+            judge = PairJudge(judge.documents, judge.fit, matcher)  # the signatures are the same
         else:
             judge = judge_with(texts, options, seed)
         scores = score(pairs, judge_orders(judge.judge, judge.documents, a, b)).near

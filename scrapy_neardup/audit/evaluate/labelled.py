@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from scrapy_neardup.audit.pairs.judge import PairJudge
 from scrapy_neardup.audit.signing import sign
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.index import Header
-from scrapy_neardup.index.tables import NO_KEY
-from scrapy_neardup.matching.candidates import Judgement
-from scrapy_neardup.matching.records import DIGEST, entries, families, record
+from scrapy_neardup.matching.records import entries, families, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.fingerprint import Features
     from scrapy_neardup.index import Documents
+    from scrapy_neardup.matching.candidates import Judgement
     from scrapy_neardup.matching.matcher import Matcher
 
     from .corpus import Text
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 #: Labels: the same text · a near-duplicate · partly shared, not scored · different; empty: unsure, not
 #: scored.
 SAME, NEAR, PARTLY, DIFFERENT, UNSURE = LABELS = ("3", "2", "1", "0", "")
-#: Pairs that are judged at a time: bounds the memory at some 25 MB.
-_CHUNK = 1 << 14
 
 
 class LabelledPairs(NamedTuple):
@@ -78,43 +75,6 @@ def read_pairs(path: Path) -> LabelledPairs:
     return LabelledPairs(*columns)
 
 
-@dataclass(frozen=True)
-class Judge:
-    """Judges pairs of *documents* by *matcher*; those too short, and walls, are not *fit* (bool[n])."""
-
-    documents: Documents
-    fit: NDArray[np.bool_]
-    matcher: Matcher
-
-    def judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
-        """Judge each pair of rows (int64[m] each) as the detector would with only *b* stored."""
-        parts = [
-            self._judge(a[start : start + _CHUNK], b[start : start + _CHUNK])
-            for start in range(0, max(len(a), 1), _CHUNK)
-        ]
-        return Judgement(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-    def either(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
-        """Judge each pair of rows with the longer one stored: near if any of both repeats the other."""
-        shingles = self.documents.records["shingles"]
-        longer = shingles[a] > shingles[b]
-        return self.judge(np.where(longer, b, a), np.where(longer, a, b))
-
-    def _judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
-        keys, records = self.documents.keys, self.documents.records
-        exact = (keys[DIGEST, a] == keys[DIGEST, b]) & (records["digest"][a] == records["digest"][b])
-        shared = shared_keys(keys[len(keys) - self.matcher.scheme.keys :], a, b)
-        judgement = self.matcher.judge(records[a], records[b], exact, shared)
-        fit = self.fit[a] & self.fit[b]
-        return judgement._replace(
-            exact=judgement.exact & fit,
-            near=judgement.near & fit,
-            fuller=judgement.fuller & fit,
-            template=judgement.template & fit,
-            text_only=judgement.text_only & fit,
-        )
-
-
 def judge_texts(
     texts: Sequence[Text],
     matcher: Matcher,
@@ -122,7 +82,7 @@ def judge_texts(
     features: Features,
     seed: int = 0,
     advance: Callable[[int], None] = lambda done: None,
-) -> Judge:
+) -> PairJudge:
     """Make ready to judge pairs of *texts*; *advance* is told how many texts are done."""
     scheme = matcher.scheme
     header = Header(families(scheme), record(scheme), {**scheme.parameters}, seed)
@@ -132,25 +92,14 @@ def judge_texts(
             signatures.append(signature)
             advance(done)
     fit = np.array([matcher.unfit(each.tokens, each.wall) is None for each in signatures], bool)
-    return Judge(entries(signatures, [each.url for each in texts], header), fit, matcher)
-
-
-def shared_keys(keys: NDArray[np.uint64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count the keys (uint64[k, n]) that the rows *a* and *b* (int64[m] each) have in common; int64[m]."""
-    shared = np.zeros(len(a), np.int64)
-    for own in keys:
-        mine = own[a]
-        equal = (mine == keys[:, b]).any(axis=0) if len(keys) else np.zeros(len(a), bool)
-        shared += equal & (mine != NO_KEY)
-    return shared
+    return PairJudge(entries(signatures, [each.url for each in texts], header), fit, matcher)
 
 
 class Orders(NamedTuple):
     """Pairs judged in both orders."""
 
-    #: With the second document of each pair stored, and with the first.
+    #: With the second document of each pair stored.
     second_stored: Judgement
-    first_stored: Judgement
     #: Whether they are duplicates with the longer document stored, and with the shorter: bool[n].
     longer_first: NDArray[np.bool_]
     shorter_first: NDArray[np.bool_]
@@ -166,7 +115,7 @@ def judge_orders(
     one, other = judge(a, b), judge(b, a)
     shingles = documents.records["shingles"]
     longer = shingles[b] >= shingles[a]
-    return Orders(one, other, np.where(longer, one.near, other.near), np.where(longer, other.near, one.near))
+    return Orders(one, np.where(longer, one.near, other.near), np.where(longer, other.near, one.near))
 
 
 def rows_of(pairs: LabelledPairs, texts: Sequence[Text]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -14,12 +14,11 @@ from scrapy_neardup.matching.sites import UNKNOWN
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from scrapy_neardup.audit.pairs.judge import PairJudge
     from scrapy_neardup.matching.candidates import Judgement
 
-    from .labelled import Judge
 
-
-def steps(judge: Judge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: Judgement) -> list[str]:
+def steps(judge: PairJudge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: Judgement) -> list[str]:
     """Say what decided each pair of rows *a* and *b* (int64[m] each).
 
     *judge* judged them as *judgement* says. What is judged near but is not in *judgement* was never compared.

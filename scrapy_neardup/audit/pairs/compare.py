@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.audit.evaluate.labelled import Judge
     from scrapy_neardup.index import Documents
+
+    from .judge import PairJudge
 
     Rows = NDArray[np.int64]
 
@@ -78,7 +79,11 @@ class Groups:
 
 
 def compare_all(
-    judge: Judge, groups: Groups, *, least: float = 2.0, advance: Callable[[int], None] = lambda pairs: None
+    judge: PairJudge,
+    groups: Groups,
+    *,
+    least: float = 2.0,
+    advance: Callable[[int], None] = lambda pairs: None,
 ) -> Compared:
     """Return all pairs of fit documents that are duplicates or pages of one template.
 
@@ -135,11 +140,11 @@ def most_alike(a: Rows, b: Rows, similarity: NDArray[np.float32]) -> NDArray[np.
     return found
 
 
-def _judged(judge: Judge, a: Rows, b: Rows) -> Compared:
+def _judged(judge: PairJudge, a: Rows, b: Rows) -> Compared:
     return Compared(a, b, judge.either(a, b))
 
 
-def _candidates(judge: Judge, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+def _candidates(judge: PairJudge, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
     """Yield the pairs of *rows* that the scheme may take for candidates, in chunks; some come twice."""
     scheme, documents = judge.matcher.scheme, judge.documents
     if scheme.simhash:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from contextlib import closing
+from contextlib import closing, suppress
 
 import numpy as np
 
+from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index.tables import NO_KEY
 
 from .sample import FINGERPRINT, FURTHER, LOOKUPS, URL, Conformance, documents, reserve, urls_of
@@ -64,6 +65,11 @@ class StoringConformance(Conformance):
             stored = index.fetch(numbers[[2, 0]])
             assert stored.urls == ["u2", "u0"]
             assert stored.records.tolist() == new.records[[2, 0]].tolist()
+            for unknown in (numbers[[2]] + 1, numbers[[0, 2, 1]] + np.array([0, 1, 0])):
+                found = None
+                with suppress(IndexCorrupted):
+                    found = index.fetch(unknown)
+                assert found is None
 
     def test_what_is_discarded_is_gone(self) -> None:
         with closing(self.open()) as index:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
+from scrapy_neardup.index.decoding import decoding
 from scrapy_neardup.index.protocol import Documents, Stored
-
-from .faults import decoding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,12 +14,13 @@ import lmdb
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
+from scrapy_neardup.index.decoding import UNREADABLE
 
 from .check_blocks import View, find_block_problems
 from .check_tables import find_run_problems
 from .creation import read_header
 from .damage import Problem, state_faults
-from .faults import DAMAGED, UNREADABLE, unavailable
+from .faults import DAMAGED, unavailable
 from .layout import HELD, key_number, key_run, number_key, partition_key, read_state
 from .ledger import count_removed, read_ledger
 from .tombstones import read_removed

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
+from scrapy_neardup.index.decoding import UNREADABLE
 
 from .blocks import decode_block, decode_logged
 from .damage import Problem
-from .faults import UNREADABLE
 from .layout import key_number, number_key
 
 if TYPE_CHECKING:

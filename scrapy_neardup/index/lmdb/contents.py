@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import lmdb
 import numpy as np
 
+from scrapy_neardup.index.decoding import decoding
 from scrapy_neardup.index.search import closest, search_all
 from scrapy_neardup.index.sorted_arrays import is_member
 
 from .equal_keys import is_known
-from .faults import decoding
 from .memtable import Memtable
 from .search import search_one, search_runs
 from .snapshot import Snapshot

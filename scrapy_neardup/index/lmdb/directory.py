@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index.decoding import UNREADABLE
 
 from .data_file import DATA, SIDECAR, is_unfinished
-from .faults import REMEDIES, RIGHTS, UNREADABLE
+from .faults import REMEDIES, RIGHTS
 
 try:
     import fcntl

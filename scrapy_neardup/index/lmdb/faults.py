@@ -1,4 +1,4 @@
-"""Errors of LMDB, of the disk and of stored values, turned into those of this package.
+"""Errors of LMDB and of the disk, turned into those of this package.
 
 Each of them is one sentence that says what can be done.
 """
@@ -6,13 +6,11 @@ Each of them is one sentence that says what can be done.
 from __future__ import annotations
 
 import errno
-import struct
-import zlib
 from typing import TYPE_CHECKING
 
 import lmdb
 
-from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
+from scrapy_neardup.errors import IndexUnavailable, NearDupError
 
 from .data_file import DATA, corrupted
 
@@ -31,18 +29,6 @@ DAMAGED = (
     lmdb.PageFullError,
     lmdb.PageNotFoundError,
     lmdb.VersionMismatchError,
-)
-#: The errors that reading a damaged value may raise.
-UNREADABLE = (
-    IndexError,
-    KeyError,
-    OverflowError,
-    RecursionError,
-    SyntaxError,  # of a description of records
-    TypeError,
-    ValueError,
-    struct.error,
-    zlib.error,
 )
 MEMORY = "raise the limit on the address space of the process (ulimit -v), or use a smaller index"
 SPACE = "free space on its disk, or set NEARDUP_DIR to another directory"
@@ -113,22 +99,3 @@ class translated:  # noqa: N801  # as a generator it would make each search slow
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (lmdb.Error, OSError, MemoryError)):
             raise unavailable(self._path, error, self._what) from error
-
-
-class decoding:  # noqa: N801
-    """A block in which errors of reading a stored value become `IndexCorrupted`.
-
-    *what* begins the sentence.
-    """
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, UNREADABLE):
-            raise IndexCorrupted(
-                f"{self._what} cannot be read ({error}): run `scrapy-neardup index check`."
-            ) from error

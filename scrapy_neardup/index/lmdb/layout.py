@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .faults import decoding
+from scrapy_neardup.index.decoding import decoding
 
 if TYPE_CHECKING:
     import lmdb

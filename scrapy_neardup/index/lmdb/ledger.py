@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .faults import decoding
+from scrapy_neardup.index.decoding import decoding
+
 from .layout import HELD, decode_held, partition_key
 from .sums import Sums
 from .tombstones import read_removed

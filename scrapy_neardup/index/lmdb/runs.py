@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.index.decoding import decoding
 from scrapy_neardup.index.sorted_arrays import Entries, flatten, merge_entries, sort_entries
 
 from .blocks import encode_block
-from .faults import decoding
 from .layout import (
     HELD,
     Run,

@@ -16,12 +16,12 @@ import lmdb
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
+from scrapy_neardup.index.decoding import UNREADABLE
 from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.tables import NO_KEY
 
 from .blocks import decode_block, decode_logged
 from .damage import partition_fault, state_faults
-from .faults import UNREADABLE
 from .layout import HELD, decode_held, key_number, number_key, partition_key, read_state
 from .partition import decode_partition
 from .tombstones import read_removed

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
+from scrapy_neardup.index.decoding import decoding
 from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.sorted_arrays import is_member
 
 from .blocks import block_size, decode_block, decode_logged
-from .faults import decoding
 from .layout import HELD, State, decode_held, key_number, number_key, partition_key
 from .partition import is_whole
 from .partition_cache import PartitionCache

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .faults import decoding
+from scrapy_neardup.index.decoding import decoding
+
 from .layout import key_run, number_key, partition_key
 
 if TYPE_CHECKING:

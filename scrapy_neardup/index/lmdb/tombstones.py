@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .faults import decoding
+from scrapy_neardup.index.decoding import decoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

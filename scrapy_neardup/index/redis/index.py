@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index.leases import Leases
 from scrapy_neardup.index.reservation import Reservation
 
@@ -123,7 +123,10 @@ class RedisIndex:
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         self._before_reading()
-        known = self._store.fetch(sorted(set(documents.tolist())))
+        wanted = set(documents.tolist())
+        known = self._store.fetch(sorted(wanted))
+        if missing := wanted.difference(known.numbers):
+            raise IndexCorrupted(f"Document {min(missing)} is missing: ask for those that a search finds.")
         return known.documents.stored.take(np.searchsorted(np.array(known.numbers, np.int64), documents))
 
     # Filing

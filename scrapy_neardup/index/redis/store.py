@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.errors import IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.leases import Lease
 
 from .calls import Calls
@@ -106,10 +107,12 @@ class Store:
 
         Raises `IndexUnavailable` if there is another one now.
         """
-        if write_header(self.server, self.header, self.epochs[-1]).uuid != self.header.uuid:
-            raise IndexUnavailable(
-                f"Another index is in {self.address.shown} now: start this crawl anew to use that one."
-            )
+        with suppress(IndexMismatch):  # it has another layout
+            if write_header(self.server, self.header, self.epochs[-1]).uuid == self.header.uuid:
+                return
+        raise IndexUnavailable(
+            f"Another index is in {self.address.shown} now: start this crawl anew to use that one."
+        )
 
     def looking(
         self,

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from scrapy_neardup.audit.evaluate.all_pairs import find_all
 from scrapy_neardup.audit.evaluate.corpus import Text
-from scrapy_neardup.audit.evaluate.labelled import Judge, judge_texts
+from scrapy_neardup.audit.evaluate.labelled import judge_texts
 from scrapy_neardup.audit.pairs.compare import SIBLINGS, Groups, compare_all, most_alike
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
 from scrapy_neardup.matching.matcher import Matcher
 from tests.audit.corpora import edited, template, text
+
+if TYPE_CHECKING:
+    from scrapy_neardup.audit.pairs.judge import PairJudge
 
 
 def corpus() -> list[Text]:
@@ -29,12 +33,12 @@ def corpus() -> list[Text]:
     return [texts[row]._replace(id=str(row)) for row in order]
 
 
-def judge_of(texts: list[Text], scheme: str, distance: int = 3) -> Judge:
+def judge_of(texts: list[Text], scheme: str, distance: int = 3) -> PairJudge:
     matcher = Matcher(load_scheme(scheme, distance=distance), min_tokens=40)
     return judge_texts(texts, matcher, features=Features())
 
 
-def each_with_each(judge: Judge) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+def each_with_each(judge: PairJudge) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     """Return the pairs of which one repeats the other, and those of one template."""
     a, b = np.triu_indices(len(judge.fit), 1)
     found = judge.either(a, b)

@@ -47,11 +47,6 @@ class Particulars:
     problems: Sequence[tuple[str, str, str]] = ()
     #: How many records could not be read, if these are more than *problems* lists.
     skipped: int = 0
-    #: How long the audit took. 0, as an audit leaves it, is not shown, so that equal results give equal
-    #: files.
-    seconds: float = 0.0
-    #: When the audit ended, in words. "", as an audit leaves it, is not shown.
-    finished: str = ""
 
 
 @dataclass(frozen=True, slots=True)

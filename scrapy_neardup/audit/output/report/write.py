@@ -188,9 +188,7 @@ def _description(data: ReportData) -> dict[str, Any]:
         "settings": list(about.settings.items()),
         "problems": [list(problem) for problem in about.problems],
         "skipped": max(about.skipped, len(about.problems)),
-        "seconds": round(about.seconds, 1),
         "version": about.version,
-        "finished": about.finished,
     }
 
 

@@ -114,7 +114,6 @@ def report_data(
         "min_similarity": 0.8,
         "version": "0.1.0",
         "settings": {"Extractor": "trafilatura", "Tokens, at least": "50"},
-        "seconds": 12.3,
         **changes,
     }
     return ReportData(table, groups, compared, lambda page: texts[page], Particulars(**particulars))

@@ -57,11 +57,11 @@ function makeThreshold(changed) {
 }
 
 function showAbout() {
-  const { sources, settings, problems, skipped, seconds, version, finished, maxDistance, minSimilarity } = report;
-  byId("sources").textContent = [cut(sources.map(([name]) => visible(name)).join(", "), 160), finished].filter(Boolean).join(" · ");
+  const { sources, settings, problems, skipped, version, maxDistance, minSimilarity } = report;
+  byId("sources").textContent = cut(sources.map(([name]) => visible(name)).join(", "), 160);
   const rows = [
     ["Largest distance", plural(maxDistance, "bit")], ["Least similarity", `${minSimilarity} %`], ...settings,
-    ["Time taken", `${count(seconds)} s`], ["Version", `scrapy-neardup ${version}`],
+    ["Version", `scrapy-neardup ${version}`],
   ];
   byId("settings").replaceChildren(...rows.map(([name, value]) => element("div", {}, element("dt", {}, cut(visible(name), 100)), element("dd", {}, element("bdi", {}, cut(visible(value), 300))))));
   const text = (i) => (row) => element("bdi", {}, cut(visible(row[i]), 300));

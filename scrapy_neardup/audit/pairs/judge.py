@@ -1,0 +1,68 @@
+"""Pairs of documents, judged as the detector would judge them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.index.tables import NO_KEY
+from scrapy_neardup.matching.candidates import Judgement
+from scrapy_neardup.matching.records import DIGEST
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.index import Documents
+    from scrapy_neardup.matching.matcher import Matcher
+
+#: Pairs that are judged at a time: bounds the memory at some 25 MB.
+_CHUNK = 1 << 14
+
+
+@dataclass(frozen=True)
+class PairJudge:
+    """Judges pairs of *documents* by *matcher*; those too short, and walls, are not *fit* (bool[n])."""
+
+    documents: Documents
+    fit: NDArray[np.bool_]
+    matcher: Matcher
+
+    def judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
+        """Judge each pair of rows (int64[m] each) as the detector would with only *b* stored."""
+        parts = [
+            self._judge(a[start : start + _CHUNK], b[start : start + _CHUNK])
+            for start in range(0, max(len(a), 1), _CHUNK)
+        ]
+        return Judgement(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def either(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
+        """Judge each pair of rows with the longer one stored: near if any of both repeats the other."""
+        shingles = self.documents.records["shingles"]
+        longer = shingles[a] > shingles[b]
+        return self.judge(np.where(longer, b, a), np.where(longer, a, b))
+
+    def _judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
+        keys, records = self.documents.keys, self.documents.records
+        exact = (keys[DIGEST, a] == keys[DIGEST, b]) & (records["digest"][a] == records["digest"][b])
+        shared = shared_keys(keys[len(keys) - self.matcher.scheme.keys :], a, b)
+        judgement = self.matcher.judge(records[a], records[b], exact, shared)
+        fit = self.fit[a] & self.fit[b]
+        return judgement._replace(
+            exact=judgement.exact & fit,
+            near=judgement.near & fit,
+            fuller=judgement.fuller & fit,
+            template=judgement.template & fit,
+            text_only=judgement.text_only & fit,
+        )
+
+
+def shared_keys(keys: NDArray[np.uint64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the keys (uint64[k, n]) that the rows *a* and *b* (int64[m] each) have in common; int64[m]."""
+    shared = np.zeros(len(a), np.int64)
+    for own in keys:
+        mine = own[a]
+        equal = (mine == keys[:, b]).any(axis=0) if len(keys) else np.zeros(len(a), bool)
+        shared += equal & (mine != NO_KEY)
+    return shared
