@@ -54,23 +54,26 @@ def main() -> None:
     parser.add_argument("--signatures", type=int, default=10_000_000)
     parser.add_argument("--memory", default="1g", help="of Java, where Spark's tasks sort and join")
     parser.add_argument("--texts", type=int, default=100_000, help="pages of the first crawl")
+    parser.add_argument("--first", type=Path, help="folder that its audit is kept in, for several runs")
     parser.add_argument("--data", type=Path, help="folder of the labelled sets; without it example pages")
     arguments = parser.parse_args()
     require_spark()
-    crawls = -(-arguments.signatures // arguments.texts)
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        feed = directory / "feed.jl"
-        with feed.open("w") as file:
-            for page in pages(arguments.texts, real_texts(arguments.data)):
-                file.write(json.dumps(page) + "\n")
         spark = start_session("local[2]", SETTINGS | {"spark.driver.memory": arguments.memory})
-        first = audit_paths([str(feed)], str(directory / "first"), seed=7).summary
+        kept = arguments.first or directory / "first"
+        if not (kept / "summary.json").exists():
+            feed = directory / "feed.jl"
+            with feed.open("w") as file:
+                for page in pages(arguments.texts, real_texts(arguments.data)):
+                    file.write(json.dumps(page) + "\n")
+            audit_paths([str(feed)], str(kept), seed=7, overwrite=True)
+        first = json.loads((kept / "summary.json").read_text())
+        crawls = -(-arguments.signatures // first["pages"])
         print(f"the first crawl: {_found(first, 1)}", flush=True)
         before = shuffled_and_spilled(spark)
-        bytes_made = _multiply(directory / "first", directory / "kept", crawls)
-        shutil.rmtree(directory / "first")
-        print(f"{crawls * arguments.texts:,} signatures, {bytes_made / 1e6:,.0f} MB", flush=True)
+        bytes_made = _multiply(kept, directory / "kept", crawls)
+        print(f"{crawls * first['pages']:,} signatures, {bytes_made / 1e6:,.0f} MB", flush=True)
         nothing = spark.createDataFrame([], "url string, title string, text string")
         with contextlib.closing(_Watch(directory)) as watch:
             earlier = [str(directory / "kept")]

@@ -15,8 +15,9 @@ from scrapy_neardup.audit.pairs.equal import equal_keys
 from scrapy_neardup.audit.pairs.joins import choose_layout, found_first, neighbours
 from scrapy_neardup.index import Documents
 from scrapy_neardup.index.tables import BITS, NO_KEY
+from scrapy_neardup.matching.records import DIGEST
 
-from .columns import crawl_of, joined, keys_of, numbers, pieces, records_of, signed, unsigned
+from .columns import crawl_of, joined, keys_of, numbers, pieces, records_of, schema_of, signed, unsigned
 from .frames import mapped, whole_groups
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 #: comparison finds alike. Of the latter the fingerprint and the further keys.
 FIRSTS = "row long, first long, fit boolean, alone boolean, fingerprint long, own binary"
 PAIR = "a long, b long"
+#: Of a page: the halves of the digest of its text, and what `FIRSTS` have, for each page the further keys.
+TEXT = "text long, digest long, row long, fit boolean, fingerprint long, site long, own binary"
 #: Fingerprints that the layout of tables is chosen by, and seconds that an entry of a table takes: it is
 #: written, sent and sorted, by one core of a server of 2021.
 _SAMPLE, _ENTRY = 1 << 14, 1e-6
@@ -47,57 +50,56 @@ _MEMBERS = SAME * SAME
 
 def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
     """Keep `FIRSTS` of all *documents*."""
-    texts = mapped(
-        documents.select("row", "keys", "record", "wall"),
-        _text_of,
-        "text binary, row long, keys binary, record binary, wall boolean",
-        settings,
-    )
-    return space.keep(
-        mapped(space.grouped(texts, ["text"], ["row"]), find_firsts, FIRSTS, settings), "work/firsts"
-    )
+    texts = mapped(documents.select("row", "keys", "record", "wall"), text_of, TEXT, settings)
+    ordered = space.grouped(texts, ["text", "digest"], ["row"])
+    return space.keep(mapped(ordered, find_firsts, FIRSTS), "work/firsts")
 
 
-def _text_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    for batch in batches:
-        digests = records_of(batch, settings.header)["digest"]
-        text = np.stack((keys_of(batch, settings.header)[0], digests), axis=1)
-        columns = {"text": pa.array(pieces(text), pa.binary())}
-        columns |= {name: batch.column(name) for name in ("row", "keys", "record", "wall")}
-        yield pa.RecordBatch.from_pydict(columns)
-
-
-def find_firsts(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
-    """Find equal texts among pages that come in the order of their texts, then their rows."""
+def text_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    """Yield of each page what its text is equal by, and what else `FIRSTS` say."""
     import pyarrow as pa
 
     header, further = settings.header, settings.loaded_scheme.keys
-    for table in whole_groups(batches, ["text"]):
-        documents = Documents(keys_of(table, header), records_of(table, header), [])
-        crawl = crawl_of(documents, numbers(table, "wall"), None, settings)
-        fit = crawl.long & ~crawl.wall
-        groups = Groups.of(documents)
-        rows = numbers(table, "row")
-        alone = fit & (groups.alike == np.arange(len(rows)))
-        own = pieces(documents.keys[header.keys - further :].T) if further else [b""] * len(rows)
-        yield pa.RecordBatch.from_pydict(
-            {
-                "row": pa.array(rows),
-                "first": pa.array(rows[groups.same_text]),
-                "fit": pa.array(fit),
-                "alone": pa.array(alone),
-                "fingerprint": pa.array(signed(documents.records["fingerprint"])),
-                "own": pa.array(own, pa.binary(), mask=~alone),
-            },
-            pa.schema(
-                [
-                    ("row", pa.int64()), ("first", pa.int64()), ("fit", pa.bool_()), ("alone", pa.bool_()),
-                    ("fingerprint", pa.int64()), ("own", pa.binary()),
-                ]
-            ),
-        )  # fmt: skip
+    for batch in batches:
+        documents = Documents(keys_of(batch, header), records_of(batch, header), [])
+        crawl = crawl_of(documents, numbers(batch, "wall"), None, settings)
+        count = batch.num_rows
+        own = pieces(documents.keys[header.keys - further :].T) if further else [b""] * count
+        columns = (
+            signed(documents.keys[DIGEST]),
+            signed(documents.records["digest"]),
+            numbers(batch, "row"),
+            crawl.long & ~crawl.wall,
+            signed(documents.records["fingerprint"]),
+            documents.records["site"].astype(np.int64),
+            own,
+        )
+        schema = schema_of(TEXT)
+        arrays = [pa.array(each, kind) for each, kind in zip(columns, schema.types, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def find_firsts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Find equal texts among pages that come in the order of their texts, then their rows."""
+    import pyarrow as pa
+
+    for table in whole_groups(batches, ["text", "digest"]):
+        text, digest, rows, fingerprints, sites = (
+            numbers(table, name) for name in ("text", "digest", "row", "fingerprint", "site")
+        )
+        groups = Groups.of_texts((text, digest), fingerprints, sites)
+        fit = table.column("fit").combine_chunks()
+        alone = numbers(table, "fit") & (groups.alike == np.arange(len(rows)))
+        held = pa.array(np.where(alone, np.arange(len(rows)), 0), mask=~alone)
+        columns = {
+            "row": table.column("row").combine_chunks(),
+            "first": pa.array(rows[groups.same_text]),
+            "fit": fit,
+            "alone": pa.array(alone),
+            "fingerprint": table.column("fingerprint").combine_chunks(),
+            "own": table.column("own").combine_chunks().take(held),
+        }
+        yield pa.RecordBatch.from_pydict(columns, schema_of(FIRSTS))
 
 
 def candidates(found: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:

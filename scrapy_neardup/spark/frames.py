@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 
 #: Rows that a table of whole groups has at least, if there are so many.
 ROWS = 1 << 14
-#: Bytes of signatures that a part has at least, if there are more parts than tasks run at a time.
+#: Bytes of signatures, or of joined rows, that a part has at least, if there are more parts than tasks run
+#: at a time.
 PART = 1 << 25
 #: Bytes of a row group of Parquet. Each task holds one in memory while it writes, and one while it reads: of
 #: the 128 MiB that are usual, two tasks would fill the memory of a small executor.
 ROW_GROUP = 1 << 23
+#: Spark's own setting: how many parts frames are cut into when they are joined or counted.
+PARTITIONS = "spark.sql.shuffle.partitions"
 #: A number that Spark gives a row: that of its partition, and below so many bits its place there.
 PLACE_BITS = 33
 
@@ -35,11 +39,26 @@ class Workspace:
     A frame that is kept is not made again when an executor is lost, and numbers of its rows stay.
     """
 
-    def __init__(self, spark: SparkSession, folder: str, partitions: int) -> None:
+    def __init__(self, spark: SparkSession, folder: str, partitions: int | None) -> None:
         self.spark = spark
         self.folder = folder.rstrip("/")
+        self._given = partitions
+        self._most = int(str(spark.conf.get(PARTITIONS)))
         #: How many parts frames are cut into when they are sorted or joined.
-        self.partitions = partitions
+        self.partitions = partitions or self._most
+
+    @contextmanager
+    def parts(self, size: int) -> Iterator[None]:
+        """Within, cut frames into as many parts as *size* bytes ask for, unless a number was given."""
+        before, usual = self.partitions, str(self.spark.conf.get(PARTITIONS))
+        tasks = self.spark.sparkContext.defaultParallelism
+        self.partitions = self._given or parts_for(size, tasks, self._most)
+        self.spark.conf.set(PARTITIONS, str(self.partitions))
+        try:
+            yield
+        finally:
+            self.partitions = before
+            self.spark.conf.set(PARTITIONS, usual)
 
     def path(self, name: str) -> str:
         """Return the path of what is kept under a name."""
@@ -104,6 +123,14 @@ class Workspace:
         jvm: Any = self.spark._jvm
         path = jvm.org.apache.hadoop.fs.Path(name)
         return path, path.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
+
+
+def parts_for(size: int, tasks: int, most: int) -> int:
+    """Return how many parts *size* bytes are cut into, where *tasks* run at a time.
+
+    A part costs every step some time, however little is in it. There are *most* at the most.
+    """
+    return min(most, max(tasks, -(-size // PART)))
 
 
 def mapped(

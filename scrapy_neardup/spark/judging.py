@@ -20,7 +20,7 @@ from .columns import (
     numbers,
     records_of,
 )
-from .frames import mapped
+from .frames import PART, mapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 JUDGED = "a long, b long, kind string, distance int, similarity float, containment float"
 #: The kinds of pairs of which one page repeats the other.
 REPEATS = "kind in ('exact', 'part', 'near')"
+#: Bytes of a pair with the document of one of its pages, as Spark sorts it.
+_WITH_DOCUMENT = 600
 #: Pairs that are judged at a time.
 _CHUNK = 1 << 12
 
@@ -47,12 +49,17 @@ def judged(
     *firsts* are `FIRSTS` of all pages, *candidates* pairs of those that stand alone.
     """
     copies = firsts.where("fit and first <> row").selectExpr("first a", "row b", "true copy")
-    pairs = candidates.selectExpr("a", "b", "false copy").unionByName(copies)
+    pairs = space.keep(candidates.selectExpr("a", "b", "false copy").unionByName(copies), "work/candidates")
+    count = pairs.count()
     sides = documents.select(*DOCUMENT_COLUMNS)
     for side in "ab":
         named = sides.select(*(sides[name].alias(f"{name}_{side}") for name in DOCUMENT_COLUMNS))
         pairs = pairs.join(named, pairs[side] == named[f"row_{side}"])
-    return _listed(mapped(pairs, judge_pairs, JUDGED, settings), space)
+    # A page has any number of pairs, each of which is sorted with a whole document: parts are cut by pairs.
+    with space.parts(max(count * _WITH_DOCUMENT, space.partitions * PART)):
+        every = space.keep(mapped(pairs, judge_pairs, JUDGED, settings), "work/judged")
+    space.remove("work/candidates")
+    return _listed(every, space)
 
 
 def judge_pairs(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
@@ -94,12 +101,11 @@ def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     )
 
 
-def _listed(pairs: DataFrame, space: Workspace) -> DataFrame:
-    """Keep the repeats among *pairs*, the `SIBLINGS` closest of each page's template, `REJECTED` others."""
+def _listed(every: DataFrame, space: Workspace) -> DataFrame:
+    """Keep of *every* pair the repeats, the `SIBLINGS` closest of a page's template, `REJECTED` others."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
-    every = space.keep(pairs, "work/judged")
     kept = every.where(REPEATS)
     template = every.where("kind = 'template'")
     sides = template.selectExpr("a", "b", "similarity", "a page", "b other").unionByName(

@@ -11,7 +11,7 @@ from scrapy_neardup.errors import ConfigurationError
 
 from .candidates import candidates, firsts
 from .components import ALONE, connected
-from .frames import PART, Workspace
+from .frames import Workspace
 from .grouping import grouped
 from .judging import REPEATS, judged
 from .kept import SIGNATURES, signatures_of, with_seed_of, write_settings
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
-
-
-_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True)
@@ -111,31 +108,15 @@ def _audit(
     watch: Callable[[str], None] = lambda step: None,
     **options: Any,
 ) -> SparkAudit:
-    usual = str(spark.conf.get(_PARTITIONS))
-    space = Workspace(spark, out, partitions or int(usual))
+    space = Workspace(spark, out, partitions)
     if not overwrite and space.exists(SIGNATURES):
         raise ConfigurationError(f"There are results in {out}: name another folder, or overwrite them.")
     settings = AuditOptions(**with_seed_of(space, earlier, options))
-    try:
-        signed = _signed(space, settings, read, earlier, watch)
-        if partitions is None:
-            space.partitions = parts_for(
-                space.size(SIGNATURES), spark.sparkContext.defaultParallelism, space.partitions
-            )
-        spark.conf.set(_PARTITIONS, str(space.partitions))  # of joins and counts, too
+    signed = _signed(space, settings, read, earlier, watch)
+    with space.parts(space.size(SIGNATURES)):
         summary = _run(space, settings, signed, alone, watch)
-    finally:
-        spark.conf.set(_PARTITIONS, usual)
     space.remove("work")
     return SparkAudit(spark, space.folder, summary)
-
-
-def parts_for(size: int, tasks: int, most: int) -> int:
-    """Return how many parts *size* bytes of signatures are cut into, where *tasks* run at a time.
-
-    A part costs every step some time, however little is in it. There are *most* at the most.
-    """
-    return min(most, max(tasks, -(-size // PART)))
 
 
 def _signed(

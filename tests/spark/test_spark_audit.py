@@ -43,8 +43,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 from scrapy_neardup.spark import SparkAudit, audit, audit_paths, make_index
 from scrapy_neardup.spark.candidates import layout_for
 from scrapy_neardup.spark.components import connected
-from scrapy_neardup.spark.frames import PART, ROW_GROUP, Workspace
-from scrapy_neardup.spark.run import parts_for
+from scrapy_neardup.spark.frames import PART, PARTITIONS, ROW_GROUP, Workspace, parts_for
 from scrapy_neardup.spark.session import start_session
 
 TABLES = ("pages", "clusters", "pairs")
@@ -171,6 +170,31 @@ def test_parts_follow_from_the_size() -> None:
     assert parts_for(10 * PART + 1, 2, 200) == 11
     assert parts_for(1 << 50, 2, 200) == 200
     assert parts_for(1 << 20, 16, 8) == 8
+
+
+def test_a_step_of_many_rows_is_cut_into_more_parts(spark: SparkSession, tmp_path: Path) -> None:
+    usual = spark.conf.get(PARTITIONS)
+    spark.conf.set(PARTITIONS, "50")
+    try:
+        space = Workspace(spark, str(tmp_path), None)
+        with space.parts(3 * PART):
+            with space.parts(7 * PART):
+                assert (space.partitions, spark.conf.get(PARTITIONS)) == (7, "7")
+                assert space.grouped(spark.range(9), ["id"]).rdd.getNumPartitions() == 7
+            assert (space.partitions, spark.conf.get(PARTITIONS)) == (3, "3")
+        with space.parts(1000 * PART):
+            assert space.partitions == 50
+        assert spark.conf.get(PARTITIONS) == "50"
+        with Workspace(spark, str(tmp_path), 5).parts(7 * PART):
+            assert spark.conf.get(PARTITIONS) == "5"
+    finally:
+        spark.conf.set(PARTITIONS, str(usual))
+
+
+def test_spilled_files_are_merged_in_little_memory(spark: SparkSession) -> None:
+    """Spark counts the buffers of a spilled file as nobody's memory: without this there are three of 1 MB."""
+    settings = spark.sparkContext.getConf()
+    assert settings.get("spark.unsafe.sorter.spill.read.ahead.enabled") == "false"
 
 
 def test_every_kind_of_input_at_once_by_the_command_line(spark: SparkSession, tmp_path: Path) -> None:

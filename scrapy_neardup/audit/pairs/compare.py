@@ -68,7 +68,14 @@ class Groups:
         """Group *documents*."""
         records = documents.records
         text = (documents.keys[DIGEST], records["digest"])
-        return cls(_firsts(*text), _firsts(*text, records["fingerprint"], records["site"]))
+        return cls.of_texts(text, records["fingerprint"], records["site"])
+
+    @classmethod
+    def of_texts(
+        cls, text: tuple[NDArray[np.generic], NDArray[np.generic]], *others: NDArray[np.generic]
+    ) -> Groups:
+        """Group by both halves of the digest of each *text*, then by its fingerprint and site: *others*."""
+        return cls(_firsts(*text), _firsts(*text, *others))
 
 
 def compare_all(
