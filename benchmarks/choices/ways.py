@@ -79,7 +79,7 @@ def changed(judge: PairJudge, column: Column) -> PairJudge:
 
 @contextmanager
 def constants(values: dict[str, Any]) -> Iterator[None]:
-    """PairJudge with other constants of the rule."""
+    """Judge with other constants of the rule."""
     before = {name: getattr(rules, name) for name in values}
     for name, value in values.items():
         setattr(rules, name, value)

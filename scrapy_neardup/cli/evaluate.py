@@ -60,7 +60,7 @@ def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> 
     type=click.IntRange(1, 100),
     default=1,
     metavar="N",
-    help="PairJudge with N seeds, from --seed on, and show how much the scores depend on them.",
+    help="Judge with N seeds, from --seed on, and show how much the scores depend on them.",
 )
 @click.option(
     "--cache",
@@ -81,7 +81,7 @@ def evaluate(
     cache: Path | None,
     as_json: bool,
 ) -> None:
-    """PairJudge labelled pairs of documents as a crawl would, and score the result.
+    """Judge labelled pairs of documents as a crawl would, and score the result.
 
     DOCS has a JSON object a line (plain or packed): "id" and "text" or "html", and if you have it "url" or
     "host", and "lang"; HTML goes through the extractor of the settings. Or it is a source of an audit, such

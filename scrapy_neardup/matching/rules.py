@@ -39,7 +39,7 @@ ELSEWHERE_REBATE = 0.1
 ELSEWHERE_NUMBERS = 0.5
 #: Of a story that was updated under its title it may be less, if few were substituted: one in so many
 #: tokens, and so many in all. Forecasts, draws and prices of two sites, under one title, have more of them.
-UPDATED_NUMBERS, TOKENS_AN_UPDATED_NUMBER, MOST_UPDATED_NUMBERS = 0.38, 70, 5
+UPDATED_NUMBERS, TOKENS_AN_UPDATED_NUMBER, MOST_UPDATED_NUMBERS = 0.35, 70, 5
 #: How many values of the short lines may be substituted on one site before it is another page, by how many
 #: values there are; in between, a straight line. Dates, counts of comments and the like change on one page,
 #: too. Of the words of a title none may be substituted.
