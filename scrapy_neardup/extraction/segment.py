@@ -95,8 +95,10 @@ class Segment:
         if headline is None:
             headline = only_first_level_heading(blocks)
         run = _best_run(blocks, headline)
-        digests = [number for number in leave_out_digests(blocks, headline) if run.begin <= number < run.end]
-        run = _best_run(blocks, headline)
+        digests = leave_out_digests(blocks, headline)
+        if digests:
+            digests = [number for number in digests if run.begin <= number < run.end]
+            run = _best_run(blocks, headline)
         lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
         found = letters_of(prose)

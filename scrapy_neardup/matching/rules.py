@@ -184,11 +184,11 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     retitled = (pairs.title > 0) | (
         (pairs.titled > 0) & (pairs.retitled > RETITLED) & (pairs.replaced > EDITED)
     )
-    other_text = pairs.replaced > replaced_forgiven
+    other_text = pairs.one_site & (pairs.replaced > replaced_forgiven)
     filled = pairs.one_site & (retitled | (pairs.values > values_forgiven) | (pairs.added > added_forgiven))
-    other_page = filled | (pairs.one_site & other_text)
+    other_page = filled | other_text
     worded = pairs.numbers * TOKENS_A_NUMBER_OF_AN_EDITION <= pairs.tokens
-    edition = copies & pairs.one_site & other_text & worded & ~filled
+    edition = copies & other_text & worded & ~filled
     template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page) & ~edition
     known_asked = np.where(pairs.one_site, np.interp(pairs.tokens, KNOWN_LENGTHS, KNOWN_OF_ONE_SITE), KNOWN)
     known = pairs.known >= known_asked

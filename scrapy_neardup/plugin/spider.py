@@ -67,13 +67,13 @@ class NearDupSpiderMiddleware:
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         page = self.pages.find(response)
-        reporter = self.extension.reporter
         if page is None:
             async for output in result:
                 if isinstance(output, Request):
                     self._mark(output, response)
                 yield output
             return
+        reporter = self.extension.reporter
         ended = False
         page.outputs_begun += 1
         page.outputs_running += 1

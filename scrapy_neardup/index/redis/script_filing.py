@@ -53,9 +53,9 @@ local function expire(window)
     local gone = redis.call('LLEN', group) - redis.call('LREM', group, 0, '')
     redis.call('UNLINK', group)
     redis.call('DECRBY', prefix .. 'count', gone)
-    for number = groups[1] * 1024, groups[1] * 1024 + 1023 do
-      redis.call('ZREM', prefix .. 'p', string.format('%.0f', number))
-    end
+    local numbers = {}
+    for place = 0, 1023 do numbers[place + 1] = string.format('%.0f', groups[1] * 1024 + place) end
+    redis.call('ZREM', prefix .. 'p', unpack(numbers))
     redis.call('ZREM', prefix .. 't', groups[1])
     groups = redis.call('ZRANGE', prefix .. 't', 0, 1, 'WITHSCORES')
   end
