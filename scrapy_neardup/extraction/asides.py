@@ -50,16 +50,17 @@ def letters_of(blocks: Sequence[Block]) -> int:
     return sum(block.letters for block in blocks)
 
 
-def give_back_article(blocks: Sequence[Block], headline: int | None) -> None:
+def give_back_article(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
     """Take the region away from what is the article itself.
 
     A region "around" holds the article if it has as much prose as there is text in no region, links aside. So
     it does if it has as much prose as there is in no region, and half as much text again; and if it has the
-    *headline* of the page, the number of a block, and paragraphs below it, as no advertisement does. Teasers
-    of other articles count as the article only on a page that has next to nothing else. So do comments: a
-    forum may call all that is said in it so, the first post included. And so does a foot, unless it speaks of
-    consent: some builders of pages give any part of a page that name.
+    headline of the page, and paragraphs below it, as no advertisement does. Teasers of other articles count
+    as the article only on a page that has next to nothing else. So do comments: a forum may call all that is
+    said in it so, the first post included. And so does a foot, unless it speaks of consent: some builders of
+    pages give any part of a page that name. *find_headline* returns the number of the headline's block.
     """
+    headline = find_headline() if _has_prose_around(blocks) else None  # to look for it takes time
     if headline is not None and _is_article(blocks[headline:]):
         within = blocks[headline].within
         for block in blocks:
@@ -95,6 +96,15 @@ def give_back_article(blocks: Sequence[Block], headline: int | None) -> None:
     ):
         for block in comments:
             block.region = ""
+
+
+def _has_prose_around(blocks: Sequence[Block]) -> bool:
+    """Tell whether any region around, but for teasers, has the paragraphs of an article."""
+    prose = Counter[int]()
+    for block in blocks:
+        prose[block.within] += block.prose * block.letters
+    around = {block.within for block in blocks if block.region == "around"} - {OTHER_ARTICLES}
+    return any(prose[each] >= ARTICLE for each in around)
 
 
 def _is_article(blocks: Sequence[Block]) -> bool:
