@@ -15,6 +15,7 @@ from .features import Features
 from .filters import FIGURES, NUMBERS, TITLE, WORDS, make_all
 from .jaccard import character_shingles
 from .keywords import fingerprint_keywords
+from .letters import base_letters
 from .main_text import MainText, main_text
 from .normalise import normalise
 from .paragraphs import long_paragraphs
@@ -97,10 +98,14 @@ class Fingerprinter:
         texts = [MainText(*map(normalise, page)) for page in pages]
         parts = [long_paragraphs(page.text, self.features.min_paragraph) for page in texts]
         mains = [main for main, _ in parts]
-        details = [f"{short}\n{page.details}" for (_, short), page in zip(parts, texts, strict=True)]
+        details = [
+            base_letters(f"{short}\n{page.details}") for (_, short), page in zip(parts, texts, strict=True)
+        ]
         size = self.features.sketch_shingle
         count = len(texts)
-        tokens = self._tokens([*mains, *details, *(page.title for page in texts)], count)
+        lettered = [base_letters(main) for main in mains]
+        titles_ = [base_letters(page.title) for page in texts]
+        tokens = self._tokens([*lettered, *details, *titles_], count)
         every = Terms.of_each(tokens, self.seed)
         terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
         shingles = [each.shingles(size, size + 1) for each in terms]

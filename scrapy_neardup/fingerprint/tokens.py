@@ -161,7 +161,7 @@ def _classes(text: str) -> tuple[bytes, NDArray[np.uint8], NDArray[np.intp] | No
         return data, np.frombuffer(data.translate(_class_of_ascii()), np.uint8), None
     # All bytes begin a character but those from 0x80 to 0xBF. One more is where the text ends.
     places = (np.frombuffer(data + b"\0", np.int8) >= _BEGINS).nonzero()[0]
-    return data, _class_of().take(_code_points(text)), places
+    return data, _class_of().take(_code_points(text), mode="clip"), places
 
 
 def _code_points(text: str) -> NDArray[np.uint16 | np.uint32]:
