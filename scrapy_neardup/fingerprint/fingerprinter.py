@@ -108,7 +108,7 @@ class Fingerprinter:
         tokens = self._tokens([*lettered, *details, *titles_], count)
         every = Terms.of_each(tokens, self.seed)
         terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
-        shingles = [each.shingles(size, size + 1) for each in terms]
+        shingles = [each.shingles(size, 2 * size) for each in terms]
         fingerprints = self._fingerprints(mains, terms)
         filters = make_all(
             (
@@ -160,7 +160,7 @@ class Fingerprinter:
             figures=figure_filter,
             words=word_filter,
             wall=is_wall(main, terms.count),
-            unspaced=terms.is_unspaced,
+            characters=terms.characters,
             keys=keys.astype("<u8").tobytes(),
             extra=extra,
         )
