@@ -74,7 +74,7 @@ def _full(line: str, after: str, width: int) -> bool:
     """Tell whether the first word of the line *after* would have gone beyond *width* on *line*."""
     if not line or not after or _indent(after) > _indent(line) + 1:
         return False
-    together = _TOGETHER.match(after, _indent(after))
+    together = _TOGETHER.match(after.lstrip())
     assert together is not None  # it may be empty
     return _columns(line) + 1 + _columns(together[0]) > width
 
@@ -86,4 +86,4 @@ def _columns(line: str) -> int:
 
 
 def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" "))
+    return _columns(line[: len(line) - len(line.lstrip())])
