@@ -103,9 +103,8 @@ class Fingerprinter:
         ]
         size = self.features.sketch_shingle
         count = len(texts)
-        lettered = [base_letters(main) for main in mains]
-        titles_ = [base_letters(page.title) for page in texts]
-        tokens = self._tokens([*lettered, *details, *titles_], count)
+        named = [base_letters(page.title) for page in texts]
+        tokens = self._tokens([*map(base_letters, mains), *details, *named], count)
         every = Terms.of_each(tokens, self.seed)
         terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
         shingles = [each.shingles(size, 2 * size) for each in terms]

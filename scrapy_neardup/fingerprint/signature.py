@@ -35,7 +35,7 @@ class Signature:
     words: bytes = bytes(WORDS.size)
     #: The text reads like a captcha, a cookie notice, a log-in form or an error page.
     wall: bool = False
-    #: How many characters of most of the text are a token: 1 where words are, in scripts without spaces 2 or 4.
+    #: How many characters are a token in most of the text: 1 where words are tokens, else 2 or 4.
     characters: int = 1
     #: Further keys of the scheme, of 8 bytes each, little-endian.
     keys: bytes = b""

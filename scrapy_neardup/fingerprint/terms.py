@@ -83,7 +83,10 @@ class Terms:
         if characters is None or not self._characters + self._letters:
             return short
         hashes, keep = short.copy(), ~self.tokens.unspaced[: len(short)]
-        longer = ((self.tokens.unspaced & ~self.tokens.letters, characters), (self.tokens.letters, 2 * characters))
+        longer = (
+            (self.tokens.unspaced & ~self.tokens.letters, characters),
+            (self.tokens.letters, 2 * characters),
+        )
         for begins, size in longer:
             long = self._runs(size)
             here = begins[: len(long)]

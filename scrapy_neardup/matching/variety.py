@@ -52,7 +52,7 @@ def counts(records: NDArray[Any]) -> Counts:
 def characters(records: NDArray[Any]) -> NDArray[np.int64]:
     """Return how many characters are a token in the texts of *records*, and so how many shingles; int[n]."""
     kinds = flags(records)
-    return 1 + (kinds & HALVES != 0) + 3 * (kinds & QUARTERS != 0)
+    return np.asarray(1 + (kinds & HALVES != 0) + 3 * (kinds & QUARTERS != 0), np.int64)
 
 
 def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:

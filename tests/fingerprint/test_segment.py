@@ -61,7 +61,13 @@ def test_only_han_characters_are_joined(text: str) -> None:
     tokens = tokenise(text)
     joined = segment(text, tokens, InTwos())
     assert "".join(joined.words) == "".join(tokens.words)
-    assert len(joined) == len(joined.unspaced) == len(joined.syllables) == len(joined.numbers)
+    assert (
+        len(joined)
+        == len(joined.unspaced)
+        == len(joined.syllables)
+        == len(joined.letters)
+        == len(joined.numbers)
+    )
     han = tokens.unspaced & ~tokens.syllables
     assert [word for word, single in zip(joined.words, joined.unspaced, strict=True) if single] == [
         word for word, kana in zip(tokens.words, tokens.syllables, strict=True) if kana
