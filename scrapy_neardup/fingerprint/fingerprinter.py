@@ -28,7 +28,7 @@ from .signature import Signature
 from .simhash import fingerprint_each
 from .sketch import sketch_each
 from .stopwords import drop, stop_words
-from .terms import Terms, Votes
+from .terms import Terms, Votes, in_characters
 from .tokens import tokenise_each
 from .walls import is_wall
 
@@ -107,7 +107,7 @@ class Fingerprinter:
         tokens = self._tokens([*map(base_letters, mains), *details, *named], count)
         every = Terms.of_each(tokens, self.seed)
         terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
-        shingles = [each.shingles(size, 2 * size) for each in terms]
+        shingles = [each.shingles(size, in_characters(size)) for each in terms]
         fingerprints = self._fingerprints(mains, terms)
         filters = make_all(
             (

@@ -25,6 +25,11 @@ def hash_tokens(tokens: Tokens, seed: int = 0) -> NDArray[np.uint64]:
     return hash_slices(tokens.data, tokens.starts, tokens.ends, seed)
 
 
+def in_characters(words: int) -> int:
+    """Return how many Han or Kana characters are about as long as so many *words*: nine as five."""
+    return words * 9 // 5
+
+
 class Shingles:
     """The shingles of any size of hashed tokens (uint64[n]). Each size is made from the one before."""
 

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_OTHER, _WORD, _DIGIT, _HAN, _SYLLABLE, _LETTER, _MARK = range(7)
+_OTHER, _WORD, _DIGIT, _HAN, _NUMERAL, _SYLLABLE, _LETTER, _MARK = range(8)
 _CLASSES = (
     (_WORD, r"[\p{L}\p{N}]+"),
     (_DIGIT, r"\p{Nd}+"),
     (_HAN, r"[\p{Han}&&[\p{L}\p{Nl}]]+"),
+    (_NUMERAL, r"[\p{Han}&&[\p{Numeric_Type=Numeric}\p{Nl}]]+"),
     (_SYLLABLE, r"[[\p{Hiragana}\p{Katakana}\u30FC]&&\p{L}]+"),
     (_LETTER, r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\p{L}]+"),
     (_MARK, r"\p{M}+"),
@@ -46,7 +47,7 @@ class Tokens:
     syllables: NDArray[np.bool_]
     #: Which of these are of an alphabet: four of them make a word, of other characters two; bool[n].
     letters: NDArray[np.bool_]
-    #: Which tokens have a digit; bool[n].
+    #: Which tokens have a digit, or are a Han character for a number; bool[n].
     numbers: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -124,7 +125,7 @@ def _tokenise(text: str) -> tuple[Tokens, NDArray[np.intp]]:
     # Whole-array work on code points: a regular expression for the same takes ten times as long.
     data, kind, places = _classes(text)
     script = np.zeros(len(kind) + 2, np.uint8)
-    digits = kind == _DIGIT
+    digits = (kind == _DIGIT) | (kind == _NUMERAL)
     if places is None or kind.max() <= _DIGIT:  # words alone, whose edges take turns
         np.minimum(kind, _WORD, out=script[1:-1])
         first, last = (script[1:] != script[:-1]).nonzero()[0].reshape(-1, 2).T

@@ -472,7 +472,7 @@ GOLDEN = {
             "橋の予算",
             "3,200 円\nカート",
         ),
-        "8608e9a7ce1b4661",
+        "9e3d2be0a04039dc",
     ),
     "note": (MainText("Café Zoë is closed on 2031-05-07."), "e70a05e570eb2515"),
 }

@@ -113,7 +113,7 @@ def test_other_values_in_other_digits_are_another_note(
         (
             JAPANESE,
             ("浦和", "月曜日", "清水", "三", "一", "渡辺恵", "7", "山本大輔", "2"),
-            ("磐田", "木曜日", "湘南", "五", "二", "伊藤直樹", "7", "田中一郎", "4"),
+            ("磐田", "木曜日", "湘南", "五", "二", "伊藤直樹", "38", "田中健太", "4"),
         ),
         (WEATHER, ("星期五衡水", "31", "12", "46", "77", "94"), ("星期一丽水", "25", "17", "20", "43", "60")),
     ],
@@ -124,3 +124,14 @@ def test_notes_of_a_template_without_spaces_are_no_copies(
 ) -> None:
     assert verdict(template.format(*one), template.format(*other), sites) != "near"
     assert verdict(template.format(*one), template.format(*one) + "。", sites) in ("near", "exact")
+
+
+@pytest.mark.parametrize("sites", [("one", "one"), ("one", "two")])
+def test_han_characters_for_numbers_are_numbers(sites: tuple[str, str]) -> None:
+    note = (
+        "市議会は来月{}日の夕方、市役所の大会議室で開かれる。議題は市長の報告と来年度の予算、それに橋の修理である。市民は会議の初めに"
+        "質問をすることができる。来られない人はラジオで会議を聞くことができる。議事録はいつものように次の会議の後に公開され、図書館で"
+        "読むことができる。誰でも入場でき、申し込みはいらない。席は{}人分ある。"
+    )
+    assert verdict(note.format("七", "五百"), note.format("十二", "三千"), sites) != "near"
+    assert verdict(note.format("七", "五百"), note.format("七", "五百") + "以上。", sites) == "near"
