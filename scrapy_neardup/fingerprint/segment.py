@@ -81,7 +81,8 @@ def segment(text: str, tokens: Tokens, segmenter: Segmenter) -> Tokens:
     """Join the Han characters among *tokens* to the words that *segmenter* finds.
 
     *text* is the normalised text that the tokens were made of. A word counts as one token of a script with
-    spaces, and as a number if all its characters do. Raises `ConfigurationError` if the segmenter fails or changes the text.
+    spaces, and as a number if all its characters do. Raises `ConfigurationError` if the segmenter fails or
+    changes the text.
     """
     han = tokens.unspaced & ~tokens.syllables
     if not han.any():
