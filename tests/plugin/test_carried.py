@@ -118,13 +118,13 @@ KINDS = [
 
 @pytest.fixture
 def run(site, crawl):
-    async def run(request, complete, **settings):
+    async def run(request, complete, *, more=None, **settings):
         site.article("/shop", seed=1)
         for number in range(5):
             site.article(f"/shipping/{number}", seed=2)
         spider = type("Made", (Shop,), {"request": request, "complete": complete})
         settings = {f"NEARDUP_{name}": value for name, value in settings.items()}
-        return await crawl(spider, {**ONE_BY_ONE, **settings}, base=site.url)
+        return await crawl(spider, {**ONE_BY_ONE, **settings, **(more or {})}, base=site.url)
 
     return run
 
@@ -199,6 +199,32 @@ async def test_what_plugins_put_into_meta_is_no_item(run, caplog):
         assert (len(result.items), result["duplicate"]) == (1, 4)
         assert (result["carried/item"], result["carried/page"]) == (0, 0)
     assert not [message for message in caplog.messages if "carries" in message]
+
+
+class PageObjects:
+    """Puts an item that it has made of the response into the arguments of the callback, as scrapy-poet does."""
+
+    def process_response(self, request, response):
+        if "/shipping" in request.url:
+            request.cb_kwargs["item"] = {"url": response.url, "text": "of the page"}
+        return response
+
+
+@pytest.mark.parametrize("policy", ["drop_items", "drop_page"])
+async def test_what_components_make_of_the_response_is_not_carried(run, policy, caplog):
+    """Else the items of spiders with page objects were never dropped."""
+
+    def request(shop, url, name, price):
+        return Request(url, shop.shipping)
+
+    def page(shop, response, item):
+        return item
+
+    settings = {"DOWNLOADER_MIDDLEWARES": {PageObjects: 543}}
+    result = await run(request, page, POLICY=policy, more=settings)
+    assert (len(result.items), result["duplicate"]) == (1, 4)
+    assert (result["carried/item"], result["carried/page"]) == (0, 0)
+    assert not [message for message in caplog.messages if "request" in message and "NEARDUP" in message]
 
 
 async def test_items_whose_comparison_raises_are_kept(run):
