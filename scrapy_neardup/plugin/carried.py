@@ -58,12 +58,14 @@ class Carried:
         """Whether *item* is carried."""
         if any(item is each for each in self.items):
             return True
+        if not ItemAdapter.is_item(item):  # an object whose values nobody knows: Scrapy takes any
+            return self._has(item)
         carried, all_ = self._counts(item)
         return 0 < all_ <= 2 * carried
 
     def touches(self, item: Any) -> bool:
         """Whether *item* has any carried value."""
-        return self._counts(item)[0] > 0
+        return ItemAdapter.is_item(item) and self._counts(item)[0] > 0
 
     def _counts(self, item: Any) -> tuple[int, int]:
         """Return how many values of *item* were carried, and how many it has."""

@@ -202,7 +202,7 @@ async def test_what_plugins_put_into_meta_is_no_item(run, caplog):
 
 
 class PageObjects:
-    """Puts an item that it has made of the response into the arguments of the callback, as scrapy-poet does."""
+    """Hands an item that it has made of the response to the callback, as scrapy-poet does."""
 
     def process_response(self, request, response):
         if "/shipping" in request.url:
@@ -225,6 +225,27 @@ async def test_what_components_make_of_the_response_is_not_carried(run, policy, 
     assert (len(result.items), result["duplicate"]) == (1, 4)
     assert (result["carried/item"], result["carried/page"]) == (0, 0)
     assert not [message for message in caplog.messages if "request" in message and "NEARDUP" in message]
+
+
+class Thing:
+    """An item of a class that itemadapter does not know: Scrapy takes any object."""
+
+    def __init__(self, url):
+        self.url = url
+
+
+@pytest.mark.parametrize("make", [Thing, str.encode])
+async def test_an_object_of_any_class_is_an_item(run, make):
+    def request(shop, url, name, price):
+        return Request(url, shop.shipping, cb_kwargs={"item": make(url)})
+
+    def page(shop, response, item):
+        return item if "/shipping/1" in response.url else make(response.url)
+
+    result = await run(request, page, ITEM_FIELDS=["url"])
+    assert (result["duplicate"], result["dropped/item"] + result["carried/item"]) == (4, 4)
+    assert result["item/skipped/class"] == len(result.items)
+    assert result.errors == {}
 
 
 async def test_items_whose_comparison_raises_are_kept(run):

@@ -37,7 +37,11 @@ CONFIG = CrawlOptions.from_settings(
         ({"kind": Response, "headers": {"Content-Type": "Application/XHTML+XML"}}, {}, None),
         ({"kind": Response, "headers": {"Content-Type": "text/htmlx"}}, {}, "not_html"),
         ({"kind": Response, "headers": {"Content-Type": "application/json"}}, {}, "not_html"),
-        ({"kind": Response, "headers": {"Content-Type": "text/html", "Content-Encoding": "dcb"}}, {}, "not_html"),
+        (
+            {"kind": Response, "headers": {"Content-Type": "text/html", "Content-Encoding": "dcb"}},
+            {},
+            "not_html",
+        ),
         ({"body": b""}, {}, "empty"),
         ({"body": b"x"}, {}, None),
         ({"body": bytes(CONFIG.max_body_size)}, {}, None),
