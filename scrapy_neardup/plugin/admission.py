@@ -76,7 +76,7 @@ class PageAdmission:
             policy,
             self.extension.scope_for(response.url, request),
             spares_carried=not named,
-            arguments=self.extension.arguments.pop(request, frozenset()),
+            arguments=self.extension.arguments.pop(request, None),
         )
         self.pages.add(response, page)
         if signature is None:
