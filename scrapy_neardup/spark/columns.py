@@ -38,14 +38,23 @@ def numbers(table: pa.Table | pa.RecordBatch, name: str) -> NDArray[Any]:
 
 
 def texts(table: pa.Table | pa.RecordBatch, name: str) -> list[Any]:
-    """Return a column as Python has it."""
-    found: list[Any] = table.column(name).to_pylist()
+    """Return a column as Python has it. Equal texts of a batch are one object: groups share titles."""
+    import pyarrow as pa
+
+    found: list[Any] = []
+    for part in _parts(table, name):
+        if pa.types.is_string(part.type):
+            encoded = part.dictionary_encode()
+            values = [*encoded.dictionary.to_pylist(), None]
+            found += [values[place] for place in encoded.indices.fill_null(len(values) - 1).to_pylist()]
+        else:
+            found += part.to_pylist()
     return found
 
 
 def joined(table: pa.Table | pa.RecordBatch, name: str) -> bytes:
     """Return the bytes of a column without nulls, one value after the other."""
-    return b"".join(table.column(name).to_pylist())
+    return b"".join(map(_bytes_of, _parts(table, name)))
 
 
 def keys_of(table: pa.Table | pa.RecordBatch, header: Header, name: str = "keys") -> NDArray[np.uint64]:
@@ -125,6 +134,22 @@ def schema_of(columns: str) -> pa.Schema:
         "array<string>": pa.list_(pa.string()),
     }  # fmt: skip
     return pa.schema([(name, kinds[kind]) for name, kind in map(str.split, columns.split(", "))])
+
+
+def _parts(table: pa.Table | pa.RecordBatch, name: str) -> list[pa.Array]:
+    column = table.column(name)
+    return getattr(column, "chunks", [column])
+
+
+def _bytes_of(values: pa.Array) -> memoryview:
+    """Return the bytes of *values* without nulls as they lie in memory."""
+    import pyarrow as pa
+
+    _, ends, data = values.cast(pa.binary()).buffers()
+    if data is None or not len(values):
+        return memoryview(b"")
+    first, last = np.frombuffer(ends, np.int32)[[values.offset, values.offset + len(values)]]
+    return memoryview(data)[first:last]
 
 
 def _whole(table: pa.Table | pa.RecordBatch, name: str) -> Any:

@@ -153,8 +153,6 @@ def whole_groups(
 
     Equal keys come one after the other. Only a group of more rows than that makes a larger table.
     """
-    import pyarrow as pa
-
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -168,12 +166,21 @@ def whole_groups(
         same = cut == 0 and len(waiting) > 1 and _same(waiting[-2], batch, keys)
         if cut or not same:
             done = [*waiting[:-1], batch.slice(0, cut)] if cut else waiting[:-1]
-            if done:
-                yield pa.Table.from_batches(done).combine_chunks()
             waiting = [batch.slice(cut)]
             count = batch.num_rows - cut
+            if done:
+                yield _given_away(done)
     if waiting:
-        yield pa.Table.from_batches(waiting).combine_chunks()
+        yield _given_away(waiting)
+
+
+def _given_away(batches: list[pa.RecordBatch]) -> pa.Table:
+    """Return *batches* as one table, and forget them here: a group of millions is to be held once."""
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(batches)
+    batches.clear()
+    return table
 
 
 def _last_start(batch: pa.RecordBatch, keys: Sequence[str]) -> int:

@@ -91,11 +91,17 @@ def _true() -> Any:
 
 def group_components(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
     """Group pages that come with the edges between them, component by component."""
-    for table in whole_groups(batches, ["component"]):
-        is_edge = np.array(table.column("a").is_valid().to_numpy(zero_copy_only=False), bool)
-        edges = table.filter(_mask(is_edge))
-        pages = table.filter(_mask(~is_edge)).combine_chunks()
-        yield _group(pages, np.stack([numbers(edges, name) for name in "ab"], axis=1), settings)
+    # No name holds the table of a component beside its pages, which are a copy.
+    for pages, edges in map(_pages_and_edges, whole_groups(batches, ["component"])):
+        yield _group(pages, edges, settings)
+
+
+def _pages_and_edges(table: pa.Table) -> tuple[pa.Table, Any]:
+    import pyarrow.compute as pc
+
+    is_edge = pc.is_valid(table.column("a"))
+    edges = table.select(["a", "b"]).filter(is_edge)
+    return table.filter(pc.invert(is_edge)), np.stack([numbers(edges, name) for name in "ab"], axis=1)
 
 
 def group_alone(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
@@ -136,13 +142,13 @@ def _group(pages: Any, edges: Any, settings: AuditOptions) -> pa.RecordBatch:
     columns: dict[str, Any] = {
         "row": rows,
         "url": shown["url"],
-        "verdict": table["verdict"].tolist(),
+        "verdict": table["verdict"],
         "leader": rows[leaders],
-        "canonical": _where(table["url"][leaders].tolist(), inside),
-        "distance": _where(table["distance"].tolist(), compared),
-        "similarity": _where(table["similarity"].tolist(), compared),
-        "tokens": table["tokens"].tolist(),
-        "fetched": _where(shown["fetched"], ~np.isnan(table["fetched"])),
+        "canonical": _where(table["url"][leaders], inside),
+        "distance": _where(table["distance"], compared),
+        "similarity": _where(table["similarity"], compared),
+        "tokens": table["tokens"],
+        "fetched": _where(table["fetched"], ~np.isnan(table["fetched"])),
         "title": shown["title"],
         "noindex": shown["noindex"],
         "declared": [each or None for each in shown["declared"]],
@@ -153,10 +159,10 @@ def _group(pages: Any, edges: Any, settings: AuditOptions) -> pa.RecordBatch:
         "copies": np.where(inside, sizes[leaders] - 1, 0),
         "rank": ranks,
         "host": [split_url(url).host for url in shown["url"]],
-        "size": _where(sizes.tolist(), sizes > 1),
+        "size": _where(sizes, sizes > 1),
         **{
             verdict: _where(
-                np.bincount(leaders[inside & (table["verdict"] == verdict)], minlength=len(table)).tolist(),
+                np.bincount(leaders[inside & (table["verdict"] == verdict)], minlength=len(table)),
                 sizes > 1,
             )
             for verdict in _COUNTED
@@ -179,11 +185,7 @@ def _members(table: Any, sizes: Any) -> list[list[str] | None]:
     return found
 
 
-def _where(values: list[Any], wanted: Any) -> list[Any]:
-    return [value if one else None for value, one in zip(values, wanted.tolist(), strict=True)]
-
-
-def _mask(wanted: Any) -> Any:
+def _where(values: Any, wanted: Any) -> pa.Array:
     import pyarrow as pa
 
-    return pa.array(wanted)
+    return pa.array(values, mask=~wanted)

@@ -34,14 +34,18 @@ def crawler(spider, settings):
     return SimpleNamespace(spider=spider and spider(), settings=Settings(settings))
 
 
-@pytest.mark.parametrize("program", ["/bin/scrapy", "/lib/scrapy/__main__.py", "C:/bin/scrapy.exe"])
+@pytest.mark.parametrize(
+    "program", ["/bin/scrapy", "/usr/lib/python3/scrapy/__main__.py", "C:/bin/scrapy.exe"]
+)
 def test_the_command_says_in_one_line_why_it_cannot_start(program, monkeypatch):
     monkeypatch.setattr("sys.argv", [program, "crawl", "some"])
     with pytest.raises(SystemExit, match="scrapy_neardup: NEARDUP_DISTANCE"):
         NearDupExtension.from_crawler(crawler(Some, WRONG))
 
 
-@pytest.mark.parametrize("program", ["crawl.py", "/lib/other/__main__.py", "/lib/scrapy/run.py", ""])
+@pytest.mark.parametrize(
+    "program", ["crawl.py", "/lib/other/__main__.py", "/lib/scrapy/run.py", "/a/scrapy/b/__main__.py", ""]
+)
 def test_a_program_of_the_user_gets_the_error(program, monkeypatch):
     monkeypatch.setattr("sys.argv", [program])
     with pytest.raises(ConfigurationError, match="NEARDUP_DISTANCE"):

@@ -132,6 +132,26 @@ class BrowserPage:
         self.places.release()
 
 
+@pytest.mark.parametrize("with_errback", [False, True])
+async def test_a_page_that_a_later_middleware_refuses(site, crawl, pages, with_errback):
+    """Its errback is called, as it would be without the add-on, and the page is not stored."""
+
+    class Refusing:
+        def process_spider_input(self, response):
+            raise ValueError("not this page")
+
+    class Asking(pages):
+        async def start(self):
+            async for request in super().start():
+                yield request.replace(errback=self.failed if with_errback else None)
+
+    settings = {"SPIDER_MIDDLEWARES": {Refusing: 500}}
+    result = await crawl(Asking, settings, urls=[site.article("/a")])
+    assert [str(failure.value) for failure in result.spider.failures] == ["not this page"] * with_errback
+    assert (result["unique"], result["released"], result.items) == (1, 1, [])
+    assert result.stats.get("spider_exceptions/ValueError", 0) == (not with_errback)
+
+
 @pytest.mark.parametrize("in_flight", [False, True])
 @pytest.mark.parametrize("with_errback", [False, True])
 @pytest.mark.parametrize("policy", ["tag", "drop_items", "drop_page"])

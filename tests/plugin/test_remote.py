@@ -98,10 +98,19 @@ async def test_an_error_that_nobody_expects_lets_all_pages_pass(site, crawl, pag
     assert result["error/reserve"] == 3
 
 
-async def test_an_index_that_does_not_answer_is_not_waited_for(site, crawl, pages, reserving, caplog):
-    """What it answers later is released: nobody knows whether the page is stored."""
+@pytest.mark.parametrize(("fails", "errors", "judged"), [(False, 1, 1), (True, 2, 0)])
+async def test_an_index_that_does_not_answer_is_not_waited_for(
+    site, crawl, pages, reserving, caplog, fails, errors, judged
+):
+    """What it answers later is released: nobody knows whether the page is stored. A late error is nothing."""
     answers, in_time = threading.Event(), []
-    reserving(lambda: in_time.append(answers.wait(60)))
+
+    def late():
+        in_time.append(answers.wait(60))
+        if fails:
+            raise IndexUnavailable("The server is gone: start it.")
+
+    reserving(late)
 
     class Late(pages):
         async def parse(self, response):
@@ -116,8 +125,11 @@ async def test_an_index_that_does_not_answer_is_not_waited_for(site, crawl, page
     result = await crawl(Late, {"NEARDUP_PENDING_TIMEOUT": 0.3}, urls=[site.article("/a")])
     assert in_time == [True, True]
     assert f"no answer of the index for {site.url}/a" in caplog.text
-    assert {name: count for name, count in result.errors.items() if count} == {"neardup/error/reserve": 1}
-    assert (len(result.items), result["checked"], result["unique"]) == (2, 1, 1)
+    assert "exception calling callback" not in caplog.text
+    assert {name: count for name, count in result.errors.items() if count} == {
+        "neardup/error/reserve": errors
+    }
+    assert (len(result.items), result["checked"], result["unique"]) == (2, judged, judged)
 
 
 async def test_unchanged_revisits(site, crawl, pages):

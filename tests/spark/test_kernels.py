@@ -22,7 +22,7 @@ from scrapy_neardup.spark.candidates import (
     pairs_of_keys,
     permuted,
 )
-from scrapy_neardup.spark.columns import signed
+from scrapy_neardup.spark.columns import joined, signed, texts
 from scrapy_neardup.spark.components import larger, smaller, solve
 from scrapy_neardup.spark.frames import whole_groups
 
@@ -58,6 +58,20 @@ def test_groups_stay_whole(rows: list[tuple[int, int]], sizes: list[int], least:
     assert [row for part in parts for row in part] == rows
     groups = [group for part in parts for group in {*part}]
     assert len(groups) == len({*groups})
+
+
+@given(
+    st.lists(st.tuples(st.none() | st.text(max_size=3), st.binary(max_size=3)), max_size=20),
+    st.integers(0, 20),
+)
+def test_columns_of_slices(rows: list[tuple[str | None, bytes]], cut_at: int) -> None:
+    """Tables come in parts, each with an offset of its own into the buffers of Arrow."""
+    words, data = ([row[place] for row in rows] for place in (0, 1))
+    table = pa.table({"words": pa.array(words, pa.string()), "data": pa.array(data, pa.binary())})
+    parts = [table.slice(0, cut_at), table.slice(cut_at)]
+    for each in (pa.concat_tables(parts), *(batch for part in parts for batch in part.to_batches())):
+        assert texts(each, "words") == each.column("words").to_pylist()
+        assert joined(each, "data") == b"".join(each.column("data").to_pylist())
 
 
 @pytest.mark.parametrize("sizes", [[1], [7, 3], [1000]])
