@@ -94,7 +94,9 @@ _BEGINNING = 40
 #: Words that have been met and are of no subject, nearly all words of most texts; and how many are kept.
 _PLAIN: set[str] = set()
 _MOST = 1 << 14
-_SENTENCE_END = regex.compile(r"[.!?\u061F\u0964\u06D4]+\s+|\u3002|\n")  # of Arabic, Hindi, Urdu, Chinese
+_GAP = regex.compile(r"[^\p{L}\p{M}\p{N}]++")
+#: What has such a character between two words has two sentences; also those of Arabic, Hindi, Urdu, Chinese.
+_SENTENCE_END = regex.compile(r"[.!?\u061F\u0964\u06D4]\s|[\u3002\n]")
 #: Scripts in which words run together, or have others before them.
 _RUN_TOGETHER = regex.compile(r"[\p{L}--\p{Latin}--\p{Cyrillic}--\p{Greek}]", regex.VERSION1)
 
@@ -116,7 +118,14 @@ def is_wall(text: str, tokens: int) -> bool:
 
 def _speaks_of_the_web(text: str) -> bool:
     """Tell whether most of normalised *text* is sentences that speak of any subject."""
-    sentences = _SENTENCE_END.split(text)
+    sentences: list[str] = []
+    begin = 0
+    # Cut so that there are no more sentences than words, whatever stands between these, and how often.
+    for gap in _GAP.finditer(text, concurrent=len(text) > PIECE):
+        if _SENTENCE_END.search(gap[0]):
+            sentences.append(text[begin : gap.start()])
+            begin = gap.end()
+    sentences.append(text[begin:])
     told = sum(len(sentence) for sentence in sentences if subjects(sentence))
     return told >= _SHARE * sum(map(len, sentences))
 

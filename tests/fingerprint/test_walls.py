@@ -239,6 +239,12 @@ def test_texts_about_where_to_click_are_no_walls(name: str) -> None:
     assert not signature.wall
 
 
+def test_signs_between_words_are_no_sentences() -> None:
+    text = "Please click the link on this page, log in, and open the settings to verify your account. " * 2
+    assert FINGERPRINTER.signature(text).wall
+    assert FINGERPRINTER.signature(text + "-! " * 1000).wall
+
+
 @pytest.mark.parametrize("article", [ABOUT_CAPTCHAS, ABOUT_COOKIES])
 def test_articles_about_walls_are_none(article: str) -> None:
     signature = FINGERPRINTER.signature(article)
