@@ -58,7 +58,7 @@ class Filed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Filing:
+class Filer:
     """Files texts as *header* says; they are signed with *fingerprinter*. Goes to other processes."""
 
     fingerprinter: Fingerprinter

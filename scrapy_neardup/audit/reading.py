@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from scrapy_neardup import extraction
 
-from .filing import Filed, Filing, Unsigned
+from .filing import Filed, Filer, Unsigned
 from .signing import characters, spread
 from .sources import BrokenRecord, CrawledPage, Options, find_sources, read_source
 from .sources.head import read_head
@@ -73,7 +73,7 @@ class Reader:
         self._done = 0
         self._file, self._own = "", False
         self._stamps = Stamps()
-        self._filing = Filing(settings.fingerprinter, settings.header)
+        self._filer = Filer(settings.fingerprinter, settings.header)
         self._options = Options(
             settings.text_field, settings.url_field, settings.trust_pickle, settings.base_url
         )
@@ -95,7 +95,7 @@ class Reader:
         return self._signed(self._sort_records(root, records))
 
     def _signed(self, texts: Iterator[Unsigned]) -> Generator[StoredPage, None, None]:
-        with closing(spread(texts, self._filing, _characters, self._settings.processes)) as every:
+        with closing(spread(texts, self._filer, _characters, self._settings.processes)) as every:
             for filed in every:
                 page = self._texts.popleft()
                 page.filed = filed
@@ -193,7 +193,7 @@ class Reader:
         done = job.result()
         page.reason = done.reason
         if done.signature is not None:
-            (page.filed,) = self._filing.filed([done.signature], [done.text], [page.title], [page.of_site])
+            (page.filed,) = self._filer.filed([done.signature], [done.text], [page.title], [page.of_site])
         return page
 
     def _copy_index(self, name: str) -> None:

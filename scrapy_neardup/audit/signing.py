@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from scrapy_neardup.processors import processors
 
-from .signing_worker import Workers
+from .signing_worker import SigningProcesses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -69,7 +69,7 @@ def spread(
         return
     waiting: deque[Future[list[_Result]]] = deque()
     threads = ThreadPoolExecutor(count, "neardup-sign")
-    workers = Workers(work)
+    workers = SigningProcesses(work)
     try:
         for part in parts:
             waiting.append(threads.submit(workers.do, part))

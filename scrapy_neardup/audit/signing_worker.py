@@ -34,7 +34,7 @@ class SignerDied(NearDupError):
     """A signing process has ended before its work."""
 
 
-class Workers(Generic[_Item, _Result]):
+class SigningProcesses(Generic[_Item, _Result]):
     """A process for each thread that calls, which does *work*. Thread-safe."""
 
     def __init__(self, work: Callable[[list[_Item]], list[_Result]]) -> None:

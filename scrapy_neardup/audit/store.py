@@ -198,11 +198,14 @@ class Store:
             return Paragraphs.of(self._database.execute(query))
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
-        """Yield file, place and reason of all that could not be read or extracted, in the order of these."""
+        """Yield file, place and reason of all that could not be read or extracted, in the order of these.
+
+        Places end in numbers as a rule: of two the shorter comes first.
+        """
         yield from self._read(
-            "SELECT source, place, reason FROM problems UNION ALL "
+            "SELECT * FROM (SELECT source, place, reason FROM problems UNION ALL "
             "SELECT source, place, 'no main text: ' || reason FROM pages "
-            "WHERE reason IS NOT NULL AND reason <> 'no_text' ORDER BY 1, 2, 3"
+            "WHERE reason IS NOT NULL AND reason <> 'no_text') ORDER BY source, length(place), place, reason"
         )
 
     def skipped(self) -> dict[str, int]:

@@ -91,6 +91,13 @@ def given_options(
     return given | {name: value for name, value in options.items() if value not in (None, ())}
 
 
+#: Said of audits that know no site.
+_NO_URLS = (
+    "No page has the URL of a site. With --url-field, the field that holds it, or --base-url, that of a "
+    "folder, an audit tells more pages of one template from copies."
+)
+
+
 def print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
     """Print what an audit has *found*, which took so many *seconds* and is in the directory *out*."""
     from scrapy_neardup.audit.output.files import dropped
@@ -103,6 +110,8 @@ def print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
     if found.started == "anew":
         print_line("The settings are not those of the audit before: all pages were read anew.")
     print_totals(facts, f"{out}: {seconds:.1f} seconds")
+    if [each["host"] for each in facts["hosts"]] == [""]:
+        print_line(_NO_URLS)
     if found.problems:
         print_table("The first problems", ["file", "place", "reason"], found.problems[:_PROBLEMS])
         print_line(f"{out / 'problems.jsonl'}: {_counted(len(found.problems), 'problem')}.")

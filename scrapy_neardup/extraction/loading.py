@@ -48,7 +48,9 @@ def is_built_in(extractor: Extractor) -> bool:
 def load_extractor(name: str) -> Extractor:
     """Return the extractor *name*: one of ``EXTRACTORS``, ``package.module.name`` or ``package.module:name``.
 
-    An imported callable's identity is its attribute ``identity``, or else its import path.
+    An imported class is called without arguments, for an extractor. The identity of what is imported is its
+    attribute ``identity``, or else its import path.
+
     Raises ExtractorUnavailable.
     """
     require_type("An extractor", name, str, "a name or an import path, a str")
@@ -75,6 +77,8 @@ def load_extractor(name: str) -> Extractor:
         )
     try:
         function = getattr(importlib.import_module(module), attribute)
+        if isinstance(function, type):
+            function = function()
     except Exception as error:  # it is the user's code
         raise ExtractorUnavailable(
             f"The extractor {name!r} of NEARDUP_EXTRACTOR cannot be imported ({error!r}): check the path, "

@@ -39,7 +39,10 @@ def main() -> None:
     with Path(os.devnull).open() as null:
         os.dup2(null.fileno(), 0)
     logging.getLogger().addHandler(logging.NullHandler())  # extractors warn of every page they dislike
-    job: Job = control.recv()
+    try:
+        job: Job = control.recv()
+    except (EOFError, OSError):  # the crawl has ended already
+        return
     extractor = load_extractor(job.extractor)
     _warm_up(extractor, job.fingerprinter)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies

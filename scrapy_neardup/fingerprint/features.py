@@ -17,7 +17,7 @@ Weight = Literal["set", "sqrt", "log", "tf", "keywords"]
 #: with the spaces and signs between them.
 Units = Literal["tokens", "characters"]
 
-VERSION = 4
+VERSION = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Features:
     weight: Weight = "keywords"
     #: Paragraphs of fewer letters are left out; a Han character counts as three letters. 0 keeps all.
     min_paragraph: int = 60
-    #: Words of one shingle of the sketch; in scripts without spaces, one character more than that.
+    #: Words of one shingle of the sketch; in scripts without spaces nine characters for five.
     sketch_shingle: int = 5
     #: ISO 639-1 codes of languages, separated by commas, whose stop words are left out.
     stop_words: str = ""

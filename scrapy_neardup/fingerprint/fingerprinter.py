@@ -15,6 +15,7 @@ from .features import Features
 from .filters import FIGURES, NUMBERS, TITLE, WORDS, make_all
 from .jaccard import character_shingles
 from .keywords import fingerprint_keywords
+from .letters import base_letters
 from .main_text import MainText, main_text
 from .normalise import normalise
 from .paragraphs import long_paragraphs
@@ -27,7 +28,7 @@ from .signature import Signature
 from .simhash import fingerprint_each
 from .sketch import sketch_each
 from .stopwords import drop, stop_words
-from .terms import Terms, Votes
+from .terms import Terms, Votes, in_characters
 from .tokens import tokenise_each
 from .walls import is_wall
 
@@ -97,13 +98,16 @@ class Fingerprinter:
         texts = [MainText(*map(normalise, page)) for page in pages]
         parts = [long_paragraphs(page.text, self.features.min_paragraph) for page in texts]
         mains = [main for main, _ in parts]
-        details = [f"{short}\n{page.details}" for (_, short), page in zip(parts, texts, strict=True)]
+        details = [
+            base_letters(f"{short}\n{page.details}") for (_, short), page in zip(parts, texts, strict=True)
+        ]
         size = self.features.sketch_shingle
         count = len(texts)
-        tokens = self._tokens([*mains, *details, *(page.title for page in texts)], count)
+        named = [base_letters(page.title) for page in texts]
+        tokens = self._tokens([*map(base_letters, mains), *details, *named], count)
         every = Terms.of_each(tokens, self.seed)
         terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
-        shingles = [each.shingles(size, size + 1) for each in terms]
+        shingles = [each.shingles(size, in_characters(size)) for each in terms]
         fingerprints = self._fingerprints(mains, terms)
         filters = make_all(
             (
@@ -155,7 +159,7 @@ class Fingerprinter:
             figures=figure_filter,
             words=word_filter,
             wall=is_wall(main, terms.count),
-            unspaced=terms.is_unspaced,
+            characters=terms.characters,
             keys=keys.astype("<u8").tobytes(),
             extra=extra,
         )

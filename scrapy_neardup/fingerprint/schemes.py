@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .scheme import Pairs
     from .terms import Terms
 
-#: The length of an anchor: in words, and in characters of a script without spaces.
+#: The length of an anchor: in words, and in characters of a script without spaces, see `Terms.shingles`.
 ANCHOR = (8, 12)
 #: How many anchors a text has.
 ANCHORS = 8

@@ -81,7 +81,8 @@ def segment(text: str, tokens: Tokens, segmenter: Segmenter) -> Tokens:
     """Join the Han characters among *tokens* to the words that *segmenter* finds.
 
     *text* is the normalised text that the tokens were made of. A word counts as one token of a script with
-    spaces. Raises `ConfigurationError` if the segmenter fails or changes the text.
+    spaces, and as a number if all its characters do. Raises `ConfigurationError` if the segmenter fails or
+    changes the text.
     """
     han = tokens.unspaced & ~tokens.syllables
     if not han.any():
@@ -105,4 +106,9 @@ def segment(text: str, tokens: Tokens, segmenter: Segmenter) -> Tokens:
     starts[first] = True
     begins = np.flatnonzero(starts)
     lasts = np.append(begins[1:], len(starts)) - 1
-    return replace(tokens[starts], ends=tokens.ends[lasts], unspaced=(tokens.unspaced & ~han)[starts])
+    return replace(
+        tokens[starts],
+        ends=tokens.ends[lasts],
+        unspaced=(tokens.unspaced & ~han)[starts],
+        numbers=np.logical_and.reduceat(tokens.numbers, begins),
+    )

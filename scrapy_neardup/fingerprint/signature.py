@@ -19,7 +19,8 @@ class Signature:
     #: 128-bit hash of the normalised text, short lines and title, which is equal if all of them are: 16
     #: bytes.
     digest: bytes
-    #: Tokens that the fingerprint was made of; two characters of a script without spaces count as one.
+    #: Tokens that the fingerprint was made of; of a script without spaces two characters count
+    #: as one, or four letters.
     tokens: int
     #: Distinct shingles that the sketch was made of.
     shingles: int
@@ -34,8 +35,8 @@ class Signature:
     words: bytes = bytes(WORDS.size)
     #: The text reads like a captcha, a cookie notice, a log-in form or an error page.
     wall: bool = False
-    #: Most of the text is of scripts without spaces.
-    unspaced: bool = False
+    #: How many characters are a token in most of the text: 1 where words are tokens, else 2 or 4.
+    characters: int = 1
     #: Further keys of the scheme, of 8 bytes each, little-endian.
     keys: bytes = b""
     #: What else the scheme keeps.

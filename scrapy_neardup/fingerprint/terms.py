@@ -25,6 +25,11 @@ def hash_tokens(tokens: Tokens, seed: int = 0) -> NDArray[np.uint64]:
     return hash_slices(tokens.data, tokens.starts, tokens.ends, seed)
 
 
+def in_characters(words: int) -> int:
+    """Return how many Han or Kana characters are about as long as so many *words*: nine as five."""
+    return words * 9 // 5
+
+
 class Shingles:
     """The shingles of any size of hashed tokens (uint64[n]). Each size is made from the one before."""
 
@@ -62,32 +67,37 @@ class Terms:
         self.tokens = tokens
         #: uint64[n].
         self.hashes = shingles[1][start : start + len(tokens)]
-        self._characters = int(np.count_nonzero(tokens.unspaced))
-        #: How many tokens there are; two characters of a script without spaces count as one.
-        self.count = len(self.hashes) - self._characters // 2
-        #: Whether most of them are of scripts without spaces.
-        self.is_unspaced = self._characters > self.count
+        self._letters = int(np.count_nonzero(tokens.letters))
+        self._characters = int(np.count_nonzero(tokens.unspaced)) - self._letters
+        halves, quarters = (self._characters + 1) // 2, (self._letters + 3) // 4
+        words = len(self.hashes) - self._characters - self._letters
+        #: How many tokens there are; of a script without spaces two characters count as one, or four letters.
+        self.count = words + halves + quarters
+        #: How many characters count as one token in most of the text: 1 where words are tokens, else 2 or 4.
+        self.characters = 1 if words >= halves + quarters else 2 if halves >= quarters else 4
         self._shingles, self._start = shingles, start
 
     def shingles(self, words: int, characters: int | None = None) -> NDArray[np.uint64]:
         """Hash each run of *words* tokens, in their order; uint64[m].
 
         Runs that begin with a character of a script without spaces have *characters* tokens, which are at
-        least as many. So no run depends on what else is in the text. If there are fewer tokens, all of them
-        make one run.
+        least as many, and those that begin with a letter of one have twice as many. So no run depends on what
+        else is in the text. If there are fewer tokens, all of them make one run.
         """
         short = self._runs(words)
-        if characters is None or not self._characters:
+        if characters is None or not self._characters + self._letters:
             return short
-        long = self._runs(characters)
-        if self._characters == len(self.hashes):
-            return long
-        alone = self.tokens.unspaced[: len(short)]
-        keep, is_long = ~alone, alone[: len(long)]
-        keep[: len(long)] = True
-        short = short.copy()
-        short[: len(long)][is_long] = long[is_long]
-        return short[keep]
+        hashes, keep = short.copy(), ~self.tokens.unspaced[: len(short)]
+        longer = (
+            (self.tokens.unspaced & ~self.tokens.letters, characters),
+            (self.tokens.letters, 2 * characters),
+        )
+        for begins, size in longer:
+            long = self._runs(size)
+            here = begins[: len(long)]
+            hashes[: len(long)][here] = long[here]
+            keep[: len(long)] |= here
+        return hashes[keep]
 
     def _runs(self, size: int) -> NDArray[np.uint64]:
         """Hash each run of *size* tokens, or all of them if there are fewer; uint64[n - size + 1]."""

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_OTHER, _WORD, _DIGIT, _HAN, _SYLLABLE, _MARK = range(6)
+_OTHER, _WORD, _DIGIT, _HAN, _NUMERAL, _SYLLABLE, _LETTER, _MARK = range(8)
 _CLASSES = (
     (_WORD, r"[\p{L}\p{N}]+"),
     (_DIGIT, r"\p{Nd}+"),
     (_HAN, r"[\p{Han}&&[\p{L}\p{Nl}]]+"),
-    (_SYLLABLE, r"[[\p{Hiragana}\p{Katakana}\u30FC\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\p{L}]+"),
+    (_NUMERAL, r"[\p{Han}&&[\p{Numeric_Type=Numeric}\p{Nl}]]+"),
+    (_SYLLABLE, r"[[\p{Hiragana}\p{Katakana}\u30FC]&&\p{L}]+"),
+    (_LETTER, r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\p{L}]+"),
     (_MARK, r"\p{M}+"),
 )
 _CODE_POINTS = 0x110000
@@ -43,7 +45,9 @@ class Tokens:
     unspaced: NDArray[np.bool_]
     #: Which of those are of a syllabary or alphabet, so that one of them says little; bool[n].
     syllables: NDArray[np.bool_]
-    #: Which tokens have a digit; bool[n].
+    #: Which of these are of an alphabet: four of them make a word, of other characters two; bool[n].
+    letters: NDArray[np.bool_]
+    #: Which tokens have a digit, or are a Han character for a number; bool[n].
     numbers: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -56,6 +60,7 @@ class Tokens:
             self.ends[which],
             self.unspaced[which],
             self.syllables[which],
+            self.letters[which],
             self.numbers[which],
         )
 
@@ -120,25 +125,25 @@ def _tokenise(text: str) -> tuple[Tokens, NDArray[np.intp]]:
     # Whole-array work on code points: a regular expression for the same takes ten times as long.
     data, kind, places = _classes(text)
     script = np.zeros(len(kind) + 2, np.uint8)
-    digits = kind == _DIGIT
+    digits = (kind == _DIGIT) | (kind == _NUMERAL)
     if places is None or kind.max() <= _DIGIT:  # words alone, whose edges take turns
         np.minimum(kind, _WORD, out=script[1:-1])
         first, last = (script[1:] != script[:-1]).nonzero()[0].reshape(-1, 2).T
-        single = syllables = np.zeros(len(first), np.bool_)
+        single = syllables = letters = np.zeros(len(first), np.bool_)
     else:
         script[1:-1] = _script_of_marks(kind - digits)
         before, after = script[:-1], script[1:]
         edge = before != after
-        edge[:-1] |= (kind == _HAN) | (kind == _SYLLABLE)
+        edge[:-1] |= (kind >= _HAN) & (kind <= _LETTER)
         first = (edge & (after != _OTHER)).nonzero()[0]
         last = (edge & (before != _OTHER)).nonzero()[0]
         of_first = after.take(first)
-        syllables = of_first == _SYLLABLE
-        single = (of_first == _HAN) | syllables
+        syllables, letters = of_first >= _SYLLABLE, of_first == _LETTER
+        single = of_first >= _HAN
     numbers = np.zeros(len(first), np.bool_)
     numbers[first.searchsorted(digits.nonzero()[0], "right") - 1] = True
     starts, ends = (first, last) if places is None else (places.take(first), places.take(last))
-    return Tokens(data, starts, ends, single, syllables, numbers), first
+    return Tokens(data, starts, ends, single, syllables, letters, numbers), first
 
 
 def _script_of_marks(script: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -161,7 +166,7 @@ def _classes(text: str) -> tuple[bytes, NDArray[np.uint8], NDArray[np.intp] | No
         return data, np.frombuffer(data.translate(_class_of_ascii()), np.uint8), None
     # All bytes begin a character but those from 0x80 to 0xBF. One more is where the text ends.
     places = (np.frombuffer(data + b"\0", np.int8) >= _BEGINS).nonzero()[0]
-    return data, _class_of().take(_code_points(text)), places
+    return data, _class_of().take(_code_points(text), mode="clip"), places
 
 
 def _code_points(text: str) -> NDArray[np.uint16 | np.uint32]:

@@ -23,7 +23,7 @@ from .candidates import COMPARED, NEAREST, Candidates, Judgement
 from .records import DIGEST, FILTERS, OWN, TEMPLATE, URL, WEAK, filters, flags
 from .rules import CONTAINMENTS, Evidence, verify
 from .sites import UNKNOWN
-from .variety import beyond_chance, counts
+from .variety import beyond_chance, characters, counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -208,5 +208,5 @@ def _evidence(
         values=figures / WEIGHT + words,
         valued=figured / WEIGHT + worded,
         added=more / WEIGHT + longer,
-        replaced=(1 - containment) * np.minimum(length, other),
+        replaced=(1 - containment) * np.minimum(length / characters(new), other / characters(stored)),
     )

@@ -53,8 +53,9 @@ _FILTERS = np.dtype((np.uint8, sum(each.size for each in FILTERS)))
 TEMPLATE = 1
 #: Flag of a record: the page has stored no item.
 WEAK = 2
-#: Flag of a record: most of the text is of scripts without spaces.
-UNSPACED = 4
+#: Flags of a record: of most of the text a token is two characters, or four.
+HALVES, QUARTERS = 4, 8
+_CHARACTERS = {1: 0, 2: HALVES, 4: QUARTERS}
 #: The fields of a record from the fingerprint to the flags, as bytes.
 _NUMBERS = struct.Struct("<QQIIIIB")
 #: The keys of the URL and the fingerprint, as bytes.
@@ -227,7 +228,7 @@ def _record_bytes(signature: Signature, url: str, scope_key: int, time: int) -> 
         signature.tokens,
         signature.shingles,
         site_key(url),
-        UNSPACED * signature.unspaced,
+        _CHARACTERS[signature.characters],
     )
     filters = signature.numbers + signature.title + signature.figures + signature.words
     return signature.digest[8:] + numbers + signature.sketch + filters + signature.extra

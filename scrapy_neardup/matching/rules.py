@@ -110,7 +110,7 @@ class Evidence(NamedTuple):
     valued: NDArray[np.floating] = _NONE
     #: How many values of its short lines the new page has that the stored one lacks.
     added: NDArray[np.floating] = _NONE
-    #: How many shingles of each text stand in the place of others.
+    #: How many shingles of each text stand in the place of others, as if all were of words.
     replaced: NDArray[np.floating] = _NONE
 
 

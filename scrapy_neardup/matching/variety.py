@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .records import UNSPACED, flags
+from .records import HALVES, QUARTERS, flags
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,10 +44,15 @@ def counts(records: NDArray[Any]) -> Counts:
     """Return the counts of the texts of *records* that the functions below ask for: int[n] each.
 
     The first is that of their tokens. But each character of a script without spaces begins a shingle, and two
-    of them are one token, so in such a text the characters are counted.
+    or four of them are one token, so in such a text the characters are counted.
     """
-    unspaced = flags(records) & UNSPACED != 0
-    return np.asarray(records["tokens"], np.int64) * (1 + unspaced), records["shingles"]
+    return np.asarray(records["tokens"], np.int64) * characters(records), records["shingles"]
+
+
+def characters(records: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how many characters are a token in the texts of *records*, and so how many shingles; int[n]."""
+    kinds = flags(records)
+    return np.asarray(1 + (kinds & HALVES != 0) + 3 * (kinds & QUARTERS != 0), np.int64)
 
 
 def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:

@@ -72,7 +72,11 @@ class PageAdmission:
         url = self.extension.url_of(response, request)
         policy, named = self.extension.policy_for(response.url, request)
         page = PageState(
-            url, policy, self.extension.scope_for(response.url, request), spares_carried=not named
+            url,
+            policy,
+            self.extension.scope_for(response.url, request),
+            spares_carried=not named,
+            arguments=self.extension.arguments.pop(request, frozenset()),
         )
         self.pages.add(response, page)
         if signature is None:

@@ -9,7 +9,7 @@ from itemadapter import ItemAdapter
 from itemloaders import ItemLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from scrapy import Request
 
@@ -30,10 +30,12 @@ class Carried:
     An item that a page yields is *carried* if it is one of the objects that the request carries, or if at
     least half of its values are. The page is only a small part of such an item: it may have the delivery
     terms of all products of a shop.
+
+    *arguments* names the values of ``cb_kwargs`` that count; all do if it is None.
     """
 
-    def __init__(self, request: Request) -> None:
-        values = _of_user(request)
+    def __init__(self, request: Request, arguments: Collection[str] | None = None) -> None:
+        values = _of_user(request, arguments)
         #: Objects that can be items: dicts, objects of an item class, what an item loader fills, and all of
         #: these in a list.
         self.items: list[Any] = []
@@ -56,12 +58,14 @@ class Carried:
         """Whether *item* is carried."""
         if any(item is each for each in self.items):
             return True
+        if not ItemAdapter.is_item(item):  # an object whose values nobody knows: Scrapy takes any
+            return self._has(item)
         carried, all_ = self._counts(item)
         return 0 < all_ <= 2 * carried
 
     def touches(self, item: Any) -> bool:
         """Whether *item* has any carried value."""
-        return self._counts(item)[0] > 0
+        return ItemAdapter.is_item(item) and self._counts(item)[0] > 0
 
     def _counts(self, item: Any) -> tuple[int, int]:
         """Return how many values of *item* were carried, and how many it has."""
@@ -74,13 +78,15 @@ class Carried:
         return any(value is each or value == each for each in self._unhashed)
 
 
-def carries_item(request: Request) -> bool:
-    """Whether *request* carries an object that can be an item."""
-    return any(True for _, value in _of_user(request) for _ in _items(value))
+def carries_item(request: Request, arguments: Collection[str] | None = None) -> bool:
+    """Whether *request* carries an object that can be an item. *arguments* is that of `Carried`."""
+    return any(True for _, value in _of_user(request, arguments) for _ in _items(value))
 
 
-def _of_user(request: Request) -> Iterator[tuple[str, Any]]:
-    yield from request.cb_kwargs.items()
+def _of_user(request: Request, arguments: Collection[str] | None) -> Iterator[tuple[str, Any]]:
+    for name, value in request.cb_kwargs.items():
+        if arguments is None or name in arguments:
+            yield name, value
     for key, value in request.meta.items():
         if not str(key).startswith(_OF_COMPONENTS):
             yield key, value

@@ -57,6 +57,7 @@ class NearDupDownloaderMiddleware:
         self.extension.outcomes[request] = ""
         with self.extension.reporter.fails_open("extract", response.url):
             clear_marks(request, response)
+            self.extension.arguments[request] = frozenset(request.cb_kwargs)
             if is_for_spider(request):
                 self.extension.outcomes[request] = await self._examine(request, response)
         return response

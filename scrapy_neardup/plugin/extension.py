@@ -71,6 +71,9 @@ class NearDupExtension:
         #: What the downloader middleware leaves for the spider middleware: an extraction, or the name of the
         #: stat that counts why there is none, which is empty if a failure was counted already.
         self.outcomes: WeakKeyDictionary[Request, Extraction | str] = WeakKeyDictionary()
+        #: Names of the callback's arguments that a request had before its response came. What components put
+        #: there later, such as the page objects of scrapy-poet, is made of the response.
+        self.arguments: WeakKeyDictionary[Request, frozenset[str]] = WeakKeyDictionary()
         #: URL and scope of the page that yielded an item, by the item's ``id()``, until the page is settled.
         self.item_origins: dict[int, tuple[str, str]] = {}
         extractor = load_extractor(self.config.extractor)

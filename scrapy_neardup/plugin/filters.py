@@ -13,10 +13,24 @@ if TYPE_CHECKING:
 
     from .settings import CrawlOptions
 
+_HTML = (b"text/html", b"application/xhtml+xml")
+
 
 def is_for_spider(request: Request) -> bool:
     """Whether the response goes to a callback; it does not for robots.txt and for media pipelines."""
     return request.callback is not NO_CALLBACK
+
+
+def is_html(response: Response) -> bool:
+    """Whether a response is an HTML page: by its class, or else by its header ``Content-Type``.
+
+    Components that bring pages in another way, such as scrapy-splash, have classes of their own for all that
+    they bring. A response that is still compressed is none: its body is no text.
+    """
+    if isinstance(response, HtmlResponse):
+        return True
+    kind = (response.headers.get("Content-Type") or b"").partition(b";")[0].strip().lower()
+    return kind in _HTML and not response.headers.get("Content-Encoding")
 
 
 def skip_reason(request: Request, response: Response, config: CrawlOptions) -> str | None:
@@ -28,7 +42,7 @@ def skip_reason(request: Request, response: Response, config: CrawlOptions) -> s
         return "meta"
     if not 200 <= response.status < 300:
         return "status"
-    if not isinstance(response, HtmlResponse):
+    if not is_html(response):
         return "not_html"
     if not response.body:
         return "empty"

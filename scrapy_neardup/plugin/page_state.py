@@ -41,6 +41,8 @@ class PageState:
     match: Verdict | None = None
     #: The URL that the page declares as canonical, if the settings ask for it.
     canonical: str | None = None
+    #: Names of the callback's arguments that the request had before its response came.
+    arguments: frozenset[str] = frozenset()
     #: What the page's request carries; None until it is asked for.
     carried: Carried | None = None
     #: Handlers of the page's signals that have not ended.

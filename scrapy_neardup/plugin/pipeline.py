@@ -94,7 +94,7 @@ class NearDupPipeline:
     async def judge(self, item: Any) -> tuple[str, Verdict | None]:
         """Return the item's URL and the verdict on it, which is None if the item cannot be compared."""
         fields = self.extension.config.fields_of(item)
-        if not fields:
+        if not fields or not ItemAdapter.is_item(item):
             return self._skip("class")
         adapter = ItemAdapter(item)
         text = "\n".join(_text(adapter.get(name)) for name in fields)

@@ -40,10 +40,10 @@ class CarriedItemKeeper:
         """
         if page.policy != "drop_page" or not page.spares_carried or response.request is None:
             return
-        if carries_item(response.request):
+        if carries_item(response.request, page.arguments):
             page.policy = "drop_items"
             self.reporter.count("carried/page")
-        elif Carried(response.request).names:
+        elif Carried(response.request, page.arguments).names:
             self.reporter.log.warn_once(DROPPED_CARRIED, page.url)
 
     def keeps(self, page: PageState, response: Response, item: Any) -> bool:
@@ -52,7 +52,7 @@ class CarriedItemKeeper:
             return False
         if page.carried is None:
             assert response.request is not None
-            page.carried = Carried(response.request)
+            page.carried = Carried(response.request, page.arguments)
         if page.carried.holds(item):
             self.reporter.count("carried/item")
             self.reporter.log.warn_once(KEPT_CARRIED, page.url)

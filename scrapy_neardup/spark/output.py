@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Hosts, clusters and problems that the summary lists.
 LISTED = 100
+#: The file that says that an audit has come to its end: what is written after it are samples to look at.
+SUMMARY = "summary.json"
 PAGES = (
     "row long, url string, verdict string, cluster int, canonical string, distance int, similarity float, "
     "tokens long, fetched double, title string, noindex boolean, declared string, hreflang string, "
@@ -244,5 +246,5 @@ def summarise(
             for place, row in enumerate(largest.select("size", "canonical").collect())
         ],
     }
-    space.write_text("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    space.write_text(SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary

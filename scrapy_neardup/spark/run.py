@@ -15,7 +15,7 @@ from .frames import Workspace
 from .grouping import grouped
 from .judging import REPEATS, judged
 from .kept import SIGNATURES, signatures_of, with_seed_of, write_settings
-from .output import summarise, write_clusters, write_dropped, write_pages, write_pairs
+from .output import SUMMARY, summarise, write_clusters, write_dropped, write_pages, write_pairs
 from .pages import in_order
 from .ranks import ranked
 from .reading import read_frame, read_paths
@@ -109,8 +109,9 @@ def _audit(
     **options: Any,
 ) -> SparkAudit:
     space = Workspace(spark, out, partitions)
-    if not overwrite and space.exists(SIGNATURES):
+    if not overwrite and space.exists(SUMMARY):
         raise ConfigurationError(f"There are results in {out}: name another folder, or overwrite them.")
+    space.remove(SUMMARY)  # without it what an audit that fails leaves is not taken for results
     settings = AuditOptions(**with_seed_of(space, earlier, options))
     signed = _signed(space, settings, read, earlier, watch)
     with space.parts(space.size(SIGNATURES)):

@@ -70,6 +70,31 @@ def test_problems_have_a_status_of_their_own(feed: Path, tmp_path: Path) -> None
     assert run("rethreshold", tmp_path / "out").exit_code == 3
 
 
+def test_problems_are_in_the_order_of_their_places(tmp_path: Path) -> None:
+    path = tmp_path / "feed.jl"
+    path.write_text('{"x": 1}\n' * 12)
+    result = run("audit", path, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "but 12 problems, first in" in result.output
+    assert "feed.jl, line 1:" in result.output.replace("\n", " ")
+    with path.open("a") as file:
+        file.write(json.dumps({"url": "https://a.example/", "text": text(1)}))
+    assert run("audit", path, "--out", tmp_path / "out").exit_code == 3
+    lines = (tmp_path / "out" / "problems.jsonl").read_text().splitlines()
+    assert [json.loads(line)["place"] for line in lines] == [f"line {n}" for n in range(1, 13)]
+
+
+@pytest.mark.parametrize(("name", "said"), [("address", True), ("url", False)])
+def test_pages_without_urls_are_said(tmp_path: Path, name: str, said: bool) -> None:
+    """A feed whose URLs are in a field of another name, or a folder whose site is not known."""
+    path = tmp_path / "feed.jl"
+    rows = [{name: f"https://a.example/{n}", "text": text(n)} for n in range(3)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run("audit", path, "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert ("--url-field" in result.output) is said
+
+
 def test_json_and_options(feed: Path, tmp_path: Path) -> None:
     arguments = (
         "--json",

@@ -105,11 +105,17 @@ def test_extractor_by_import_path(tmp_path, monkeypatch) -> None:
         "def first(html, url): return html[:5]\nfirst.identity = 'first 2'\nclass Bag:\n    @staticmethod\n"
         "    def second(html, url): return url\nthird = 3\n"
         "def fifth(html, url): return html.encode()\ndef sixth(html): return html\n"
+        "class Seventh:\n    identity = 'seventh 3'\n    def __call__(self, html, url): return html[:3]\n"
+        "class Eighth(Seventh):\n    def __init__(self): raise ValueError('no model')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("own_extractor.first", "own_extractor:first"):
         extractor = load_extractor(name)
         assert (extractor("<html>", None), extractor.identity) == ("<html", "first 2")
+    extractor = load_extractor("own_extractor.Seventh")
+    assert (extractor("<html>", None), extractor.identity) == ("<ht", "seventh 3")
+    with pytest.raises(ExtractorUnavailable, match="no model"):
+        load_extractor("own_extractor.Eighth")
     with pytest.raises(ExtractorUnavailable, match="not callable"):
         load_extractor("own_extractor.third")
     with pytest.raises(ExtractorUnavailable, match=r"takes other arguments: name a function \(html, url\)"):

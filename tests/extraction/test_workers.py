@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -396,6 +397,19 @@ def test_close_is_quick_and_answers_what_waits(pool: Callable[..., Workers], obe
     workers.close()
 
 
+def test_a_server_whose_crawl_ends_before_it_says_what_to_do_ends_in_silence() -> None:
+    """Ctrl-C twice at the start of a crawl ended in a traceback of another process."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        server = subprocess.Popen(
+            [sys.executable, "-c", "from scrapy_neardup.extraction.server import main; main()"],
+            stdin=theirs, stderr=subprocess.PIPE, env=environment(),
+        )  # fmt: skip
+    ours.close()
+    assert server.communicate(timeout=30)[1] == b""
+    assert server.returncode == 0
+
+
 def test_close_before_the_workers_are_up(pool: Callable[..., Workers], obedient: str) -> None:
     workers = pool(obedient, server=ForkServer)
     future = workers.submit(page("fine"))
@@ -568,6 +582,7 @@ WATCHED = (
     SCRIPT
     + """
 import signal
+import socket
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background inherits as ignored
 futures = [workers.submit(Page(b"sleep 100%d" % n, "http://a/", None)) for n in range({busy})]
 while len(workers._workers) < 2: time.sleep(0.01)

@@ -438,7 +438,7 @@ def test_words_and_han_vote_one_by_one_and_syllables_in_pairs() -> None:
 
 def test_two_characters_of_a_script_without_spaces_count_as_one_token() -> None:
     texts = ("日", "日本", "日本語で", "a 日本 b", "ไทย", "")
-    assert [FINGERPRINTER.signature(text).tokens for text in texts] == [1, 1, 2, 3, 2, 0]
+    assert [FINGERPRINTER.signature(text).tokens for text in texts] == [1, 1, 2, 3, 1, 0]
 
 
 def test_seeds_and_features_make_other_signatures_and_the_same_ones_the_same() -> None:
@@ -464,7 +464,7 @@ GOLDEN = {
             "The bridges of River Town",
             "Opening hours\n15:00 - 19:00\n12 comments",
         ),
-        "b7c714735a95688e",
+        "99b978ed39705294",
     ),
     "japanese": (
         MainText(
@@ -472,9 +472,9 @@ GOLDEN = {
             "橋の予算",
             "3,200 円\nカート",
         ),
-        "561bd9be6ab0efc6",
+        "9e3d2be0a04039dc",
     ),
-    "note": (MainText("Café Zoë is closed on 2031-05-07."), "93c1161871186f43"),
+    "note": (MainText("Café Zoë is closed on 2031-05-07."), "e70a05e570eb2515"),
 }
 
 

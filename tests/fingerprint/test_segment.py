@@ -23,6 +23,8 @@ from scrapy_neardup.fingerprint.tokens import tokenise
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from scrapy_neardup.fingerprint.tokens import Tokens
+
 ARTICLES = Path(__file__).parents[2] / "example_project" / "network" / "articles"
 
 
@@ -55,19 +57,34 @@ def test_words_do_not_cross_punctuation_and_other_scripts_stay() -> None:
     ]  # fmt: skip
 
 
+def numbers(tokens: Tokens) -> list[str]:
+    return [word for word, number in zip(tokens.words, tokens.numbers, strict=True) if number]
+
+
 @given(st.text(st.sampled_from("中国人。，a1 か〆々〇\u0301\u302aก\n")))
 def test_only_han_characters_are_joined(text: str) -> None:
     text = normalise(text)
     tokens = tokenise(text)
     joined = segment(text, tokens, InTwos())
     assert "".join(joined.words) == "".join(tokens.words)
-    assert len(joined) == len(joined.unspaced) == len(joined.syllables) == len(joined.numbers)
+    assert (
+        len(joined)
+        == len(joined.unspaced)
+        == len(joined.syllables)
+        == len(joined.letters)
+        == len(joined.numbers)
+    )
     han = tokens.unspaced & ~tokens.syllables
     assert [word for word, single in zip(joined.words, joined.unspaced, strict=True) if single] == [
         word for word, kana in zip(tokens.words, tokens.syllables, strict=True) if kana
     ]
     assert len(joined.words) <= len(tokens.words) <= len(joined.words) + np.count_nonzero(han)
-    assert joined.numbers.sum() == tokens.numbers.sum()
+    assert joined.numbers.sum() <= tokens.numbers.sum()
+
+
+def test_a_word_of_numbers_is_a_number() -> None:
+    text = "三十人人人十"
+    assert numbers(segment(text, tokenise(text), InTwos())) == ["三十"]
 
 
 def test_a_segmenter_that_changes_the_text_is_refused() -> None:

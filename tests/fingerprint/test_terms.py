@@ -33,8 +33,10 @@ def test_shingles_of_any_sizes_in_any_order(text: str, sizes: list[tuple[int, in
     for words, more in sizes:
         assert made.shingles(words).tolist() == shingle(made.hashes, words).tolist()
         expected = []
-        for start, unspaced in enumerate(made.tokens.unspaced.tolist()):
-            size = min(words + more * unspaced, count)
+        for start, (unspaced, letter) in enumerate(
+            zip(made.tokens.unspaced, made.tokens.letters, strict=True)
+        ):
+            size = min((words + more * bool(unspaced)) * (1 + bool(letter)), count)
             if start + size <= count:
                 expected += shingle(made.hashes[start : start + size], size).tolist()
         assert made.shingles(words, words + more).tolist() == expected
@@ -43,7 +45,7 @@ def test_shingles_of_any_sizes_in_any_order(text: str, sizes: list[tuple[int, in
 @given(WORDS, WORDS, st.integers(1, 14), st.integers(0, 4))
 def test_what_a_shingle_is_depends_on_nothing_around_it(text: str, other: str, words: int, more: int) -> None:
     made, longer = terms_of(text), terms_of(f"{text} {other}")
-    if len(made.hashes) >= words + more:
+    if len(made.hashes) >= 2 * (words + more):
         known = Counter(made.shingles(words, words + more).tolist())
         assert known <= Counter(longer.shingles(words, words + more).tolist())
 
@@ -90,11 +92,15 @@ def test_longer_shingles_take_up_where_shorter_ones_end(monkeypatch: pytest.Monk
         ("日本 the", 2),
         ("日 the", 2),
         ("日本 the cat", 3),
-        ("ไทย", 2),
+        ("ไทย", 1),
+        ("ภาษาไทย", 2),
+        ("日本ไทย", 2),
         ("", 0),
     ],
 )
-def test_two_characters_of_a_script_without_spaces_count_as_a_token(text: str, count: int) -> None:
+def test_two_characters_of_a_script_without_spaces_or_four_letters_count_as_a_token(
+    text: str, count: int
+) -> None:
     assert terms_of(text).count == count
 
 
@@ -106,6 +112,24 @@ def test_sizes_of_scripts_without_spaces() -> None:
     assert chinese.shingles(5, 6).tolist() == shingle(chinese.hashes, 6).tolist()
     assert english.shingles(5, 6).tolist() == shingle(english.hashes, 5).tolist()
     assert len(chinese.shingles(5, 6)) == 10 - 6 + 1
+    thai = terms_of("สภาเทศบาลเมืองประชุม")
+    assert thai.shingles(5, 6).tolist() == shingle(thai.hashes, 12).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "characters"),
+    [
+        ("the cat sat", 1),
+        ("日本語です", 2),
+        ("สภาเทศบาล", 4),
+        ("日本語です สภา", 2),
+        ("สภาเทศบาลเมือง 日", 4),
+        ("the cat sat 日本", 1),
+        ("", 1),
+    ],
+)
+def test_how_many_characters_are_a_token_in_most_of_a_text(text: str, characters: int) -> None:
+    assert terms_of(text).characters == characters
 
 
 def test_a_text_shorter_than_its_shingles_makes_one() -> None:

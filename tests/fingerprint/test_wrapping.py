@@ -62,6 +62,25 @@ def test_accents_of_their_own_take_no_room() -> None:
     assert [line for line in unwrapped(text).split("\n") if line] == paragraphs
 
 
+#: Lines of 30 characters that take two columns each; a full stop hangs over the second one.
+JAPANESE = (
+    "市役所は来月から図書館の開館時間を一時間延ばすと発表した。利\n用者から、仕事の後にも本を借りたいという要望が多かったためだ。\n"
+    "夜の受付には新しい職員が二人つき、子どもの本の部屋も開けてお\nく。来年の春に利用者の数を調べ、続けるかどうかを決める。"
+)
+HINDI = (
+    "बीना की नगर परिषद फरवरी की सात तारीख को शाम\nको नगर भवन के बड़े हॉल में बैठेगी। कार्यसूची में महापौर\n"
+    "मोहन शर्मा की रिपोर्ट, आने वाले वर्ष का बजट और पुल\nकी मरम्मत शामिल हैं। नागरिक बैठक के आरंभ में प्रश्न पूछ\n"
+    "सकते हैं। जो नहीं आ सकते वे रेडियो पर बैठक सुन सकते हैं।\nकार्यवाही हमेशा की तरह अगली बैठक के बाद प्रकाशित\n"
+    "की जाएगी और पुस्तकालय में पढ़ी जा सकती है।"
+)
+
+
+@pytest.mark.parametrize("text", [JAPANESE, HINDI], ids=["wide characters", "vowel signs of no width"])
+def test_width_is_that_of_columns(text: str) -> None:
+    assert unwrapped(text) == text.replace("\n", " ")
+    assert unwrapped(f"{text}\n\n{text}").count("\n") == 2
+
+
 @given(st.lists(WORDS, min_size=2, max_size=4), st.integers(40, 90), st.booleans())
 def test_any_words_are_whole_again(paragraphs: list[str], width: int, blank: bool) -> None:
     text = wrapped(paragraphs, width, indent=0 if blank else 4, blank=blank)
@@ -86,11 +105,21 @@ def test_words_stay_as_they_are(text: str) -> None:
             "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immortal hand or eye,\nCould "
             "frame thy fearful symmetry?\nIn what distant deeps or skies,\nBurnt the fire of thine eyes?"
         ),
+        (
+            "市役所は道路を通行止めにすると発表した。理由は水道管の取り替えである。住民は歩いて帰ることができる。\n"
+            "図書館は来月から開館時間を一時間延ばす。利用者から要望が多かったためだ。\n"
+            "公園の桜が咲き始めた。週末には多くの人が訪れる見込みで、臨時の駐車場が設けられる。\n夏祭りは今年も中止になる。"
+        ),
+        (
+            "\u3000市役所は道路を通行止めにすると発表した。理由は水道管の取り替え。\n"
+            "\u3000図書館は来月から開館時間を一時間延ばす。利用者の要望が多かった。\n"
+            "\u3000公園の桜が咲き始めた。臨時の駐車場がいくつも設けられる見込みだ。\n\u3000夏祭りは今年も中止。"
+        ),
         "one line",
         "",
         "\n\n",
     ],
-    ids=["paragraphs", "timetable", "poem", "line", "empty", "blank"],
+    ids=["paragraphs", "timetable", "poem", "japanese", "indented", "line", "empty", "blank"],
 )
 def test_what_is_not_wrapped_stays(text: str) -> None:
     assert unwrapped(text) == text

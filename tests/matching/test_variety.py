@@ -159,7 +159,7 @@ def test_lists_in_scripts_without_spaces_are_no_copies(entries: Sequence[str], s
             assert detector.add(listed, f"https://list-{number}.com/a").kind != "near"
         held = ring * (size // len(ring) + 1)
         assert detector.check("".join(held), "https://evil-lists.com/a").kind != "near"
-        assert detector.check(listed, "https://copied-lists.com/a").kind in ("exact", "wall")
+        assert detector.check(listed, "https://copied-lists.com/a").kind in ("exact", "wall", "too_short")
 
 
 @pytest.mark.parametrize(("values", "size"), LISTS)

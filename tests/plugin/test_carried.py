@@ -118,13 +118,13 @@ KINDS = [
 
 @pytest.fixture
 def run(site, crawl):
-    async def run(request, complete, **settings):
+    async def run(request, complete, *, more=None, **settings):
         site.article("/shop", seed=1)
         for number in range(5):
             site.article(f"/shipping/{number}", seed=2)
         spider = type("Made", (Shop,), {"request": request, "complete": complete})
         settings = {f"NEARDUP_{name}": value for name, value in settings.items()}
-        return await crawl(spider, {**ONE_BY_ONE, **settings}, base=site.url)
+        return await crawl(spider, {**ONE_BY_ONE, **settings, **(more or {})}, base=site.url)
 
     return run
 
@@ -199,6 +199,53 @@ async def test_what_plugins_put_into_meta_is_no_item(run, caplog):
         assert (len(result.items), result["duplicate"]) == (1, 4)
         assert (result["carried/item"], result["carried/page"]) == (0, 0)
     assert not [message for message in caplog.messages if "carries" in message]
+
+
+class PageObjects:
+    """Hands an item that it has made of the response to the callback, as scrapy-poet does."""
+
+    def process_response(self, request, response):
+        if "/shipping" in request.url:
+            request.cb_kwargs["item"] = {"url": response.url, "text": "of the page"}
+        return response
+
+
+@pytest.mark.parametrize("policy", ["drop_items", "drop_page"])
+async def test_what_components_make_of_the_response_is_not_carried(run, policy, caplog):
+    """Else the items of spiders with page objects were never dropped."""
+
+    def request(shop, url, name, price):
+        return Request(url, shop.shipping)
+
+    def page(shop, response, item):
+        return item
+
+    settings = {"DOWNLOADER_MIDDLEWARES": {PageObjects: 543}}
+    result = await run(request, page, POLICY=policy, more=settings)
+    assert (len(result.items), result["duplicate"]) == (1, 4)
+    assert (result["carried/item"], result["carried/page"]) == (0, 0)
+    assert not [message for message in caplog.messages if "request" in message and "NEARDUP" in message]
+
+
+class Thing:
+    """An item of a class that itemadapter does not know: Scrapy takes any object."""
+
+    def __init__(self, url):
+        self.url = url
+
+
+@pytest.mark.parametrize("make", [Thing, str.encode])
+async def test_an_object_of_any_class_is_an_item(run, make):
+    def request(shop, url, name, price):
+        return Request(url, shop.shipping, cb_kwargs={"item": make(url)})
+
+    def page(shop, response, item):
+        return item if "/shipping/1" in response.url else make(response.url)
+
+    result = await run(request, page, ITEM_FIELDS=["url"])
+    assert (result["duplicate"], result["dropped/item"] + result["carried/item"]) == (4, 4)
+    assert result["item/skipped/class"] == len(result.items)
+    assert result.errors == {}
 
 
 async def test_items_whose_comparison_raises_are_kept(run):

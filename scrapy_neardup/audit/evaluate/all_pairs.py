@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPairs:
     """All duplicates among some documents: the pairs of rows *a* and *b* (int64[m]), the lower first.
 
     Of g equal texts they are g - 1 pairs with the first, which alone is compared with others (one for each
@@ -45,9 +45,9 @@ class Found:
         return codes
 
 
-def find_all(judge: PairJudge) -> Found:
+def find_all(judge: PairJudge) -> FoundPairs:
     """Find all duplicates among all documents, as an audit does."""
     groups = Groups.of(judge.documents)
     compared = compare_all(judge, groups)
     near = compared.judgement.near
-    return Found(compared.a[near], compared.b[near], judge, groups)
+    return FoundPairs(compared.a[near], compared.b[near], judge, groups)

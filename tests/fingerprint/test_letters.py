@@ -1,0 +1,103 @@
+"""A text with accents, points or digits of another script has the letters of the text without them."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.fingerprint import Fingerprinter
+from scrapy_neardup.fingerprint.letters import base_letters
+from scrapy_neardup.fingerprint.normalise import normalise
+
+LETTERS = st.text(
+    st.one_of(
+        st.characters(exclude_categories=()),
+        st.sampled_from("aé\u0301ёйșşıİאָتَـيکك٣۴५๖がカ\u3099한国\0 \n"),
+    )
+)
+
+
+def letters(text: str) -> str:
+    return base_letters(normalise(text))
+
+
+@pytest.mark.parametrize(
+    ("written", "also"),
+    [
+        ("Ёлка и чай", "Елка и чаи"),
+        ("știri și țări", "ştiri şi ţări"),
+        ("mâine dimineață", "maine dimineata"),
+        ("İSTANBUL IŞIK", "istanbul ışık"),
+        ("ΑΘΗΝΑ, ΤΟ ΠΡΩΙ", "Αθήνα, το πρωί"),
+        ("đường về quê", "đuong ve que"),
+        ("hoà bình", "hòa bình"),
+        ("كُتُبٌ جَدِيدَة", "كتب جديدة"),
+        ("كتـــاب", "كتاب"),
+        ("أحمد إلى الآن", "احمد الى الان"),
+        ("یک کتاب", "يك كتاب"),
+        ("שָׁלוֹם", "שלום"),
+        ("ज़मीन", "जमीन"),
+        ("١٢٣ ۴۵ ६७ ๘๙ ১", "123 45 67 89 1"),
+    ],
+)
+def test_one_text_in_two_ways(written: str, also: str) -> None:
+    assert normalise(written) != normalise(also)
+    assert letters(written) == letters(also)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("か", "が"),
+        ("は", "ぱ"),
+        ("कि", "का"),
+        ("क", "क्"),
+        ("มา", "ม่า"),
+        ("ກາ", "ກ່າ"),
+        ("한", "하"),
+        ("ł", "l"),
+        ("日", "曰"),
+    ],
+)
+def test_what_is_another_letter_stays_one(one: str, other: str) -> None:
+    assert letters(one) != letters(other)
+
+
+@given(LETTERS, LETTERS)
+def test_letters_depend_on_nothing_around_them(one: str, other: str) -> None:
+    assert base_letters(one + other) == base_letters(one) + base_letters(other)
+    assert base_letters(base_letters(one)) == base_letters(one)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_stays(text: str) -> None:
+    assert base_letters(text) == text
+
+
+def test_digits_are_those_of_ascii() -> None:
+    basic = filter(str.isdecimal, map(chr, range(0x20000)))
+    assert all(base_letters(digit) == str(unicodedata.decimal(digit)) for digit in basic)
+
+
+def test_code_points_beyond_all_tables() -> None:
+    text = "é" + chr(sys.maxunicode) + "\ud800é"
+    assert base_letters(text) == "e" + chr(sys.maxunicode) + "\ud800e"
+
+
+def test_words_stay_apart() -> None:
+    assert len(base_letters("é\0è").split()) == 2
+
+
+def test_signatures_have_the_letters_and_digests_the_text() -> None:
+    sign = Fingerprinter().signature
+    accents, plain = sign("Șapte țări, ٧ اتفاقات"), sign("Sapte tari, 7 اتفاقات")
+    assert accents.digest != plain.digest
+    assert (accents.fingerprint, accents.sketch, accents.numbers) == (
+        plain.fingerprint,
+        plain.sketch,
+        plain.numbers,
+    )
