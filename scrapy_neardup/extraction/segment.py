@@ -151,10 +151,10 @@ def _completed(
     Such a text may be the same on pages that show different things: a note over a list or a calendar, some
     of the entries of a list. So may a note in a sidebar, if there is no other paragraph. Then the *headline*
     stands in another region, and the list with it. Teasers between the headline and the *run* of the text are
-    no further articles, but what the page lists.
+    no further articles, but what the page lists; so are all teasers of a page without a headline.
     """
     apart = headline is not None and blocks[headline].region == "around"
-    listed = range(0) if headline is None else range(headline, run.begin)
+    listed = range(len(blocks)) if headline is None else range(headline, run.begin)
     shown = [
         block
         for number, block in enumerate(blocks)

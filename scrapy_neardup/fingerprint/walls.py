@@ -5,8 +5,10 @@ which is looked at here, and that one short text is met under many URLs, see
 `scrapy_neardup.matching.site_counter`.
 
 A wall speaks of the web itself: this page, its address, your browser, an account, a setting, what to do now.
-An article speaks of the world. So what counts is how many such subjects a text speaks of. A wall may stand
-around other text; then a few phrases that only walls have give it away.
+An article speaks of the world. So what counts is how many such subjects a text speaks of, in most of its
+sentences. What also counts is whether it says why it stands there: a text about where to click, or whom to
+ask, speaks of the web, too. A wall may stand around other text; then a few phrases that only walls have give
+it away.
 """
 
 from __future__ import annotations
@@ -28,12 +30,21 @@ TOKENS_A_COOKIE = 33
 #: And it speaks of at least so many subjects, one of them among these. A recipe may name cookies as often.
 SUBJECTS_OF_CONSENT = 5
 _CONSENT = frozenset(("consent", "privacy"))
+#: Subjects that say why the page asked for is not shown. A wall has one of them.
+_REASONS = frozenset(
+    (
+        "missing", "results", "home", "browser", "robot", "blocked", "again", "maintenance", "apology", "age",
+        "cookies", "consent", "privacy", "log-in", "password", "subscription", "continue",
+    )
+)  # fmt: skip
 #: Two lengths, in tokens, and of how many subjects another wall of each length speaks at least. A shorter one
 #: speaks of as many as one of the first length; between the two lengths the number grows evenly.
 LENGTHS = (90, 150)
 SUBJECTS_OF_A_WALL = (4, 6)
 #: Walls of more tokens than that speak of so many. An article about walls speaks of nearly as many.
 SUBJECTS_OF_A_LONG_ONE = 10
+#: At least this share of a wall is sentences that speak of any subject.
+_SHARE = 0.5
 #: One phrase may be what a short note is about; so many different ones make a wall.
 _PHRASES_OF_A_WALL = 2
 # Parts of normalised text, in the languages with the most pages.
@@ -83,6 +94,9 @@ _BEGINNING = 40
 #: Words that have been met and are of no subject, nearly all words of most texts; and how many are kept.
 _PLAIN: set[str] = set()
 _MOST = 1 << 14
+_GAP = regex.compile(r"[^\p{L}\p{M}\p{N}]++")
+#: What has such a character between two words has two sentences; also those of Arabic, Hindi, Urdu, Chinese.
+_SENTENCE_END = regex.compile(r"[.!?\u061F\u0964\u06D4]\s|[\u3002\n]")
 #: Scripts in which words run together, or have others before them.
 _RUN_TOGETHER = regex.compile(r"[\p{L}--\p{Latin}--\p{Cyrillic}--\p{Greek}]", regex.VERSION1)
 
@@ -97,7 +111,23 @@ def is_wall(text: str, tokens: int) -> bool:
     if tokens <= long and len(phrases(text)) >= _PHRASES_OF_A_WALL:
         return True
     asked = least + max(0, tokens - short) * (most - least) / (long - short)
-    return len(subjects(text)) >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
+    found = subjects(text)
+    enough = len(found) >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
+    return enough and not _REASONS.isdisjoint(found) and _speaks_of_the_web(text)
+
+
+def _speaks_of_the_web(text: str) -> bool:
+    """Tell whether most of normalised *text* is sentences that speak of any subject."""
+    sentences: list[str] = []
+    begin = 0
+    # Cut so that there are no more sentences than words, whatever stands between these, and how often.
+    for gap in _GAP.finditer(text, concurrent=len(text) > PIECE):
+        if _SENTENCE_END.search(gap[0]):
+            sentences.append(text[begin : gap.start()])
+            begin = gap.end()
+    sentences.append(text[begin:])
+    told = sum(len(sentence) for sentence in sentences if subjects(sentence))
+    return told >= _SHARE * sum(map(len, sentences))
 
 
 def _asks_for_consent(text: str, tokens: int) -> bool:

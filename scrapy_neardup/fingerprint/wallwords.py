@@ -91,7 +91,8 @@ SUBJECTS = {
         accedi$|accedere|iniciar sessão|inicie sessão|faça login|inlog|aanmelden|aangemeld|zaloguj|logowan
         zalogowan|войти|войдите|авториз|увійд|увійти|přihla|přihlá|prihlás|logga in|inlogg|log ind|logg inn
         innlogg|kirjaud|giriş yap|oturum aç|bejelentkez|autentific|conectați|συνδεθ|ログイン|登录|登入|登錄
-        登陆|로그인|تسجيل الدخول|تسجيل دخول|وارد شوید|đăng nhập|masuk ke|เข้าสู่ระบบ|התחבר|लॉग इन""",
+        登陆|로그인|تسجيل الدخول|تسجيل دخول|وارد شوید|đăng nhập|silakan masuk|masuk ke akun|masuk untuk
+        เข้าสู่ระบบ|התחבר|लॉग इन""",
     "register": """sign up|create an account|your account|an account|account$|registrier|registriere
         registrat|registrar|regístr|registrer|inscriv|inscription|konto$|benutzerkonto|compte$|cuenta$
         conta$|зарегистр|регистрац|аккаунт|учётн|учетн|зареєстр|обліков|účet$|účtu|zarejestr|rejestrac

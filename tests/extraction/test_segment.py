@@ -603,6 +603,21 @@ def test_entries_of_a_list_are_its_text_though_one_is_longer_than_a_teaser() -> 
     assert extracted(page(entry(TITLE, OWN) + f"<div>{''.join(entries[:6])}</div>")).text.split("\n") == OWN
 
 
+def test_teasers_of_a_page_without_a_headline_are_what_it_lists() -> None:
+    """Its title names the archive, its headings are the town's name and that of the section."""
+    note = f"<h1>Town of Somewhere</h1><h1>Publications</h1>{marked(paragraphs(91, 4, 30))}"
+
+    def archive(seed: int) -> MainText:
+        listed = "".join(entry(text[:40], [text]) for text in paragraphs(seed, 14, 30))
+        return extracted(page(note + listed, title="Archive of documents"))
+
+    assert archive(92).text == archive(93).text == "\n".join(paragraphs(91, 4, 30))
+    with Detector.open() as detector:
+        assert detector.add(archive(92), "https://a.example/documents").kind == "unique"
+        assert not detector.check(archive(93), "https://a.example/documents/page/2").is_duplicate
+        assert detector.check(archive(92), "https://a.example/documents/page/1").kind == "exact"
+
+
 def test_lists_that_share_some_long_entry_are_different_pages() -> None:
     with Detector.open() as detector:
         for number in range(4):

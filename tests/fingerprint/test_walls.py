@@ -174,6 +174,27 @@ aunque de buena calidad. Los precios subirán en torno a un diez por ciento.""",
     "council ar": """وافق المجلس البلدي يوم الثلاثاء على خطة لتجديد الميناء القديم خلال ثلاث سنوات. ورحب السكان بالقرار لكنهم طلبوا تخفيف الضجيج ليلا، وسيبقى سوق السمك مفتوحا طوال مدة العمل.""",
 }  # fmt: skip
 
+#: They speak of pages, settings and where to click, but of nothing that keeps the reader from a page; the last
+#: one does, in a small part of it.
+HELP = {
+    "shelf": """How to move your shelf to another phone. Open the list of books on the old phone and tap the button with three
+lines. Click Settings, then Save. The address of your shelf is now in a file on the phone. Please copy this file to the new
+phone, open the menu there, click Load and choose it. Your books stand in the order that you know.""",
+    "strip": "Klicken Sie auf das Bild des Gartens und dann auf die Schaltfläche mit dem Baum. In den Einstellungen wählen Sie die "
+    "Sorte. Bitte prüfen Sie die Nummer, die auf dem Schild steht, und klicken Sie auf Speichern. Der Baum steht nun auf Ihrer "
+    "Seite, und wenn Sie den Link weitergeben, sehen ihn auch die Nachbarn.",
+    "modem": "Begini cara mengganti nama jaringan di rumah. Buka halaman milik modem, pilih pengaturan, lalu tulis nama yang anda "
+    "suka. Periksa alamat yang tertera di bawah kotak, karena nama itu tidak boleh sama. Klik simpan, dan semua ponsel di rumah "
+    "akan mencari nama yang baru.",
+    "station": "라디오에 방송국을 더하는 방법입니다. 설정 메뉴를 열고 더하기 버튼을 클릭하십시오. 방송국 링크를 적고 번호를 확인한 뒤 저장을 "
+    "누르십시오. 방송국은 목록 페이지의 맨 위에 나타나며, 이름은 나중에 바꾸셔도 됩니다.",
+    "tree": "如何在花园的地图上加一棵树：点击右上角的按钮，打开设置，选择树木。写上树的编号，检查位置是否正确，把照片的链接贴在下面，"
+    "然后点击保存。您的树就会出现在地图的页面上，邻居们也能看到它开花的日子。",
+    "boats": "The hall by the north pier shows forty boats of the lake, most of them built before the railway came. The oldest one "
+    "carried salt and never had a name. Two carpenters of the yard have rigged her again, with ropes of hemp and one brown sail. "
+    "Families find a table with tools where children may plane a board. Open from April to October, on Mondays by arrangement "
+    "with the warden. This page was translated automatically: sorry for mistakes. Please contact us if you find an error.",
+}
 ABOUT_CAPTCHAS = """Why captchas are on the way out
 For twenty years a captcha was the answer to automated requests: read a crooked word, click on all the bridges, and
 you are let in. The tests were meant to show that you are human and not a robot. Programs now solve them faster than
@@ -209,6 +230,19 @@ def test_ordinary_notes_are_no_walls(name: str) -> None:
     signature = FINGERPRINTER.signature(NOTES[name])
     assert 20 <= signature.tokens <= LONGEST
     assert not signature.wall
+
+
+@pytest.mark.parametrize("name", HELP)
+def test_texts_about_where_to_click_are_no_walls(name: str) -> None:
+    signature = FINGERPRINTER.signature(HELP[name])
+    assert 20 <= signature.tokens <= LENGTHS[0]
+    assert not signature.wall
+
+
+def test_signs_between_words_are_no_sentences() -> None:
+    text = "Please click the link on this page, log in, and open the settings to verify your account. " * 2
+    assert FINGERPRINTER.signature(text).wall
+    assert FINGERPRINTER.signature(text + "-! " * 1000).wall
 
 
 @pytest.mark.parametrize("article", [ABOUT_CAPTCHAS, ABOUT_COOKIES])
