@@ -41,8 +41,8 @@ class PageState:
     match: Verdict | None = None
     #: The URL that the page declares as canonical, if the settings ask for it.
     canonical: str | None = None
-    #: Names of the callback's arguments that the request had before its response came. None if not known: then
-    #: all count as carried, since an item more is better than one less.
+    #: Names of the callback's arguments that the request had before its response came. None if nobody has
+    #: noted them: then all count as carried, since an item more is better than one less.
     arguments: frozenset[str] | None = None
     #: What the page's request carries; None until it is asked for.
     carried: Carried | None = None
