@@ -1,7 +1,9 @@
-"""Reduces letters to what is left of them when accents and points are not written, and digits to 0 to 9.
+"""Reduces letters to those that remain where their marks are left out by custom, and digits to 0 to 9.
 
-The same text is written with and without these: ё and е, ș and ş, vowel points in Arabic and Hebrew, capitals
-without accents, the digits of each script. Unicode Technical Report 30, a draft, has these foldings.
+The same text is written with and without these: vowel points and hamza in Arabic, points in Hebrew, the
+accents of Greek on capitals, the nukta of Devanagari, ё and е, ş and ș, the digits of each script. Accents of
+Latin and other letters of Cyrillic stay: Hùng and Hưng, Peña and Pena are two names, and a note of one
+template about each is two notes.
 """
 
 from __future__ import annotations
@@ -20,21 +22,23 @@ if TYPE_CHECKING:
 
 #: What may be reduced: digits, marks, what only joins letters, and letters that have a mark.
 _REDUCIBLE = regex.compile(
-    r"[\p{Nd}\p{M}\p{Joining_Type=Join_Causing}]|[\p{L}&&\p{Decomposition_Type=Canonical}--\p{Hangul}]",
+    r"[\p{Nd}\p{M}\p{Joining_Type=Join_Causing}]"
+    r"|[[\p{Arabic}\p{Greek}]&&\p{L}&&\p{Decomposition_Type=Canonical}]",
     regex.V1,
 )
 _JOINS = regex.compile(r"\p{Joining_Type=Join_Causing}")
-#: Canonical combining classes of nuktas, and of the points of Hebrew, Arabic and Syriac; from `_ACCENTS` on
-#: they are those of accents. Vowel signs, viramas, the tones of Thai and the voicing of kana have others.
-_NUKTA, _POINTS, _ACCENTS = 7, range(10, 37), 200
+#: The canonical combining classes of the points of Hebrew, Arabic and Syriac. No other marks have these.
+_POINTS = range(10, 37)
+#: The nukta of Devanagari; and the dot that is left of a Turkish capital İ.
+_LEFT_OUT = "\u093c\u0307"
 #: One letter under several code points, of which a keyboard has one. The small letter of I has no dot in
 #: Turkish; yeh and kaf are others in Persian than in Arabic.
-_ALIKE = str.maketrans("ıيىك", "iییک")
+_ALIKE = str.maketrans("ıёşţيىك", "iеșțییک")
 _BMP, _CODE_POINTS = 0x10000, 0x110000
 
 
 def base_letters(text: str) -> str:
-    """Return normalised *text* with letters reduced to base letters, and digits to those of ASCII."""
+    """Return normalised *text* with letters reduced as said above, and digits to those of ASCII."""
     if text.isascii():
         return text
     data = encoded(text, "utf-16-le")
@@ -58,9 +62,7 @@ def _table() -> NDArray[np.uint32]:
     table = np.arange(_CODE_POINTS, dtype="<u4")
     table[0] = ord(" ")  # it stands between words, too
     for character in _REDUCIBLE.findall("".join(map(chr, range(2 * _BMP)))):
-        reduced = _reduced(character)
-        if len(reduced) < 2:
-            table[ord(character)] = ord(reduced or "\0")
+        table[ord(character)] = ord(_reduced(character).translate(_ALIKE) or "\0")
     for letter, alike in _ALIKE.items():
         table[letter] = alike
     return table
@@ -74,10 +76,6 @@ def _table_of_bmp() -> NDArray[np.uint16]:
 def _reduced(character: str) -> str:
     if character.isdecimal():
         return str(unicodedata.decimal(character))
-    parts = unicodedata.normalize("NFD", character)
-    return unicodedata.normalize("NFC", "".join(filter(_is_letter, parts))).translate(_ALIKE)
-
-
-def _is_letter(part: str) -> bool:
-    kind = unicodedata.combining(part)
-    return not (kind == _NUKTA or kind in _POINTS or kind >= _ACCENTS or _JOINS.match(part))
+    if unicodedata.category(character).startswith("M"):
+        return "" if unicodedata.combining(character) in _POINTS or character in _LEFT_OUT else character
+    return "" if _JOINS.match(character) else unicodedata.normalize("NFD", character)[0]

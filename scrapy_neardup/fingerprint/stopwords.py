@@ -35,7 +35,7 @@ def stop_words(languages: Iterable[str]) -> frozenset[str]:
     # An entry of several tokens, such as "can't" or a phrase, is left out; but a Chinese word is one token in
     # segmented text. Numbers are left out, too, since some pages differ in nothing else.
     whole = (entry for entry in listed if len(entry.words) == 1 or entry.unspaced.all())
-    return frozenset("".join(entry.words) for entry in whole if entry.words and not entry.numbers.any())
+    return frozenset("".join(entry.words) for entry in whole if entry.words and not entry.numbers.all())
 
 
 def drop(tokens: Tokens, words: Collection[str]) -> Tokens:

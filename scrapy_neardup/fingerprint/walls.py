@@ -5,10 +5,10 @@ which is looked at here, and that one short text is met under many URLs, see
 `scrapy_neardup.matching.site_counter`.
 
 A wall speaks of the web itself: this page, its address, your browser, an account, a setting, what to do now.
-An article speaks of the world. So what counts is how many such subjects a text speaks of, in most of its
-sentences. What also counts is whether it says why it stands there: a text about where to click, or whom to
-ask, speaks of the web, too. A wall may stand around other text; then a few phrases that only walls have give
-it away.
+An article speaks of the world. So what counts is how many such subjects a text speaks of, in a good part of
+its sentences. What also counts is whether it says why it stands there: a text about where to click, or whom
+to ask, speaks of the web, too. A wall may stand around other text; then a few phrases that only walls have
+give it away.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SUBJECTS_OF_A_WALL = (4, 6)
 #: Walls of more tokens than that speak of so many. An article about walls speaks of nearly as many.
 SUBJECTS_OF_A_LONG_ONE = 10
 #: At least this share of a wall is sentences that speak of any subject.
-_SHARE = 0.5
+_SHARE = 0.25
 #: One phrase may be what a short note is about; so many different ones make a wall.
 _PHRASES_OF_A_WALL = 2
 # Parts of normalised text, in the languages with the most pages.
@@ -94,6 +94,8 @@ _BEGINNING = 40
 #: Words that have been met and are of no subject, nearly all words of most texts; and how many are kept.
 _PLAIN: set[str] = set()
 _MOST = 1 << 14
+#: So many letters are looked at, several times as many as a wall has: signs may be without end.
+_LETTERS = 1 << 14
 _GAP = regex.compile(r"[^\p{L}\p{M}\p{N}]++")
 #: What has such a character between two words has two sentences; also those of Arabic, Hindi, Urdu, Chinese.
 _SENTENCE_END = regex.compile(r"[.!?\u061F\u0964\u06D4]\s|[\u3002\n]")
@@ -117,11 +119,11 @@ def is_wall(text: str, tokens: int) -> bool:
 
 
 def _speaks_of_the_web(text: str) -> bool:
-    """Tell whether most of normalised *text* is sentences that speak of any subject."""
+    """Tell whether a good part of normalised *text* is sentences that speak of any subject."""
+    text = text[:_LETTERS]
     sentences: list[str] = []
     begin = 0
-    # Cut so that there are no more sentences than words, whatever stands between these, and how often.
-    for gap in _GAP.finditer(text, concurrent=len(text) > PIECE):
+    for gap in _GAP.finditer(text):
         if _SENTENCE_END.search(gap[0]):
             sentences.append(text[begin : gap.start()])
             begin = gap.end()

@@ -103,7 +103,10 @@ def _is_telling(value: Any) -> bool:
     """Whether *value* says something: it is not missing, empty, true or false, which many items share."""
     if value is None or isinstance(value, bool):
         return False
-    return isinstance(value, Number) or bool(value.strip() if isinstance(value, str) else value)
+    try:
+        return isinstance(value, Number) or bool(value.strip() if isinstance(value, str) else value)
+    except ValueError:  # an array of NumPy is neither true nor false
+        return True
 
 
 def _is_hashable(value: Any) -> bool:

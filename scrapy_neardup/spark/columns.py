@@ -145,7 +145,8 @@ def _bytes_of(values: pa.Array) -> memoryview:
     """Return the bytes of *values* without nulls as they lie in memory."""
     import pyarrow as pa
 
-    _, ends, data = values.cast(pa.binary()).buffers()
+    values = values.cast(pa.binary())  # Spark may be set to larger types
+    _, ends, data = values.buffers()
     if data is None or not len(values):
         return memoryview(b"")
     first, last = np.frombuffer(ends, np.int32)[[values.offset, values.offset + len(values)]]

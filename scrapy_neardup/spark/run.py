@@ -111,8 +111,8 @@ def _audit(
     space = Workspace(spark, out, partitions)
     if not overwrite and space.exists(SUMMARY):
         raise ConfigurationError(f"There are results in {out}: name another folder, or overwrite them.")
-    space.remove(SUMMARY)  # without it what an audit that fails leaves is not taken for results
     settings = AuditOptions(**with_seed_of(space, earlier, options))
+    space.remove(SUMMARY)  # without it what an audit that fails leaves is not taken for results
     signed = _signed(space, settings, read, earlier, watch)
     with space.parts(space.size(SIGNATURES)):
         summary = _run(space, settings, signed, alone, watch)

@@ -474,7 +474,7 @@ GOLDEN = {
         ),
         "9e3d2be0a04039dc",
     ),
-    "note": (MainText("Café Zoë is closed on 2031-05-07."), "e70a05e570eb2515"),
+    "note": (MainText("Café Zoë is closed on 2031-05-07."), "ecbdcc9410711a0f"),
 }
 
 

@@ -23,8 +23,8 @@ texts = st.lists(st.sampled_from(["the", "and", "cat", "2025", "的", "猫", "�
     ("language", "inside", "outside"),
     [
         ("en", ["the", "of", "and", "ll"], ["government", "10", "can't"]),
-        ("de", ["der", "und", "fur"], ["regierung"]),
-        ("fr", ["le", "etre"], ["gouvernement"]),
+        ("de", ["der", "und", "für"], ["regierung"]),
+        ("fr", ["le", "être"], ["gouvernement"]),
         ("ru", ["и", "это"], ["правительство"]),
         ("el", ["και"], ["κυβέρνηση"]),
         ("ar", ["من"], ["حكومة"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import scrapy
 from itemloaders import ItemLoader
@@ -114,6 +115,12 @@ KINDS = [
     (dict_by_meta, same), (dict_by_meta, merged), (offer_by_cb_kwargs, same), (loader_by_meta, loaded),
     (list_by_meta, from_list), (values_by_cb_kwargs, of_values),
 ]  # fmt: skip
+
+
+def test_an_array_is_a_value_though_it_is_neither_true_nor_false():
+    carried = Carried(Request("https://shop.example/", cb_kwargs={"name": "Chair"}))
+    assert carried.holds({"name": "Chair", "vector": np.arange(3)})
+    assert not carried.holds({"name": "Chair", "vector": np.arange(3), "price": "5"})
 
 
 @pytest.fixture

@@ -72,6 +72,8 @@ def test_columns_of_slices(rows: list[tuple[str | None, bytes]], cut_at: int) ->
     for each in (pa.concat_tables(parts), *(batch for part in parts for batch in part.to_batches())):
         assert texts(each, "words") == each.column("words").to_pylist()
         assert joined(each, "data") == b"".join(each.column("data").to_pylist())
+    large = pa.table({"data": pa.array(data, pa.large_binary())}).slice(cut_at)
+    assert joined(large, "data") == b"".join(data[cut_at:])
 
 
 @pytest.mark.parametrize("sizes", [[1], [7, 3], [1000]])
