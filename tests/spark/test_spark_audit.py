@@ -125,10 +125,16 @@ def test_a_frame_in_any_order_and_an_earlier_audit(spark: SparkSession, tmp_path
         audit(second, str(tmp_path / "other"), earlier=[before.out], min_tokens=41, scheme="minhash")
     with pytest.raises(ConfigurationError, match="There are results"):
         audit(second, str(tmp_path / "spark"))
-    for overwrite in (False, True):  # what a failed audit leaves are no results
-        with pytest.raises(ConfigurationError, match="No pages"):
-            audit(first.limit(0), str(tmp_path / "failed"), overwrite=overwrite)
-        assert audit(first, str(tmp_path / "failed"), seed=3).summary == before.summary
+    failed = tmp_path / "failed"
+    with pytest.raises(ConfigurationError, match="No pages"):
+        audit(first.limit(0), str(failed))
+    assert audit(first, str(failed), seed=3).summary == before.summary  # there were no results
+    with pytest.raises(ConfigurationError, match="no scheme"):
+        audit(first, str(failed), overwrite=True, scheme="nope")
+    assert (failed / "summary.json").exists()  # nothing was begun
+    with pytest.raises(ConfigurationError, match="No pages"):
+        audit(first.limit(0), str(failed), overwrite=True)
+    assert not (failed / "summary.json").exists()
     count = make_index(found.out, str(tmp_path / "index"))
     index = open_index(tmp_path / "index", None)
     try:
