@@ -19,6 +19,8 @@ MAX_NESTING = 250
 #: The parser adds html and body where they are left out.
 _IMPLIED = 2
 
+_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
+
 _MAGIC = (
     b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh",
     b"Rar!",
@@ -51,6 +53,11 @@ def _void_names() -> NDArray[np.bool_]:
 
 
 _VOID = _void_names()
+
+
+def is_html_type(content_type: str) -> bool:
+    """Whether a ``Content-Type`` is that of HTML pages, whatever parameters it has."""
+    return content_type.partition(";")[0].strip().lower() in _HTML_TYPES
 
 
 def is_binary(body: bytes) -> bool:

@@ -15,7 +15,7 @@ from .features import Features
 from .filters import FIGURES, NUMBERS, TITLE, WORDS, make_all
 from .jaccard import character_shingles
 from .keywords import fingerprint_keywords
-from .letters import base_letters
+from .letters import fold_letters
 from .main_text import MainText, main_text
 from .normalise import normalise
 from .paragraphs import long_paragraphs
@@ -98,13 +98,11 @@ class Fingerprinter:
         texts = [MainText(*map(normalise, page)) for page in pages]
         parts = [long_paragraphs(page.text, self.features.min_paragraph) for page in texts]
         mains = [main for main, _ in parts]
-        details = [
-            base_letters(f"{short}\n{page.details}") for (_, short), page in zip(parts, texts, strict=True)
-        ]
+        details = [f"{short}\n{page.details}" for (_, short), page in zip(parts, texts, strict=True)]
         size = self.features.sketch_shingle
         count = len(texts)
-        named = [base_letters(page.title) for page in texts]
-        tokens = self._tokens([*map(base_letters, mains), *details, *named], count)
+        folded = [fold_letters(text) for text in (*mains, *details, *(page.title for page in texts))]
+        tokens = self._tokens(folded, count)
         every = Terms.of_each(tokens, self.seed)
         terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
         shingles = [each.shingles(size, in_characters(size)) for each in terms]
@@ -113,7 +111,10 @@ class Fingerprinter:
             (
                 (NUMBERS, [each.hashes[each.tokens.numbers] for each in terms]),
                 (TITLE, [each.hashes for each in titles]),
-                (FIGURES, [self._figures(*row) for row in zip(details, short, strict=True)]),
+                (
+                    FIGURES,
+                    [self._figures(*row) for row in zip(folded[count : 2 * count], short, strict=True)],
+                ),
                 (WORDS, [words(*row) for row in zip(terms, short, strict=True)]),
             )
         )

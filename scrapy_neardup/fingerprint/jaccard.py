@@ -15,7 +15,7 @@ from scrapy_neardup.arguments import require_whole, row_of_hashes
 from scrapy_neardup.errors import ConfigurationError
 
 from .hashing import distinct, shingle, unique
-from .letters import base_letters
+from .letters import fold_letters
 from .murmur import mix
 from .normalise import normalise
 from .pieces import encoded
@@ -32,7 +32,7 @@ _MOST = 2**32 - 1  # the largest seed
 def word_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
     """Hash each run of *size* tokens of any text; uint64[n], in order, with repetitions."""
     require_whole("A seed", seed, 0, _MOST)
-    return shingle(hash_tokens(tokenise(base_letters(normalise(text))), seed), size)
+    return shingle(hash_tokens(tokenise(fold_letters(normalise(text))), seed), size)
 
 
 def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:

@@ -1,4 +1,4 @@
-"""Reduces letters to those that remain where their marks are left out by custom, and digits to 0 to 9.
+"""Folds letters to those that remain where their marks are left out by custom, and digits to 0 to 9.
 
 The same text is written with and without these: vowel points and hamza in Arabic, points in Hebrew, the
 accents of Greek on capitals, the nukta of Devanagari, ё and е, ş and ș, the digits of each script. Accents of
@@ -37,8 +37,11 @@ _ALIKE = str.maketrans("ıёşţيىك", "iеșțییک")
 _BMP, _CODE_POINTS = 0x10000, 0x110000
 
 
-def base_letters(text: str) -> str:
-    """Return normalised *text* with letters reduced as said above, and digits to those of ASCII."""
+def fold_letters(text: str) -> str:
+    """Return normalised *text* without the marks that its writers may leave out, and with digits of ASCII.
+
+    Of letters with several code points one is taken. Unicode calls such replacements foldings.
+    """
     if text.isascii():
         return text
     data = encoded(text, "utf-16-le")

@@ -8,7 +8,7 @@ import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .letters import base_letters
+from .letters import fold_letters
 from .normalise import normalise
 from .tokens import tokenise
 
@@ -31,7 +31,7 @@ def stop_words(languages: Iterable[str]) -> frozenset[str]:
     if missing := [language for language in wanted if not stopwordsiso.has_lang(language)]:
         known = ", ".join(sorted(stopwordsiso.langs()))
         raise ConfigurationError(f"No stop words for {', '.join(missing)}; there are some for {known}.")
-    listed = (tokenise(base_letters(normalise(entry))) for entry in stopwordsiso.stopwords(wanted))
+    listed = (tokenise(fold_letters(normalise(entry))) for entry in stopwordsiso.stopwords(wanted))
     # An entry of several tokens, such as "can't" or a phrase, is left out; but a Chinese word is one token in
     # segmented text. Numbers are left out, too, since some pages differ in nothing else.
     whole = (entry for entry in listed if len(entry.words) == 1 or entry.unspaced.all())

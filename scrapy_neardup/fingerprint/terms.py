@@ -89,10 +89,12 @@ class Terms:
             return short
         hashes, keep = short.copy(), ~self.tokens.unspaced[: len(short)]
         longer = (
-            (self.tokens.unspaced & ~self.tokens.letters, characters),
-            (self.tokens.letters, 2 * characters),
+            (self._characters, self.tokens.unspaced & ~self.tokens.letters, characters),
+            (self._letters, self.tokens.letters, 2 * characters),
         )
-        for begins, size in longer:
+        for count, begins, size in longer:
+            if not count:
+                continue  # longer runs are made from all shorter ones, of all texts of the group
             long = self._runs(size)
             here = begins[: len(long)]
             hashes[: len(long)][here] = long[here]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_neardup.extraction.guards import is_html_type
+
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
     from .settings import CrawlOptions
-
-_HTML = (b"text/html", b"application/xhtml+xml")
 
 
 def is_for_spider(request: Request) -> bool:
@@ -29,8 +29,8 @@ def is_html(response: Response) -> bool:
     """
     if isinstance(response, HtmlResponse):
         return True
-    kind = (response.headers.get("Content-Type") or b"").partition(b";")[0].strip().lower()
-    return kind in _HTML and not response.headers.get("Content-Encoding")
+    content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+    return is_html_type(content_type) and not response.headers.get("Content-Encoding")
 
 
 def skip_reason(request: Request, response: Response, config: CrawlOptions) -> str | None:

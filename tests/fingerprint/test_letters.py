@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint import Fingerprinter
-from scrapy_neardup.fingerprint.letters import base_letters
+from scrapy_neardup.fingerprint.letters import fold_letters
 from scrapy_neardup.fingerprint.normalise import normalise
 
 # Two lone surrogates may meet and make one character, and NUL is a space where it stands beside letters that
@@ -24,7 +24,7 @@ LETTERS = st.text(
 
 
 def letters(text: str) -> str:
-    return base_letters(normalise(text))
+    return fold_letters(normalise(text))
 
 
 @pytest.mark.parametrize(
@@ -73,27 +73,27 @@ def test_what_is_another_letter_stays_one(one: str, other: str) -> None:
 
 @given(LETTERS, LETTERS)
 def test_letters_depend_on_nothing_around_them(one: str, other: str) -> None:
-    assert base_letters(one + other) == base_letters(one) + base_letters(other)
-    assert base_letters(base_letters(one)) == base_letters(one)
+    assert fold_letters(one + other) == fold_letters(one) + fold_letters(other)
+    assert fold_letters(fold_letters(one)) == fold_letters(one)
 
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_stays(text: str) -> None:
-    assert base_letters(text) == text
+    assert fold_letters(text) == text
 
 
 def test_digits_are_those_of_ascii() -> None:
     basic = filter(str.isdecimal, map(chr, range(0x20000)))
-    assert all(base_letters(digit) == str(unicodedata.decimal(digit)) for digit in basic)
+    assert all(fold_letters(digit) == str(unicodedata.decimal(digit)) for digit in basic)
 
 
 def test_code_points_beyond_all_tables() -> None:
     text = "ё" + chr(sys.maxunicode) + "\ud800ё"
-    assert base_letters(text) == "е" + chr(sys.maxunicode) + "\ud800е"
+    assert fold_letters(text) == "е" + chr(sys.maxunicode) + "\ud800е"
 
 
 def test_words_stay_apart() -> None:
-    assert len(base_letters("é\0è").split()) == 2
+    assert len(fold_letters("é\0è").split()) == 2
 
 
 def test_signatures_have_the_letters_and_digests_the_text() -> None:

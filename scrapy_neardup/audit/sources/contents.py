@@ -9,7 +9,7 @@ import zlib
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy_neardup.extraction.guards import is_binary
+from scrapy_neardup.extraction.guards import is_binary, is_html_type
 
 from .indexing import headers_indexing
 from .limits import MAX_RECORD, MAX_URL, Unreadable, megabytes
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .records import Omission, Origin, Record
-
-HTML_TYPES = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 
 _TAG = re.compile(rb"<(!doctype\s+html|html|head|body|title|meta|table|div|p|h1)\b", re.IGNORECASE)
 _CODINGS = 4  # at most, one over the other
@@ -59,7 +57,7 @@ def omission(url: str, status: int, content_type: str | None) -> Omission | None
         return "redirect" if 300 <= status < 400 else "error"
     if is_robots(url):
         return "robots"
-    if content_type is not None and content_type.partition(";")[0].strip().lower() not in HTML_TYPES:
+    if content_type is not None and not is_html_type(content_type):
         return "not_html"
     return None
 
