@@ -6,20 +6,23 @@ A short answer to a long letter is mostly quotation. Left in, it makes the answe
 from __future__ import annotations
 
 import itertools
+from operator import not_
 from typing import TYPE_CHECKING
 
 import regex
 
-from scrapy_neardup.fingerprint.paragraphs import length
-
+from .paragraphs import length
 from .prose import SENTENCE, ends_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: The marks before a quoted line, one for each letter that it comes by, as in "> " and ">> "; spaces may
-#: stand between them (RFC 3676, 4.5).
-_MARKS = regex.compile(r"\s*+(?:>\s*+)*+", regex.V1)
+#: stand between them (RFC 3676, 4.5), and some programs put a stroke before each.
+_MARKS = regex.compile(r"\s*+(?:\|?>\s*+)*+", regex.V1)
+#: So many marks more may a quoted line have than the one that says whom it quotes. Two where an answer begins
+#: with what the letter itself had quoted; three are a prompt.
+_DEEPER = (1, 2)
 
 
 def quoted_lines(lines: Sequence[str]) -> list[bool]:
@@ -27,7 +30,7 @@ def quoted_lines(lines: Sequence[str]) -> list[bool]:
 
     Programs mark lines in the same way: what is typed at a prompt, what was added to a file. So there is a
     line that ends with a colon, such as "On Monday Ann wrote:", and next, after empty lines at the most, one
-    with one mark more; and some of the quoted lines make a paragraph. A letter has lines of its own, too.
+    with more marks; and some of the quoted lines make a paragraph. A letter has lines of its own, too.
     """
     parts = [_parted(line) for line in lines]
     nothing = [False] * len(lines)
@@ -37,12 +40,21 @@ def quoted_lines(lines: Sequence[str]) -> list[bool]:
     sources = {
         number
         for (depth, text, number), (deeper, _, _) in itertools.pairwise(said)
-        if deeper == depth + 1 and text.endswith(":")
+        if deeper - depth in _DEEPER and text.endswith(":")
     }
     own = any(not depth and number not in sources for depth, _, number in said)
     if not (sources and own and _has_paragraph(parts)):
         return nothing
     return [depth > 0 for depth, _ in parts]
+
+
+def without_quotations(text: str) -> str:
+    """Return a plain *text* without the lines that it quotes."""
+    if ">" not in text:
+        return text
+    lines = text.split("\n")
+    quoted = quoted_lines(lines)
+    return "\n".join(itertools.compress(lines, map(not_, quoted))) if any(quoted) else text
 
 
 def _parted(line: str) -> tuple[int, str]:
