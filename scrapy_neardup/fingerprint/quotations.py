@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from .paragraphs import length
-from .prose import SENTENCE, ends_sentence
+from .prose import is_paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +68,6 @@ def _has_paragraph(parts: Sequence[tuple[int, str]]) -> bool:
     """Tell whether neighbouring lines, each with its count of marks, make a quoted paragraph."""
     for (depth, _), group in itertools.groupby(parts, key=lambda part: (part[0], bool(part[1]))):
         text = " ".join(line for _, line in group)
-        if depth and length(text) >= SENTENCE and ends_sentence(text):
+        if depth and is_paragraph(text, length(text)):
             return True
     return False

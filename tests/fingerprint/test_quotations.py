@@ -66,6 +66,12 @@ def test_marks_of_quoted_lines(mark: str) -> None:
     assert quoted_lines(letter) == [False, True, True, False]
 
 
+def test_a_long_line_is_a_paragraph_however_it_ends() -> None:
+    quoted = "> " + "The harbour stays open all summer " * 7 + "for the first time, yours, Ann"
+    letter = ["On Monday, Ann Lee wrote:", quoted, "And so it should."]
+    assert quoted_lines(letter) == [False, True, False]
+
+
 def test_what_a_plain_text_quotes_is_left_out() -> None:
     letter = ["On Monday, Ann Lee wrote:", *QUOTED, "And so it should."]
     assert without_quotations("\n".join(letter)) == "On Monday, Ann Lee wrote:\nAnd so it should."
