@@ -6,7 +6,6 @@ A short answer to a long letter is mostly quotation. Left in, it makes the answe
 from __future__ import annotations
 
 import itertools
-from operator import not_
 from typing import TYPE_CHECKING
 
 import regex
@@ -23,6 +22,8 @@ _MARKS = regex.compile(r"\s*+(?:\|?>\s*+)*+", regex.V1)
 #: So many marks more may a quoted line have than the one that says whom it quotes. Two where an answer begins
 #: with what the letter itself had quoted; three are a prompt.
 _DEEPER = (1, 2)
+#: Lines of the longest signature, below the one that says that it begins (RFC 3676, 4.3), and it.
+_SIGNATURE = 16
 
 
 def quoted_lines(lines: Sequence[str]) -> list[bool]:
@@ -49,12 +50,18 @@ def quoted_lines(lines: Sequence[str]) -> list[bool]:
 
 
 def without_quotations(text: str) -> str:
-    """Return a plain *text* without the lines that it quotes."""
+    """Return a plain *text* without the lines that it quotes; without its signature, too, if it quotes."""
     if ">" not in text:
         return text
     lines = text.split("\n")
     quoted = quoted_lines(lines)
-    return "\n".join(itertools.compress(lines, map(not_, quoted))) if any(quoted) else text
+    if not any(quoted):
+        return text
+    own = [line for line, each in zip(lines, quoted, strict=True) if not each]
+    for place in range(max(len(own) - _SIGNATURE, 0), len(own)):
+        if own[place].rstrip() == "--":
+            return "\n".join(own[:place])
+    return "\n".join(own)
 
 
 def _parted(line: str) -> tuple[int, str]:

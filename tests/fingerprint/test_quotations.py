@@ -79,6 +79,14 @@ def test_what_a_plain_text_quotes_is_left_out() -> None:
         assert without_quotations(text) == text
 
 
+def test_the_signature_of_an_answer_is_left_out() -> None:
+    """Two short answers of one person, with titles and addresses below, were taken for copies."""
+    letter = ["On Monday, Ann Lee wrote:", *QUOTED, "--", "And so it should.", *["-"] * 20, "Yes.", "-- "]
+    own = ["On Monday, Ann Lee wrote:", "--", "And so it should.", *["-"] * 20, "Yes."]
+    assert without_quotations("\n".join([*letter, "Bob Ray", "1 Quay"])) == "\n".join(own)
+    assert without_quotations("Yes. 2 > 1.\n-- \nBob Ray") == "Yes. 2 > 1.\n-- \nBob Ray"
+
+
 def letter_of(dice: random.Random, words: int) -> str:
     return " ".join("".join(dice.choices("bdfglmnrst", k=5)) for _ in range(words)).capitalize() + "."
 
