@@ -131,5 +131,12 @@ class WatchedCallback:
         self._page.callback_ended = True
 
     def _count(self, output: Any) -> None:
-        if output is not None and not isinstance(output, Request):
+        if isinstance(output, Request):
+            self._page.asked_again |= output.dont_filter and _asked(output) == _asked(self._request)
+        elif output is not None:
             self._page.callback_items += 1
+
+
+def _asked(request: Request) -> tuple[str, str, bytes]:
+    """Return what *request* asks for, whatever its headers and meta say."""
+    return request.method, request.url, request.body
