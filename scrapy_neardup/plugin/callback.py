@@ -132,11 +132,12 @@ class WatchedCallback:
 
     def _count(self, output: Any) -> None:
         if isinstance(output, Request):
-            self._page.asked_again |= output.dont_filter and _asked(output) == _asked(self._request)
+            self._page.asked_again |= output.dont_filter and _asks_again(output, self._request)
         elif output is not None:
             self._page.callback_items += 1
 
 
-def _asked(request: Request) -> tuple[str, str, bytes]:
-    """Return what *request* asks for, whatever its headers and meta say."""
-    return request.method, request.url, request.body
+def _asks_again(request: Request, first: Request) -> bool:
+    """Whether *request* asks for what *first* has asked for, before redirects or after, by any headers."""
+    urls = (first.url, *first.meta.get("redirect_urls", ()))
+    return request.url in urls and (request.method, request.body) == (first.method, first.body)
