@@ -30,7 +30,8 @@ TOKENS_A_COOKIE = 33
 #: And it speaks of at least so many subjects, one of them among these. A recipe may name cookies as often.
 SUBJECTS_OF_CONSENT = 5
 _CONSENT = frozenset(("consent", "privacy"))
-#: Subjects that say why the page asked for is not shown. A wall has one of them in its first sentences.
+#: Subjects that say why the page asked for is not shown. A wall has one of them in its first sentences. If there
+#: is but one in all, it does not count as a subject: words for it have other meanings, too.
 _REASONS = frozenset(
     (
         "missing", "results", "home", "browser", "robot", "blocked", "again", "maintenance", "apology", "age",
@@ -114,8 +115,10 @@ def is_wall(text: str, tokens: int) -> bool:
         return True
     asked = least + max(0, tokens - short) * (most - least) / (long - short)
     found = subjects(text)
-    enough = len(found) >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
-    return enough and not _REASONS.isdisjoint(found) and _begins_with_a_reason(text)
+    reasons = len(found & _REASONS)
+    told = len(found) - (reasons == 1)
+    enough = told >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
+    return enough and reasons > 0 and _begins_with_a_reason(text)
 
 
 def _begins_with_a_reason(text: str) -> bool:
