@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.matching.records import RECORD, TEMPLATE, WEAK, flags
 
 TEXT = " ".join(f"word{number}" for number in range(100))
 OTHER = " ".join(f"other{number}" for number in range(100))
@@ -66,15 +64,3 @@ def test_it_is_on_disk(tmp_path):
         assert detector.check(TEXT, "https://b.example/").weak
         detector.index.compact()
         assert detector.check(TEXT, "https://b.example/").weak
-
-
-def test_flags_share_the_byte_of_the_old_field():
-    records = np.zeros(4, list(RECORD))
-    flags(records)[:] = [0, TEMPLATE, WEAK, TEMPLATE | WEAK]
-    old = np.zeros(4, list(RECORD))
-    old["template"] = [False, True, False, False]
-    assert records[:2].tobytes() == old[:2].tobytes()
-    assert flags(old).tolist() == [0, TEMPLATE, 0, 0]
-    moved = np.concatenate([records[[3, 2]], records[1:2]])
-    assert flags(moved).tolist() == [TEMPLATE | WEAK, WEAK, TEMPLATE]
-    assert int(flags(records[2])) == WEAK

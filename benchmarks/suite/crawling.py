@@ -31,11 +31,13 @@ ITEMS = 10
 WAYS = {
     "bare": "Scrapy alone",
     "inline": "trafilatura in the callback",
+    "segment": "plugin, segment (the default)",
     "trafilatura": "plugin, trafilatura",
     "resiliparse": "plugin, resiliparse",
     f"bare/{ITEMS}": f"Scrapy alone, CONCURRENT_ITEMS {ITEMS}",
     f"resiliparse/{ITEMS}": f"plugin, resiliparse, CONCURRENT_ITEMS {ITEMS}",
 }
+EXTRACTORS = ("segment", "trafilatura", "resiliparse")
 #: Small pages, of which one crawl takes many: bytes.
 SMALL = 60_000
 #: MB that 10,000 more pages may add, once what is remembered of pages has reached its bound.
@@ -65,16 +67,8 @@ def measure(form: Form) -> Iterator[Finding]:
     mean = sum(map(len, pages)) / len(pages) / 1000
     note = f"{len(pages)} pages of {mean:.0f} kB on average, the first {WARM} not counted"
     yield Finding(WAYS["inline"], 0, "pages/s", rates["inline"], WAYS["bare"], rates["bare"], note=note)
-    yield Finding(
-        WAYS["resiliparse"],
-        0,
-        "pages/s",
-        rates["resiliparse"],
-        WAYS["bare"],
-        rates["bare"],
-        Goal(0.9, ratio=True),
-        note,
-    )
+    for way, goal in (("segment", None), ("resiliparse", Goal(0.9, ratio=True))):
+        yield Finding(WAYS[way], 0, "pages/s", rates[way], WAYS["bare"], rates["bare"], goal, note)
     for way in fewer_items:
         yield Finding(WAYS[way], 0, "pages/s", rates[way], WAYS["bare"], rates["bare"], note=note)
     yield Finding(
@@ -87,18 +81,21 @@ def measure(form: Form) -> Iterator[Finding]:
         Goal(1.7, ratio=True),
         note,
     )
-    for way in ("trafilatura", "resiliparse"):
+    for way in EXTRACTORS:
         if min(column(way, "judged")) < len(pages) / 2:
             raise SystemExit(
                 f"Of {len(pages)} pages only {min(column(way, 'judged'))} were judged with {way}."
             )
     cores = processors()
-    for way, alone in (("trafilatura", column("inline", "cpu")), ("resiliparse", None)):
-        bare, server = column("bare", "cpu"), servers[way]
-        extraction = np.array(alone) - bare if alone else extraction_alone(form, pages, way)
-        total = np.array(bare) + extraction + server
+    for way in EXTRACTORS:
+        bare, server = np.array(column("bare", "cpu")), servers[way]
+        if way == "trafilatura":
+            extraction = np.array(column("inline", "cpu")) - bare
+        else:
+            extraction = extraction_alone(form, pages, way)
+        total = bare + extraction + server
         together = np.array(column(way, "cpu")) + server
-        bound = tuple(np.minimum(cores / total, 1 / np.array(bare)).tolist())
+        bound = tuple(np.minimum(cores / total, 1 / bare).tolist())
         parts = (
             f"Scrapy {np.median(bare) * 1000:.1f}, extraction {np.median(extraction) * 1000:.1f}, server "
             f"{np.median(server) * 1000:.1f} ms CPU a page, each alone; all at once "
@@ -106,7 +103,7 @@ def measure(form: Form) -> Iterator[Finding]:
         )
         goal = Goal(0.95, ratio=True) if way == "trafilatura" else None
         yield Finding(WAYS[way], 0, "pages/s", rates[way], "what the cores allow", bound, goal, parts)
-    for way in ("trafilatura", "resiliparse"):
+    for way in EXTRACTORS:
         stalls, bare = column(way, "stall"), column("bare", "stall")
         longest = [max(column(each, "collection")) for each in (way, "bare")]
         note = (

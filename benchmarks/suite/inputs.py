@@ -101,7 +101,7 @@ def documents(header: Header, count: int, seed: int) -> Documents:
 
     dice = np.random.default_rng(seed)
     records = np.frombuffer(dice.bytes(count * header.dtype.itemsize), header.dtype).copy()
-    records["scope"], records["template"] = 0, False
+    records["scope"] = records["flags"] = 0
     records["time"] = 1_700_000_000 + np.arange(count) // 50  # so many pages a second
     records["tokens"] = dice.integers(100, 2000, count)
     records["shingles"] = records["tokens"]

@@ -11,7 +11,7 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import open_index
 from scrapy_neardup.index.redis.admin import all_documents, describe, find_problems, opened
 from scrapy_neardup.index.tables import NO_KEY
-from scrapy_neardup.matching.records import DIGEST, OWN, TEMPLATE, flags
+from scrapy_neardup.matching.records import DIGEST, OWN, TEMPLATE
 from scrapy_neardup.matching.removal import forget_urls, require_pages
 from scrapy_neardup.matching.sites import host_of
 
@@ -97,7 +97,7 @@ def import_(url: str, directory: Path) -> int:
     with reading_index(directory) as (header, reader):
         numbers, documents = documents_of(header, reader)
     # Pages of a template but the first are found by their digest alone, see `records.as_template`.
-    templates = flags(documents.records) & TEMPLATE != 0
+    templates = documents.records["flags"] & TEMPLATE != 0
     if header.keys > OWN + 1 and not header.families[OWN].equal:
         templates &= (documents.keys[OWN + 1 :] == NO_KEY).all(axis=0)
         documents.keys[OWN, templates] = documents.keys[DIGEST, templates]

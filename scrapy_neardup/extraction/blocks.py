@@ -139,7 +139,7 @@ class _Walk:
         self._captions -= self._path.pop()[0] == "figcaption"
 
     def _add(self, text: str | None) -> None:
-        if text:
+        if text and (self._text or self._lines or self._links or not text.isspace()):
             self._text.append(text)
             if self._links:
                 self._linked += length(text.strip())
@@ -153,6 +153,8 @@ class _Walk:
 
     def _finish(self) -> None:
         """Make blocks of what was gathered."""
+        if not (self._text or self._lines):  # most elements hold others, and nothing between them
+            return
         if self._preformatted:
             self._finish_preformatted()
         elif self._lines:

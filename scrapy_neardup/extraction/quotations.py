@@ -29,8 +29,10 @@ def quoted_lines(lines: Sequence[str]) -> list[bool]:
     line that ends with a colon, such as "On Monday Ann wrote:", and next, after empty lines at the most, one
     with one mark more; and some of the quoted lines make a paragraph. A letter has lines of its own, too.
     """
-    parts = [_parted(line) for line in lines]
     nothing = [False] * len(lines)
+    if not any(">" in line for line in lines):
+        return nothing
+    parts = [_parted(line) for line in lines]
     if not any(depth for depth, _ in parts):
         return nothing
     said = [(depth, text, number) for number, (depth, text) in enumerate(parts) if text]

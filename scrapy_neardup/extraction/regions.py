@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import regex
@@ -20,6 +21,8 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+#: Of several regions that the names of an element speak of, the first of these counts.
+_FIRST: tuple[Region, ...] = ("comments", "foot", "around")
 #: Elements whose names say that they stand around the main text.
 _AROUND = frozenset(("nav", "footer", "aside", "menu", "dialog"))
 #: Those that hold the main text, whatever they are called.
@@ -42,7 +45,7 @@ _NOTICES = names(
     " byline feedback"
 )
 #: What has an article's name, too, is no bar of buttons but an article that can be shared.
-_BARS = _NOTICES | names("share shares sharing social")
+_BARS = names("share shares sharing social")
 _ARTICLE = names("article entry hentry post story")
 #: Names of the element that holds the paragraphs of an article, without what divides their parts.
 _BODY = names("articlebody entrycontent postbody storybody")
@@ -60,6 +63,8 @@ _FRAME_OF_COMMENTS = names("wrap wrapper container content body text list area s
 #: Of one attribute, as many names and characters are read.
 _NAMES, _CHARACTERS = 12, 600
 _PARTS = 4
+#: Names that are remembered with what they say: the pages of a site have the same few. They take some MB.
+_REMEMBERED = 1 << 13
 
 
 def region_of(element: _Element, has_headline: bool) -> Region:
@@ -72,34 +77,49 @@ def region_of(element: _Element, has_headline: bool) -> Region:
         return ""
     if tag in _AROUND:
         return "foot" if tag == "footer" else "around"
-    found: Region = ""
+    found: set[Region | Literal["bar"]] = set()
     for attribute in ("class", "id", "role"):
         value = element.get(attribute)
-        named = value[:_CHARACTERS].split()[:_NAMES] if value else []
-        notices = _BARS if _ARTICLE.isdisjoint(named) else _NOTICES
-        for name in named:
-            parts = [part.lower() for part in _PART.split(name) if part]
-            if not parts or len(parts) > _PARTS or parts[0] in _QUALIFIERS:
-                continue
-            others = [part for part in parts if not _COMMENTS.match(part)]
-            if len(others) < len(parts):
-                last = parts[-1] in _FRAME_OF_COMMENTS or _COMMENTS.match(parts[-1])
-                if last or not any(map(_FRAME.search, others)):
-                    return "comments"
-            if any(map(_FRAME.search, parts)):
-                continue
-            if not _FOOT.isdisjoint(parts):
-                found = "foot"
-            # Page builders call every part of a page some sort of widget; those of a sidebar are just
-            # widgets.
-            elif not found and (parts[0] == "widget" or not notices.isdisjoint(parts)):
-                found = "around"
-    return "" if found and _is_body(element) else found
+        if value:
+            named = value[:_CHARACTERS].split()[:_NAMES]
+            kinds = {*map(_kind, named)}
+            if "bar" in kinds and _ARTICLE.isdisjoint(named):
+                kinds.add("around")
+            found |= kinds
+    region: Region = next((each for each in _FIRST if each in found), "")
+    return "" if region in ("foot", "around") and _is_body(element) else region
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _kind(name: str) -> Region | Literal["bar"]:
+    """Return what an element holds by one of its names.
+
+    A "bar" of buttons is one if no other name says that it is an article, which can be shared.
+    """
+    parts = [part.lower() for part in _PART.split(name) if part]
+    if not parts or len(parts) > _PARTS or parts[0] in _QUALIFIERS:
+        return ""
+    others = [part for part in parts if not _COMMENTS.match(part)]
+    if len(others) < len(parts):
+        last = parts[-1] in _FRAME_OF_COMMENTS or _COMMENTS.match(parts[-1])
+        if last or not any(map(_FRAME.search, others)):
+            return "comments"
+    if any(map(_FRAME.search, parts)):
+        return ""
+    if not _FOOT.isdisjoint(parts):
+        return "foot"
+    # Page builders call every part of a page some sort of widget; those of a sidebar are just widgets.
+    if parts[0] == "widget" or not _NOTICES.isdisjoint(parts):
+        return "around"
+    return "" if _BARS.isdisjoint(parts) else "bar"
 
 
 def _is_body(element: _Element) -> bool:
     """Tell whether *element* has a name that says that it holds the paragraphs of an article."""
     named = element.get("class", "")[:_CHARACTERS].split()[:_NAMES]
-    return element.get("itemprop") == "articleBody" or any(
-        "".join(_PART.split(name)).lower() in _BODY for name in named
-    )
+    return element.get("itemprop") == "articleBody" or any(map(_names_body, named))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _names_body(name: str) -> bool:
+    return "".join(_PART.split(name)).lower() in _BODY

@@ -20,7 +20,7 @@ from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .candidates import COMPARED, NEAREST, Candidates, Judgement
-from .records import DIGEST, FILTERS, OWN, TEMPLATE, URL, WEAK, filters, flags
+from .records import DIGEST, FILTERS, OWN, TEMPLATE, URL, WEAK, filters
 from .rules import CONTAINMENTS, Evidence, verify
 from .sites import UNKNOWN
 from .variety import beyond_chance, characters, counts
@@ -92,7 +92,7 @@ class Matcher:
             new["sketch"], new["shingles"], stored["sketch"], stored["shingles"]
         )
         agrees = self.scheme.agrees(Pairs(distance, shared, new, stored))
-        candidate = agrees & (flags(stored) & TEMPLATE == 0)
+        candidate = agrees & (stored["flags"] & TEMPLATE == 0)
         near, fuller, template, text_only = candidate, *(np.zeros_like(candidate) for _ in range(3))
         if self.verified:
             found = verify(_evidence(new, stored, jaccard, containment, self.scheme.has_same_runs(shared)))
@@ -133,7 +133,7 @@ class Matcher:
             found.documents,
             found.stored.urls,
             np.array([url == document.urls[0] for url in found.stored.urls], bool),
-            flags(stored) & WEAK != 0,
+            stored["flags"] & WEAK != 0,
             stored["time"],
             found.pending,
             self.judge(record, stored, exact, shared),

@@ -39,7 +39,7 @@ RECORD = (
     ("tokens", "<u4"),
     ("shingles", "<u4"),
     ("site", "<u4"),
-    ("template", "?"),  # a byte of flags, see flags(): the name and type are from when there was one flag
+    ("flags", "u1"),
     ("sketch", f"({SKETCH_SIZE},)u1"),
     ("numbers", f"({NUMBERS.size},)u1"),
     ("title", f"({TITLE.size},)u1"),
@@ -144,15 +144,6 @@ def _unknown(what: str, why: str) -> IndexMismatch:
     )
 
 
-def flags(records: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the flags of *records* ([n] or []) as a view, uint8[n] or []: writing to it sets them.
-
-    The field is a bool by its type, and is never read as one: NumPy does not define a bool that is neither 0
-    nor 1.
-    """
-    return np.asarray(records)["template"].view(np.uint8)
-
-
 def filters(records: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the `FILTERS` of *records* ([n] or []) side by side, as a view: uint8[n, 96] or uint8[96]."""
     fields = records.dtype.fields
@@ -243,7 +234,7 @@ def _key_bytes(signature: Signature, url: str, seed: int, *, with_fingerprint: b
 def with_flags(document: Documents, flag: int) -> Documents:
     """Return a copy of *document*, one row, with a flag set."""
     records = document.records.copy()
-    flags(records)[:] |= flag
+    records["flags"] |= flag
     return document._replace(records=records)
 
 

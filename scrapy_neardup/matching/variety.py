@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .records import HALVES, QUARTERS, flags
+from .records import HALVES, QUARTERS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +51,7 @@ def counts(records: NDArray[Any]) -> Counts:
 
 def characters(records: NDArray[Any]) -> NDArray[np.int64]:
     """Return how many characters are a token in the texts of *records*, and so how many shingles; int[n]."""
-    kinds = flags(records)
+    kinds = records["flags"]
     return np.asarray(1 + (kinds & HALVES != 0) + 3 * (kinds & QUARTERS != 0), np.int64)
 
 

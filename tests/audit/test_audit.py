@@ -317,6 +317,26 @@ def test_an_index_is_a_source(tmp_path: Path) -> None:
         assert [each.kind for each, _ in found.inputs] == ["json lines", "index"]
 
 
+def test_pages_of_an_index_are_compared_as_their_texts_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an index says of a text counts, too: here, that two of its characters are a token."""
+    monkeypatch.setattr("scrapy_neardup.detector.secrets.randbits", lambda bits: 7)
+    letters = random.Random(5).choices([chr(0x4E00 + n) for n in range(2000)], k=900)
+    edited = [*letters]
+    for place in range(100, 900, 160):
+        edited[place] = "\u6c34"
+    rows = [
+        {"url": f"https://a.example/{n}", "text": "".join(each)} for n, each in enumerate((letters, edited))
+    ]
+    with Detector.open(tmp_path / "index") as detector:
+        for row in rows:  # in scopes of their own, so that both are stored
+            assert detector.add(row["text"], row["url"], scope=row["url"]).kind == "unique"
+    for source in (feed(tmp_path / "a.jl", rows), tmp_path / "index"):
+        with audit(source, seed=7) as found:
+            assert sorted(verdicts(found).values()) == ["near", "unique"], source
+
+
 def test_two_audits_at_once_and_other_files_in_the_way(tmp_path: Path) -> None:
     path = feed(tmp_path / "a.jl", crawl())
     with audit(path, tmp_path / "out"), pytest.raises(ConfigurationError, match="in use"):

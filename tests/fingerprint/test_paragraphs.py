@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import regex
 
 from scrapy_neardup.fingerprint.paragraphs import FALLBACK, length, long_paragraphs
 
@@ -17,6 +18,15 @@ THAI = "กระทรวงกล่าวเมื่อวันศุกร
 @pytest.mark.parametrize("sentence", [CHINESE, JAPANESE, KOREAN, RUSSIAN, THAI])
 def test_a_sentence_is_about_as_long_in_every_script(sentence: str) -> None:
     assert 0.6 < length(sentence) / length(ENGLISH) < 1.4
+
+
+def test_every_character_of_these_scripts_counts_as_more_than_one() -> None:
+    """The quick look at which scripts a text has passes over none of their characters."""
+    characters = "".join(map(chr, range(0x40000)))
+    for script, letters in ((r"\p{Han}", 3), (r"[\p{Hiragana}\p{Katakana}\p{Hangul}]", 2)):
+        found = regex.findall(script, characters)
+        assert len(found) > 10_000
+        assert {length(f"a{character}") for character in found} == {1 + letters}
 
 
 @pytest.mark.parametrize("sentence", [ENGLISH, CHINESE, JAPANESE, KOREAN, RUSSIAN, THAI])

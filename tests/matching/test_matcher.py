@@ -293,7 +293,7 @@ def test_entries_hold_what_the_signatures_say(name: str) -> None:
     assert filed.urls == ["https://news.example.com/1", "", "https://example.org/ä"]
     assert filed.keys.shape == (sum(family.keys for family in header.families), 3)
     assert filed.records["site"].tolist() == [site_key(url) for url in urls]
-    assert not filed.records["template"].any()
+    assert not filed.records["flags"].any()
     assert len(set(filed.records["scope"].tolist())) == 1
     for row, signature in enumerate(signatures):
         stored = filed.records[row]
@@ -633,7 +633,7 @@ def one_by_one(judge: PairJudge, urls: list[str]) -> list[tuple[str, str | None]
             kind = "exact"
         verdicts.append((kind, urls[stored[strongest[0]]] if strongest else None))
         if kind in ("unique", "fuller", "revisit", "template") and not (own & found.exact).any():
-            records["template"][row] = (found.template & ~own).any()
+            records["flags"][row] = (found.template & ~own).any()
             stored = [other for other in stored if urls[other] != url] + [row]
     return verdicts
 

@@ -28,7 +28,6 @@ from scrapy_neardup.matching.records import (
     filters,
     find_urls,
     fingerprinter_of,
-    flags,
     header_for,
     scheme_of,
     url_key,
@@ -95,8 +94,8 @@ def test_a_page_of_a_template_is_found_by_digest_and_url_alone_unless_it_is_keye
     scheme = load_scheme(name)
     header, document = filed(name, "https://a.example/1")
     page = as_template(with_flags(document, WEAK), scheme, keyed=keyed)
-    assert flags(page.records).tolist() == [TEMPLATE | WEAK]
-    assert flags(document.records).tolist() == [0]
+    assert page.records["flags"].tolist() == [TEMPLATE | WEAK]
+    assert document.records["flags"].tolist() == [0]
     own = page.keys[header.rows[OWN].start :, 0]
     if keyed:
         assert np.array_equal(page.keys, document.keys)

@@ -17,7 +17,7 @@ from .records import Indexing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from lxml.html import HtmlElement
+    from lxml.etree import _Element
 
 #: All search engines, and the one that pages are written for.
 _AGENTS = ("robots", "googlebot")
@@ -42,7 +42,7 @@ def headers_indexing(headers: Mapping[str, str], url: str) -> Indexing:
     return _of_links(links, url, noindex=header_forbids(headers.get("x-robots-tag", "")))
 
 
-def head_indexing(tree: HtmlElement, url: str) -> Indexing:
+def head_indexing(tree: _Element, url: str) -> Indexing:
     """Return what the parsed head of the page at *url* says.
 
     ``og:url`` counts where no canonical URL is named.
@@ -70,7 +70,7 @@ def header_forbids(value: str) -> bool:
     return False
 
 
-def head_forbids(tree: HtmlElement) -> bool:
+def head_forbids(tree: _Element) -> bool:
     """Tell whether a ``<meta name=robots>`` in the head of a page forbids indexing."""
     return any(
         meta.get("name", "").strip().lower() in _AGENTS
