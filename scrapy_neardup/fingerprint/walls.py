@@ -31,11 +31,12 @@ TOKENS_A_COOKIE = 33
 SUBJECTS_OF_CONSENT = 5
 _CONSENT = frozenset(("consent", "privacy"))
 #: Subjects that say why the page asked for is not shown. A wall has one of them in its first sentences. If there
-#: is but one in all, it does not count as a subject: words for it have other meanings, too.
+#: is but one in all, it does not count as a subject: words for it have other meanings, too. But what a visitor
+#: has to tick has no other, and is no subject more.
 _REASONS = frozenset(
     (
-        "missing", "results", "home", "browser", "robot", "blocked", "again", "maintenance", "apology", "age",
-        "cookies", "consent", "privacy", "log-in", "password", "subscription", "continue",
+        "missing", "results", "home", "browser", "robot", "no robot", "blocked", "again", "maintenance",
+        "apology", "age", "cookies", "consent", "privacy", "log-in", "password", "subscription", "continue",
     )
 )  # fmt: skip
 #: Two lengths, in tokens, and of how many subjects another wall of each length speaks at least. A shorter one
@@ -116,7 +117,7 @@ def is_wall(text: str, tokens: int) -> bool:
     asked = least + max(0, tokens - short) * (most - least) / (long - short)
     found = subjects(text)
     reasons = len(found & _REASONS)
-    told = len(found) - (reasons == 1)
+    told = len(found - {"no robot"}) - (reasons == 1)
     enough = told >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
     return enough and reasons > 0 and _begins_with_a_reason(text)
 

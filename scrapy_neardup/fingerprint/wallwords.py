@@ -106,6 +106,12 @@ SUBJECTS = {
     "robot": """captcha|robot|bot$|bots$|human$|automated|roboter|automatisiert|automatisé|automatizad
         автоматич|автоматиз|робот|zautomatyz|ロボット|机器人|機器人|로봇|روبوت|الآلية|آلية|自動化|自动|异常
         人机|ربات|แค่มนุษย์|บอท|רובוט|रोबोट""",
+    "no robot": """not a robot|you are human|kein roboter|pas un robot|no soy un robot|no eres un robot
+        no sóc un robot|non sono un robot|não sou um robô|geen robot|nie jestem robotem|не робот|не съм робот
+        нисам робот|nejsem robot|nie som robot|nisam robot|nisem robot|inte en robot|ikke en robot
+        en ole robotti|robot değilim|vagyok robot|nu sunt robot|nuk jam robot|ei ole robot|nesu robotas
+        neesmu robots|δεν είμαι ρομπότ|ロボットではありません|不是机器人|不是機器人|로봇이 아닙니다|لست روبوت
+        ربات نیستم|bukan robot|không phải là người máy|ไม่ใช่โปรแกรมอัตโนมัติ|ไม่ใช่หุ่นยนต์|לא רובוט|रोबोट नहीं""",
     "check": """check|verif|make sure|double-check|prüf|überprüf|bestätigen|stellen sie sicher|vérifi
         assurez|comprueb|compruébe|asegúr|controlla|verificar|confirm|controle|sprawd|zweryfik|upewnij
         проверьте|проверк|убедит|подтверд|перевір|підтверд|zkontroluj|ověř|skontroluj|kontroller|kontrollera
@@ -135,8 +141,8 @@ SUBJECTS = {
     "apology": """съжалява|извиня|žao|isprič|oprost|atsipraš|atvain|vabanda|kahjuks|ho sentim|ľutuj|mrzí
         sorry|oops|whoops|apolog|inconvenience|unfortunately|leider|entschuldig|verständnis|ups$|hoppla
         désolé|oups|regrett|malheureus|lo sentimos|disculp|perdón|spiacent|ci dispiace|ci scusiamo|desculp
-        lamentamos|helaas|excuses|ongemak|przeprasz|niestety|utrudnien|извин|сожалени|неудобств|вибач
-        на жаль|bohužel|omlouv|ospravedl|tyvärr|ursäkt|ledsen|beklag|desværre|dessverre|valitettav|pahoittel
+        lamentamos|helaas|excuses|ongemak|przeprasz|przykro nam|niestety|utrudnien|извин|сожалени|неудобств
+        вибач|на жаль|bohužel|omlouv|ospravedl|tyvärr|ursäkt|ledsen|beklag|desværre|dessverre|valitettav|pahoittel
         üzgün|maalesef|özür|sajnál|sajnos|elnézés|ne pare rău|ne cerem scuze|λυπούμαστε|συγγνώμη|δυστυχώς
         申し訳|恐れ入り|お手数|ご迷惑|ご不便|抱歉|对不起|對不起|谅解|諒解|不便|죄송|불편|عذرا|نأسف|نعتذر|متاسف
         متأسف|maaf|xin lỗi|rất tiếc|ขออภัย|מצטער|סליחה|क्षमा|खेद""",

@@ -26,6 +26,12 @@ WALLS = {
     "captcha en": """Just a moment
 Before you go on, please prove that you are human. We have noticed unusual traffic from your network.
 Tick the box and solve the captcha below to return to the page you asked for. Reference ID 8a31-fe02.""",
+    "robot check en": """There were many requests from your IP address today. Someone in your network may use a
+program. Tick "I'm not a robot", and read on. Your IP address is 203.0.113.7.""",
+    "robot check it": """Dal tuo indirizzo IP sono arrivate oggi molte richieste. Per leggere l'articolo spunta la
+casella «Non sono un robot». Il tuo indirizzo IP: 203.0.113.7.""",
+    "robot check pl": """Z Twojego adresu IP przyszło dziś bardzo wiele połączeń. Ktoś mógł użyć programu. Zaznacz
+pole „Nie jestem robotem”, a od razu wrócisz do czytania. Twój adres IP: 203.0.113.7.""",
     "denied en": """Access denied
 You do not have permission to open this address on this server. Your request looks like automated requests from a
 script. If you think that you have been blocked by mistake, write to the owner of the site and name the Ray ID.""",
