@@ -118,7 +118,7 @@ def is_wall(text: str, tokens: int) -> bool:
     reasons = len(found & _REASONS)
     told = len(found) - (reasons == 1)
     enough = told >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
-    return enough and reasons > 0 and _begins_with_a_reason(text)
+    return enough and _begins_with_a_reason(text)
 
 
 def _begins_with_a_reason(text: str) -> bool:
