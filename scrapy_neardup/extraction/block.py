@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from scrapy_neardup.fingerprint.paragraphs import length
-
-from .prose import ends_sentence, is_paragraph
+from scrapy_neardup.fingerprint.prose import ends_sentence, is_paragraph
 
 if TYPE_CHECKING:
     from .regions import Region
@@ -20,9 +19,15 @@ _HOME = regex.compile(
     r"(?:(?:https?:)?//[^/?#]*+)?+/?+(?:\.\.?+/)*+(?:\.\.?+|index\.\w++)?+(?:[?#].*+)?+",
     regex.IGNORECASE | regex.V1,
 )
-#: The address of a document, a file that is read and not browsed, and the name of that file in it.
+#: How the names of documents end: files that are read, heard, watched or installed, and not browsed.
+_ENDINGS = (
+    "pdf|epub|mobi|azw3|djvu|rtf|txt|odt|ods|odp|docx?|xlsx?|pptx?|csv|ics|gpx|kml|kmz|torrent|"
+    "mp3|m4a|aac|ogg|opus|wav|flac|mp4|m4v|webm|mov|avi|mkv|"
+    "zip|7z|rar|tar|tgz|gz|bz2|xz|exe|msi|dmg|pkg|apk|deb|rpm|iso"
+)
+#: The address of a document, and the name of the file in it.
 _DOCUMENT = regex.compile(
-    r"(?:[^?#/]*+/)*+([^?#/]++)(?<=\.(?:pdf|epub|rtf|odt|ods|odp|docx?|xlsx?|pptx?|csv|zip))(?:[?#].*+)?",
+    rf"(?:[^?#/]*+/)*+([^?#/]++)(?<=\.(?:{_ENDINGS}))(?:[?#].*+)?",
     regex.IGNORECASE | regex.DOTALL | regex.V1,
 )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import regex
 
-from .pieces import encoded
+from .pieces import decoded, encoded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +53,7 @@ def fold_letters(text: str) -> str:
 def _reduce(data: bytes, encoding: str, table: NDArray[np.uint16 | np.uint32]) -> str:
     # No code point is beyond the table, but to take without a look whether one is takes a third of the time.
     reduced = table.take(np.frombuffer(data, table.dtype), mode="clip")
-    return reduced[reduced > 0].tobytes().decode(encoding, "surrogatepass")
+    return decoded(reduced[reduced > 0].tobytes(), encoding)
 
 
 @cache

@@ -21,3 +21,12 @@ def encoded(text: str, encoding: str = "utf-8") -> bytes:
     if len(text) <= PIECE or text.isascii():
         return text.encode(encoding, "surrogatepass")
     return b"".join(piece.encode(encoding, "surrogatepass") for piece in cut(text))
+
+
+def decoded(data: bytes, encoding: str) -> str:
+    """Decode what `encoded` gives, if each of its characters has as many bytes as any other."""
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        pieces = (data[start : start + PIECE] for start in range(0, len(data), PIECE))
+        return "".join(piece.decode(encoding, "surrogatepass") for piece in pieces)

@@ -62,8 +62,8 @@ ADDED = (20, 0.2)
 #: A note that is shorter than the lengths above: containment and J, where no number was substituted, and at
 #: most so many values of short lines.
 BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
-#: Pairs of two sites whose titles have the same words, at least so many: containment and J.
-TITLED, SAME_TITLE = 4, (0.6, 0.3)
+#: Of pairs of two sites whose titles have the same words, at least so many, this containment is enough.
+TITLED, TITLED_CONTAINED = 4, 0.6
 #: Second step: at least this share of the new text is in the stored one. If less is, the new one is fuller.
 #: On one site it is by the tokens of the shorter text: a sentence more is much of a note, and a fifth of an
 #: article is more than that. In between, a straight line.
@@ -160,10 +160,10 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         & (pairs.substituted <= ROUNDING) & (pairs.values <= BRIEF_VALUES)
     )  # fmt: skip
     titled = pairs.two_sites & (pairs.titled >= TITLED) & (pairs.title == 0)
+    contained_asked = np.where(titled, TITLED_CONTAINED, ELSEWHERE_CONTAINED[0])
     elsewhere = pairs.two_sites & (
         (jaccard >= enough_elsewhere(asked))
-        | (contained >= ELSEWHERE_CONTAINED[0]) & (jaccard >= ELSEWHERE_CONTAINED[1])
-        | titled & (contained >= SAME_TITLE[0]) & (jaccard >= SAME_TITLE[1])
+        | (contained >= contained_asked) & (jaccard >= ELSEWHERE_CONTAINED[1])
     )
     shared_numbers = (pairs.numbers - pairs.substituted + 1) / (pairs.numbers + 1)
     few = np.minimum(pairs.tokens / TOKENS_AN_UPDATED_NUMBER, MOST_UPDATED_NUMBERS)

@@ -131,5 +131,13 @@ class WatchedCallback:
         self._page.callback_ended = True
 
     def _count(self, output: Any) -> None:
-        if output is not None and not isinstance(output, Request):
+        if isinstance(output, Request):
+            self._page.asked_again |= output.dont_filter and _asks_again(output, self._request)
+        elif output is not None:
             self._page.callback_items += 1
+
+
+def _asks_again(request: Request, first: Request) -> bool:
+    """Whether *request* asks for what *first* has asked for, before redirects or after, by any headers."""
+    urls = (first.url, *first.meta.get("redirect_urls", ()))
+    return request.url in urls and (request.method, request.body) == (first.method, first.body)

@@ -55,6 +55,8 @@ class PageState:
 
     #: Items that the callback has yielded, whatever other spider middlewares make of them.
     callback_items: int = 0
+    #: Whether the callback has asked for the page once more, as it does in place of one that was blocked.
+    asked_again: bool = False
     #: Whether the output of the callback came to its end.
     callback_ended: bool = False
     #: How often the spider middleware has begun to iterate output of this page, and how many such iterations
@@ -75,11 +77,11 @@ class PageState:
         """Whether the page counts as stored, once Scrapy is done with it.
 
         It does if its callback was called and has ended without failure, if no item has vanished on its way,
-        and if at least one item is stored or the page never had any.
+        and if at least one item is stored, or the page never had any and was not asked for again.
         """
         ended = self.callback_ended and not self.failed and self.outputs_running == 0
         arrived = self.stored_items + self.dropped_items >= self.passed_items
-        had_none = self.callback_items == self.passed_items == 0
+        had_none = self.callback_items == self.passed_items == 0 and not self.asked_again
         return ended and arrived and (self.stored_items > 0 or had_none)
 
     @property

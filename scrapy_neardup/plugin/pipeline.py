@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.reservation import Reservation
     from scrapy_neardup.verdict import Verdict
 
-#: A text of more characters than this takes over a millisecond to fingerprint, so it is done in a thread.
-_THREAD_CHARACTERS = 10_000
+#: A text of more characters than this is fingerprinted in a thread. It takes half a millisecond, but one that
+#: was made to take long takes fifty times as much.
+_THREAD_CHARACTERS = 4_000
 
 #: The reservation of the item that is in the pipelines. Later pipelines may replace the item by another
 #: object, so the reservation cannot be found by the item. But the calls of all pipelines for one item, and of

@@ -350,12 +350,24 @@ def test_links_to_documents_are_short_lines_of_the_main_text() -> None:
     assert may.text == june.text == "\n".join(OWN[:2])
     assert may.details.split("\n") == [f"Minutes of day {day} may{day}.pdf" for day in range(9)]
     assert june.details.split("\n")[0] == "Minutes of day 0 june0.DOCX"
-    assert not month("may", ".html").details
-    assert not month("may", "?file=a.pdf").details
+    assert month("may", ".tar.gz").details.split("\n")[0] == "Minutes of day 0 may0.tar.gz"
+    for ends in (".html", ".jpg", "?file=a.pdf"):
+        assert not month("may", ends).details
     with Detector.open() as detector:
         assert detector.add(may, "https://town.example/may").kind == "unique"
         assert detector.add(june, "https://town.example/june").kind == "template"
         assert detector.add(may, "https://town.example/may?print=1").kind == "exact"
+
+
+@pytest.mark.parametrize("ends", [".mp3", ".webm", ".ics", ".gpx", ".exe"])
+def test_pages_of_one_note_that_offer_other_files_are_two(ends: str) -> None:
+    def page_of(names: str) -> MainText:
+        entries = "".join(f"<p>Hear: <a href='/files/{name}{ends}'>{name} in a hall</a></p>" for name in names)
+        return extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:2])}{entries}{FOOTER}"))
+
+    with Detector.open() as detector:
+        detector.add(page_of("abcdef"), "https://choir.example/songs")
+        assert detector.add(page_of("ghijkl"), "https://choir.example/more-songs").kind == "template"
 
 
 def test_lines_of_a_list_are_main_text_where_paragraphs_are_few() -> None:

@@ -105,3 +105,9 @@ def test_signatures_have_the_letters_and_digests_the_text() -> None:
         plain.sketch,
         plain.numbers,
     )
+
+
+@pytest.mark.parametrize("around", ["\ud800 é ", "\ud800 é \U0001f600"])
+def test_long_texts_with_lone_surrogates(around: str) -> None:
+    text = (around + "ё") * 10_000
+    assert fold_letters(text) == (around + "е") * 10_000

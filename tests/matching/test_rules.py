@@ -273,12 +273,12 @@ def test_a_note_may_be_cut_or_extended_if_no_number_and_hardly_a_word_was_substi
 
 
 def test_less_is_asked_on_different_sites_under_one_title() -> None:
-    assert one(0.31, 0.61, sites="two", titled=TITLED) == "near"
-    assert one(0.31, 0.61, sites="two", titled=TITLED - 0.5) == "other"
-    assert one(0.31, 0.61, sites="two", titled=TITLED, title=0.3) == "other"
-    assert one(0.29, 0.61, sites="two", titled=TITLED) == "other"
-    assert one(0.31, 0.59, sites="two", titled=TITLED) == "other"
-    assert one(0.31, 0.61, sites="", titled=TITLED) == "other"
+    assert one(0.26, 0.61, sites="two", titled=TITLED) == "near"
+    assert one(0.26, 0.61, sites="two", titled=TITLED - 0.5) == "other"
+    assert one(0.26, 0.61, sites="two", titled=TITLED, title=0.3) == "other"
+    assert one(0.24, 0.61, sites="two", titled=TITLED) == "other"
+    assert one(0.26, 0.59, sites="two", titled=TITLED) == "other"
+    assert one(0.26, 0.61, sites="", titled=TITLED) == "other"
     assert one(0.9, sites="two", titled=TITLED, length=0.41) == "near"
     assert one(0.9, sites="two", titled=TITLED, length=0.39) == "other"
     assert one(0.9, sites="two", titled=TITLED, known=KNOWN - 0.01, length=1.5) == "fuller"
@@ -297,7 +297,7 @@ def below(value: float) -> float:
         ("brief", 0.45, 0.86, "", 40, {}),
         ("elsewhere", 0.52, 0, "two", 600, {}),
         ("elsewhere", 0.25, 0.75, "two", 600, {}),
-        ("elsewhere", 0.3, 0.6, "two", 600, {"titled": 4}),
+        ("elsewhere", 0.25, 0.6, "two", 600, {"titled": 4}),
     ],
 )
 def test_what_is_asked_is_enough_and_less_is_not(

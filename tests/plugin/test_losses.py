@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 from scrapy import Request
+from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
 
@@ -334,3 +335,34 @@ async def test_every_story_ends_in_the_output(site, crawl, pages, text, page, co
     # Of the good copies one is kept.
     twice = {story: kept.count(story) for story in STORIES if "tag" not in story and kept.count(story) != 1}
     assert twice == {}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("at_once", [1, 4])
+@pytest.mark.parametrize("redirected", [False, True])
+async def test_a_callback_that_asks_for_its_page_again(
+    site, crawl, pages, text, page, policy, at_once, redirected
+):
+    """A site answers each URL with one and the same text first; the callback knows it and tries again."""
+
+    class Persistent(pages):
+        def parse(self, response):
+            if response.css("title::text").get() != "Wait":
+                return {"url": response.url}
+            if not redirected:
+                return get_retry_request(response.request, spider=self, reason="busy")
+            return Request(response.meta["redirect_urls"][0], self.parse, dont_filter=True)
+
+    def first_a_wait(story):
+        wait = (302, {"Location": f"/wait/{story}"}, b"") if redirected else page(text(99), title="Wait")
+        answers = iter([wait])
+        return lambda: next(answers, page(text(story)))
+
+    urls = [f"{site.url}/{story}" for story in range(4)]
+    for story in range(4):
+        site.pages[f"/{story}"] = first_a_wait(story)
+        site.pages[f"/wait/{story}"] = page(text(99), title="Wait")
+    settings = {"NEARDUP_POLICY": policy, "CONCURRENT_REQUESTS": at_once}
+    result = await crawl(Persistent, settings, urls=urls)
+    assert result.urls == urls
+    assert result.errors == {}

@@ -63,6 +63,12 @@ def test_a_new_page_is_not_stored():
     assert page(callback_ended=True).is_stored
 
 
+def test_a_page_that_was_asked_for_again_is_stored_only_with_an_item():
+    assert not page(callback_ended=True, asked_again=True).is_stored
+    counts = dict.fromkeys(("callback_items", "passed_items", "stored_items"), 1)
+    assert page(callback_ended=True, asked_again=True, **counts).is_stored
+
+
 def test_a_page_of_which_an_item_has_vanished_is_not_stored():
     state = page(callback_ended=True, callback_items=2, passed_items=2, stored_items=1)
     assert not state.is_stored

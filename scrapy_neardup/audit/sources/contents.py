@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .records import Omission, Origin, Record
 
 _TAG = re.compile(rb"<(!doctype\s+html|html|head|body|title|meta|table|div|p|h1)\b", re.IGNORECASE)
+#: XML has elements of the same names: a feed has a title. XHTML has the first two of them, too.
+_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<\?xml\b")
+_XHTML = re.compile(rb"<(!doctype\s+html|html)\b", re.IGNORECASE)
 _CODINGS = 4  # at most, one over the other
 _CHUNK = 1 << 16  # bytes
 
@@ -71,8 +74,12 @@ def is_robots(url: str) -> bool:
 
 
 def looks_like_html(body: bytes) -> bool:
-    """Whether one of the tags that pages begin with is near the beginning, in ASCII or UTF-16."""
-    return _TAG.search(body[:4096].replace(b"\x00", b"")) is not None
+    """Whether one of the tags that pages begin with is near the beginning, in ASCII or UTF-16.
+
+    What begins as XML is a page only if it is XHTML.
+    """
+    start = body[:4096].replace(b"\x00", b"")
+    return (_XHTML if _XML.match(start) else _TAG).search(start) is not None
 
 
 def decode_body(body: bytes, content_encoding: str, limit: int = MAX_RECORD) -> bytes:

@@ -40,6 +40,7 @@ ITEM = b'{"url": "u", "text": "t"}'
         ("a.wacz", b"PK\x03\x04", "wacz"),
         ("a.htm", b"words", "html"),
         ("page?id=5", b"\n<!doctype html><p>words", "html"),
+        ("page", b'<?xml version="1.0"?>\n<html xmlns="x"><head><title>words', "html"),
         ("a.html", b"WARC/1.0\r\n", "warc"),
     ],
 )
@@ -54,6 +55,11 @@ def test_kind_of_a_file(name: str, content: bytes, kind: str, tmp_path: Path) ->
     [
         ("a.txt", b"words"),
         ("a.xml", b"<items/>"),
+        (
+            "b.xml",
+            b'<?xml version="1.0"?>\n<items><item><title>words</title></item></items>',
+        ),
+        ("feed.xml", b'\xef\xbb\xbf<?xml version="1.0"?><rss><channel><title>words</title></channel></rss>'),
         ("a", b""),
         ("a.css", b'[hidden], [type="text"] { display: none }'),
         ("b.css", b"{% include x %} p { color: red }"),
