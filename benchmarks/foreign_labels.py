@@ -141,7 +141,10 @@ def found(labelled: Labelled) -> dict[str, NDArray[np.bool_]]:
     names = [*labelled.texts]
     rows = {name: row for row, name in enumerate(names)}
     a, b = (np.array([rows[pair[side]] for pair in labelled.pairs], np.int64) for side in (0, 1))
-    texts = [Text(name, main_text(labelled.texts[name]).text, labelled.urls[name]) for name in names]
+    mains = [main_text(labelled.texts[name]) for name in names]
+    texts = [
+        Text(name, main.text, labelled.urls[name], *main[1:]) for name, main in zip(names, mains, strict=True)
+    ]
     judge = judge_with(texts, read_options(()), 0)
     orders = judge_orders(judge.judge, judge.documents, a, b)
     words = [_WORD.findall(text.lower()) for text in labelled.texts.values()]

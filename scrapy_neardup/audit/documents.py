@@ -78,7 +78,10 @@ def _read(path: Path, settings: AuditOptions) -> Iterator[Document | CrawledPage
     source = Source(path, kind) if kind == "html" else find_sources([path])[0]
     for record in read_source(source, options):
         if isinstance(record, CrawledPage) and record.text is not None:
-            yield Document(str(record.origin), record.url, main_text(record.text).text, title=record.title)
+            main = main_text(record.text)
+            yield Document(
+                str(record.origin), record.url, main.text, title=record.title, details=main.details
+            )
         elif isinstance(record, CrawledPage) and record.body is not None:
             yield record
         elif isinstance(record, BrokenRecord):
@@ -93,7 +96,8 @@ def _text(path: Path, most: int) -> Document:
     text = "" if is_binary(content) else decode(content, None)
     if is_binary(content) or is_noise(text):
         return Document(str(path), "", None, "not a text")
-    return Document(str(path), "", main_text(text).text)
+    main = main_text(text)
+    return Document(str(path), "", main.text, details=main.details)
 
 
 def _extracted(page: CrawledPage, workers: extraction.Workers) -> Document:

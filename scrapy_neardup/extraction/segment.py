@@ -107,6 +107,10 @@ class Segment:
         details = _details(blocks, begin, run, headline)
         # They tell pages of a site from each other that have an introduction in common.
         details += [blocks[number].text for number in digests][: _DETAILS - len(details)]
+        # And pages that quote something else there, such as the thought of the day.
+        above = begin if headline is None else min(begin, headline)
+        quoted = [block.text for block in blocks[above : run.end] if block.region == "quoted"]
+        details += quoted[: _DETAILS - len(details)]
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks, details)
             return other and _completed(other, blocks, headline, run, _SMALL_PART_OF_LINES)

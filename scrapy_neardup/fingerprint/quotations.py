@@ -36,7 +36,7 @@ def quoted_lines(lines: Sequence[str]) -> list[bool]:
     nothing = [False] * len(lines)
     if not any(">" in line for line in lines):
         return nothing
-    parts = [_parted(line) for line in lines]
+    parts = [_marked(line) for line in lines]
     if not any(depth for depth, _ in parts):
         return nothing
     said = [(depth, text, number) for number, (depth, text) in enumerate(parts) if text]
@@ -51,22 +51,25 @@ def quoted_lines(lines: Sequence[str]) -> list[bool]:
     return [depth > 0 for depth, _ in parts]
 
 
-def without_quotations(text: str) -> str:
-    """Return a plain *text* without the lines that it quotes; without its signature, too, if it quotes."""
+def parted(text: str) -> tuple[str, str]:
+    """Return what a plain *text* says itself, and what it quotes; if it does, its signature is with that."""
     if ">" not in text:
-        return text
+        return text, ""
     lines = text.split("\n")
     quoted = quoted_lines(lines)
     if not any(quoted):
-        return text
+        return text, ""
     own = [line for line, each in zip(lines, quoted, strict=True) if not each]
+    others = [*itertools.compress(lines, quoted)]
     for place in range(max(len(own) - _SIGNATURE, 0), len(own)):
         if own[place].rstrip() == "--":
-            return "\n".join(own[:place])
-    return "\n".join(own)
+            others += own[place:]
+            del own[place:]
+            break
+    return "\n".join(own), "\n".join(others)
 
 
-def _parted(line: str) -> tuple[int, str]:
+def _marked(line: str) -> tuple[int, str]:
     """Return how many marks stand before what *line* says, and that."""
     marks = _MARKS.match(line)
     assert marks is not None

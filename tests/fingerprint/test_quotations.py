@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.fingerprint.quotations import quoted_lines, without_quotations
+from scrapy_neardup.fingerprint.quotations import parted, quoted_lines
 
 QUOTED = ["> The harbour stays open all summer, for the first", "> time in many years.", ">"]
 
@@ -74,17 +74,19 @@ def test_a_long_line_is_a_paragraph_however_it_ends() -> None:
 
 def test_what_a_plain_text_quotes_is_left_out() -> None:
     letter = ["On Monday, Ann Lee wrote:", *QUOTED, "And so it should."]
-    assert without_quotations("\n".join(letter)) == "On Monday, Ann Lee wrote:\nAnd so it should."
+    assert parted("\n".join(letter)) == ("On Monday, Ann Lee wrote:\nAnd so it should.", "\n".join(QUOTED))
     for text in ("", "a > b", "One line.\nAnother, where 2 > 1.\n"):
-        assert without_quotations(text) == text
+        assert parted(text) == (text, "")
 
 
 def test_the_signature_of_an_answer_is_left_out() -> None:
     """Two short answers of one person, with titles and addresses below, were taken for copies."""
-    letter = ["On Monday, Ann Lee wrote:", *QUOTED, "--", "And so it should.", *["-"] * 20, "Yes.", "-- "]
+    letter = ["On Monday, Ann Lee wrote:", *QUOTED, "--", "And so it should.", *["-"] * 20, "Yes."]
     own = ["On Monday, Ann Lee wrote:", "--", "And so it should.", *["-"] * 20, "Yes."]
-    assert without_quotations("\n".join([*letter, "Bob Ray", "1 Quay"])) == "\n".join(own)
-    assert without_quotations("Yes. 2 > 1.\n-- \nBob Ray") == "Yes. 2 > 1.\n-- \nBob Ray"
+    signature = ["-- ", "Bob Ray", "1 Quay"]
+    parts = parted("\n".join([*letter, *signature]))
+    assert parts == ("\n".join(own), "\n".join([*QUOTED, *signature]))
+    assert parted("Yes. 2 > 1.\n-- \nBob Ray") == ("Yes. 2 > 1.\n-- \nBob Ray", "")
 
 
 def letter_of(dice: random.Random, words: int) -> str:
@@ -111,3 +113,14 @@ def test_an_answer_in_plain_text_is_no_copy_of_the_letter_that_it_quotes(mark: s
         again = textwrap.fill(letter_of(dice, 45), 70)
         text = f"On Tuesday, Bob Ray wrote:\n{twice}\n\n{again}\n"
         assert detector.add(text, url="https://list-site.com/3").kind == "unique"
+
+
+def test_plain_texts_that_differ_in_what_they_quote_are_no_copies() -> None:
+    """In Markdown a quotation is marked as in a letter, and may be all that a page has of its own."""
+    dice = random.Random(17)
+    around = letter_of(dice, 60)
+    with Detector.open() as detector:
+        for number in range(3):
+            text = f"The thought of the day:\n> {letter_of(dice, 20)}\n\n{around}\n"
+            assert not detector.add(text, url=f"https://thoughts-site.com/{number}").is_duplicate
+            assert detector.add(text, url=f"https://copy-{number}-site.com/").kind == "exact"
