@@ -15,7 +15,7 @@ from scrapy_neardup.matching.sites import UNKNOWN
 from scrapy_neardup.matching.variety import beyond_chance, counts
 
 from .pairs.judge import PairJudge, shared_keys
-from .thresholds import asked
+from .thresholds import apart, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,6 +91,8 @@ def explain(one: Document, other: Document, settings: AuditOptions) -> Explanati
         return facts._replace(
             verdict="template", why=[*why, "So they are pages of one template, filled with other values."]
         )
+    if settings.verified and (said := apart(judge.told(0, 1))):
+        why.append(f"The first is {said}.")
     return facts._replace(why=why)
 
 

@@ -116,13 +116,13 @@ class _Amount:
 
     def reached(self, where: Origin) -> None:
         """Take note of the file or, in a cache, the directory that is being read."""
-        if where.path in self._folders:
-            self._before += sum(
-                self._sizes.pop(str(Path(where.path, where.place, name)), 0) for name in _ENTRY
-            )
-        elif where.path != self._path:
+        file = where.path
+        if file in self._folders:
+            self._before += sum(self._sizes.pop(str(Path(file, where.place, name)), 0) for name in _ENTRY)
+            file = ""
+        if file != self._path:
             self._before += self._sizes.get(self._path, 0)
-            self._path = where.path
+            self._path = file
 
     def done(self) -> int:
         """Return how many bytes have been read."""

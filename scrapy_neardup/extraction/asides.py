@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import regex
 
 from scrapy_neardup.fingerprint.normalise import normalise
+from scrapy_neardup.fingerprint.quotations import quoted_lines
 from scrapy_neardup.fingerprint.walls import phrases, subjects
 
 from .block import FORM, LISTED, OTHER_ARTICLES
 from .headings import heads_comments, heads_more, speaks_of_consent
-from .quotations import quoted_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

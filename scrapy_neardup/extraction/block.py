@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from scrapy_neardup.fingerprint.paragraphs import length
-
-from .prose import ends_sentence, is_paragraph
+from scrapy_neardup.fingerprint.prose import ends_sentence, is_paragraph
 
 if TYPE_CHECKING:
     from .regions import Region

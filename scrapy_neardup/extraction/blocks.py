@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from scrapy_neardup.fingerprint.paragraphs import length
+from scrapy_neardup.fingerprint.quotations import quoted_lines
 
 from .block import FORM, OTHER_ARTICLES, Block
 from .lines import wrapped
 from .parsing import parsed
-from .quotations import quoted_lines
 from .regions import Region, names, region_of
 from .teasers import HEADINGS, is_short, teasers
 

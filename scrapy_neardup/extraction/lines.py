@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from scrapy_neardup.fingerprint.prose import ends_sentence
 from scrapy_neardup.fingerprint.wrapping import full_lines
-
-from .prose import ends_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
+from scrapy_neardup.fingerprint.prose import SENTENCE
 
 from . import sentences
 from .asides import (
@@ -34,7 +35,6 @@ from .blocks import blocks_of
 from .digests import leave_out_digests
 from .headings import heads_more
 from .headline import find_headline, only_first_level_heading, title_of
-from .prose import SENTENCE
 from .titles import titles
 from .trafilatura import Trafilatura
 
@@ -79,7 +79,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 11, {self._otherwise.identity}"
+        self.identity = f"segment 12, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)

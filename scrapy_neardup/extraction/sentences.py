@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
+from scrapy_neardup.fingerprint.prose import SENTENCE, is_paragraph
 
 from .plain import Plain
-from .prose import SENTENCE, is_paragraph
 from .titles import titles
 
 if TYPE_CHECKING:

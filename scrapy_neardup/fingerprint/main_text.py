@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .quotations import without_quotations
 from .wrapping import unwrapped
 
 
@@ -28,6 +29,7 @@ class MainText(NamedTuple):
 def main_text(text: str | MainText) -> MainText:
     """Return *text* as a `MainText`.
 
-    A plain text is unwrapped, its title is not known, and its short lines are found by their length later.
+    A plain text is unwrapped, without what it quotes if it is a letter. Its title is not known, and its short
+    lines are found by their length later.
     """
-    return text if isinstance(text, MainText) else MainText(unwrapped(text))
+    return text if isinstance(text, MainText) else MainText(unwrapped(without_quotations(text)))

@@ -5,10 +5,10 @@ which is looked at here, and that one short text is met under many URLs, see
 `scrapy_neardup.matching.site_counter`.
 
 A wall speaks of the web itself: this page, its address, your browser, an account, a setting, what to do now.
-An article speaks of the world. So what counts is how many such subjects a text speaks of, in a good part of
-its sentences. What also counts is whether it says why it stands there: a text about where to click, or whom
-to ask, speaks of the web, too. A wall may stand around other text; then a few phrases that only walls have
-give it away.
+An article speaks of the world. So what counts is how many such subjects a text speaks of. What also counts is
+whether it says why it stands there, and says so before all else: a text about where to click, or whom to ask,
+speaks of the web, too, and an article may have a line about the site, or about a log-in, at its end. A wall may
+stand around other text; then a few phrases that only walls have give it away.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ TOKENS_A_COOKIE = 33
 #: And it speaks of at least so many subjects, one of them among these. A recipe may name cookies as often.
 SUBJECTS_OF_CONSENT = 5
 _CONSENT = frozenset(("consent", "privacy"))
-#: Subjects that say why the page asked for is not shown. A wall has one of them.
+#: Subjects that say why the page asked for is not shown. A wall has one of them in its first sentences. If there
+#: is but one in all, it does not count as a subject: words for it have other meanings, too.
 _REASONS = frozenset(
     (
         "missing", "results", "home", "browser", "robot", "blocked", "again", "maintenance", "apology", "age",
@@ -43,8 +44,8 @@ LENGTHS = (90, 150)
 SUBJECTS_OF_A_WALL = (4, 6)
 #: Walls of more tokens than that speak of so many. An article about walls speaks of nearly as many.
 SUBJECTS_OF_A_LONG_ONE = 10
-#: At least this share of a wall is sentences that speak of any subject.
-_SHARE = 0.25
+#: Those that begin in this part of its letters.
+_FIRST_SENTENCES = 0.6
 #: One phrase may be what a short note is about; so many different ones make a wall.
 _PHRASES_OF_A_WALL = 2
 # Parts of normalised text, in the languages with the most pages.
@@ -114,22 +115,18 @@ def is_wall(text: str, tokens: int) -> bool:
         return True
     asked = least + max(0, tokens - short) * (most - least) / (long - short)
     found = subjects(text)
-    enough = len(found) >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
-    return enough and not _REASONS.isdisjoint(found) and _speaks_of_the_web(text)
+    reasons = len(found & _REASONS)
+    told = len(found) - (reasons == 1)
+    enough = told >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
+    return enough and reasons > 0 and _begins_with_a_reason(text)
 
 
-def _speaks_of_the_web(text: str) -> bool:
-    """Tell whether a good part of normalised *text* is sentences that speak of any subject."""
+def _begins_with_a_reason(text: str) -> bool:
+    """Tell whether the first sentences of normalised *text* say why the page asked for is not shown."""
     text = text[:_LETTERS]
-    sentences: list[str] = []
-    begin = 0
-    for gap in _GAP.finditer(text):
-        if _SENTENCE_END.search(gap[0]):
-            sentences.append(text[begin : gap.start()])
-            begin = gap.end()
-    sentences.append(text[begin:])
-    told = sum(len(sentence) for sentence in sentences if subjects(sentence))
-    return told >= _SHARE * sum(map(len, sentences))
+    gaps = _GAP.finditer(text, int(_FIRST_SENTENCES * len(text)))
+    end = next((gap.start() for gap in gaps if _SENTENCE_END.search(gap[0])), None)
+    return not _REASONS.isdisjoint(subjects(text[:end]))
 
 
 def _asks_for_consent(text: str, tokens: int) -> bool:

@@ -259,6 +259,7 @@ def test_compare(tmp_path: Path) -> None:
     )
     assert compared(fuller, a)["verdict"] == "fuller"
     assert compared(a, fuller)["verdict"] == "different"
+    assert "The first is a part: 49% as long as the stored one" in run("compare", a, fuller).output
     assert "compared for equality only" in run("compare", repeated, again).output
     output = run("compare", a, b).output
     assert "verdict\tnear" in output

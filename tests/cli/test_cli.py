@@ -25,6 +25,7 @@ from scrapy_neardup import Detector, FingerprintIndex, __version__
 from scrapy_neardup.cli import main
 from scrapy_neardup.index import Documents, open_index
 from scrapy_neardup.index.lmdb.offline import opened
+from scrapy_neardup.index.lmdb.repair import Repaired
 from scrapy_neardup.index.stores import SERVERS
 from tests.forked import scrapy
 
@@ -362,6 +363,16 @@ def test_repair(index: Path) -> None:
     assert run("index", "check", index).exit_code == 0
     assert stored(index, range(12)) == set(range(12))
     assert run("index", "repair", index).output.startswith("Saved 12 documents. The damaged file is ")
+
+
+def test_a_repair_tells_what_is_gone(monkeypatch: pytest.MonkeyPatch, index: Path) -> None:
+    repaired = Repaired(7, 5, [(2, 2), (4, 7)], 3, True, index / "damaged-1.mdb")
+    monkeypatch.setattr("scrapy_neardup.index.lmdb.repair.repair", lambda path, command: repaired)
+    told = " ".join(run("index", "repair", index).output.split())
+    assert "Saved 7 documents." in told
+    assert "5 documents are gone: copies of them will pass once. Their numbers are 2 4 to 7 " in told
+    assert "3 documents may have lost a key: some of their copies may pass." in told
+    assert "Which documents were removed cannot be read" in told
 
 
 def test_no_repair_of_bare_fingerprints(tmp_path: Path) -> None:

@@ -1,18 +1,15 @@
-"""What a letter quotes from another one is no text of its own; a session at a prompt quotes nothing."""
+"""An answer is another page than the letter that it quotes, as archives of mailing lists have them."""
 
 from __future__ import annotations
 
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.extraction.quotations import quoted_lines
 from scrapy_neardup.extraction.segment import Segment
 
 from .test_segment import page, paragraphs
 
 segment = Segment()
-
-QUOTED = ["> The harbour stays open all summer, for the first", "> time in many years.", ">"]
 
 
 def wrapped(text: str, mark: str = "", width: int = 70) -> list[str]:
@@ -23,52 +20,6 @@ def wrapped(text: str, mark: str = "", width: int = 70) -> list[str]:
             line = mark
         line += ("" if line in ("", mark) else " ") + word
     return [*lines, line]
-
-
-@pytest.mark.parametrize(
-    "source", ["On Monday, Ann Lee wrote:", "Am 3. Mai schrieb Ann Lee:", "Ann Lee a écrit :"]
-)
-@pytest.mark.parametrize("between", [[], ["", ""]])
-def test_lines_that_a_letter_quotes(source: str, between: list[str]) -> None:
-    letter = [source, *between, *QUOTED, "And so it should.", "> Is it?", "Yes."]
-    assert [line for line, quoted in zip(letter, quoted_lines(letter), strict=True) if not quoted] == [
-        source,
-        *between,
-        "And so it should.",
-        "Yes.",
-    ]
-
-
-def test_a_letter_that_begins_with_a_quotation_of_a_quotation() -> None:
-    letter = ["> Ann Lee wrote:", *(f">{line}" for line in QUOTED), "", "So do I."]
-    assert quoted_lines(letter) == [True] * 4 + [False] * 2
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        [],
-        ["Nothing is quoted here: not a line."],
-        QUOTED,  # and nothing said
-        ["On Monday Ann wrote:", *QUOTED],
-        ["Somebody said", *QUOTED, "and went."],  # nobody who knows whom
-        ["Try this:", "> npm install", "> npm start", "Now it runs."],
-        [
-            "Numbers are printed as follows:",
-            ">>> print(1.5)  # as they are, whatever the language of the user.",
-            "1.5",
-        ],
-        ["FASTA:", ">sequence 1", "ACGT"],
-        [
-            "1c1",
-            "< The harbour is closed.",
-            "---",
-            "> The harbour stays open all summer, for the first time.",
-        ],
-    ],
-)
-def test_what_quotes_nothing(lines: list[str]) -> None:
-    assert quoted_lines(lines) == [False] * len(lines)
 
 
 def archived(lines: list[str], form: str) -> str:

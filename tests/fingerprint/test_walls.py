@@ -174,8 +174,8 @@ aunque de buena calidad. Los precios subirán en torno a un diez por ciento.""",
     "council ar": """وافق المجلس البلدي يوم الثلاثاء على خطة لتجديد الميناء القديم خلال ثلاث سنوات. ورحب السكان بالقرار لكنهم طلبوا تخفيف الضجيج ليلا، وسيبقى سوق السمك مفتوحا طوال مدة العمل.""",
 }  # fmt: skip
 
-#: They speak of pages, settings and where to click, but of nothing that keeps the reader from a page; the last
-#: one does, in a small part of it.
+#: They speak of pages, settings and where to click, but of nothing that keeps the reader from a page. Four do,
+#: behind what they are about, and the last two have one word that may mean it.
 HELP = {
     "shelf": """How to move your shelf to another phone. Open the list of books on the old phone and tap the button with three
 lines. Click Settings, then Save. The address of your shelf is now in a file on the phone. Please copy this file to the new
@@ -194,6 +194,23 @@ phone, open the menu there, click Load and choose it. Your books stand in the or
     "carried salt and never had a name. Two carpenters of the yard have rigged her again, with ropes of hemp and one brown sail. "
     "Families find a table with tools where children may plane a board. Open from April to October, on Mondays by arrangement "
     "with the warden. This page was translated automatically: sorry for mistakes. Please contact us if you find an error.",
+    "typo": "Have you found a slip in the names of the birds? Every list on these pages is typed by hand, so please check it against "
+    "the book first. Click on the bird, then on the pencil, and write the name as it should be. Two of us look at each change. "
+    "You can also tell us at the meeting on Monday. To change more than one name you need an account, or you log in with the "
+    "number of your club card.",
+    "brännugn": "Ugnen i lera rum bränner på torsdagar, och den som vill vara med ställer sitt gods på hyllan dagen innan. Skriv namn "
+    "och glasyr på lappen. Kontrollera att foten är torr. Krukor som spricker får ligga kvar i en vecka. Priset står på listan vid "
+    "dörren. Lämna gärna synpunkter på den här sidan. Du får inget svar, så skriv inget om dig själv eller andra "
+    "personuppgifter. Kontakta oss om du behöver hjälp.",
+    "Teich": "So melden Sie einen Fund am Teich: Prüfen Sie zuerst in der Suche, ob ihn schon jemand eingetragen hat. Öffnen Sie dann "
+    "die Karte, klicken Sie auf die Stelle und schreiben Sie Tag, Art und Zahl der Tiere auf. Bitte laden Sie ein Bild dazu hoch, "
+    "auf dem man die Zeichnung des Rückens sieht. Für die Jahresliste brauchen Sie ein Konto, oder Sie sind als Gast angemeldet.",
+    "class": "Preparing search index... The search index is not available. Loom. Class Shuttle. Hierarchy: Tool, Shuttle. "
+    "Constructors: new Shuttle(width: number, yarn: Yarn). Properties: side: Side, the side on which it lies. Methods: throw(): void "
+    "passes the yarn through the shed. See the link to the page of the warp.",
+    "słownik": "Do strony z narzędziami dla kajakarzy dodałem słownik rzek i jezior. Wystarczy kliknąć na przycisk obok opisu, a potem "
+    "wpisać nazwę i szukać. Wyniki regat z ostatnich lat też tam są, razem z czasem każdej osady i z mapą toru, którą narysował "
+    "nasz sternik po powrocie z jeziora.",
 }
 ABOUT_CAPTCHAS = """Why captchas are on the way out
 For twenty years a captcha was the answer to automated requests: read a crooked word, click on all the bridges, and

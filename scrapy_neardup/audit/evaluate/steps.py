@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.audit.thresholds import asked
+from scrapy_neardup.audit.thresholds import apart, asked
 from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.matching.sites import UNKNOWN
 
@@ -57,6 +57,8 @@ def steps(judge: PairJudge, a: NDArray[np.int64], b: NDArray[np.int64], judgemen
                 f"alike but for other numbers, as pages of a template: {missing[row]:.0f} of "
                 f"{numbers[row]:.0f} substituted"
             )
+        elif judge.matcher.verified and (said := apart(judge.told(a[row], b[row]))):
+            found.append(said)
         else:
             found.append(
                 f"not alike enough: similarity {judgement.similarity[row]:.2f}, where {least[row]:.2f} is "

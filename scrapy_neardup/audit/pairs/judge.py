@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,21 @@ class PairJudge:
         shingles = self.documents.records["shingles"]
         longer = shingles[a] > shingles[b]
         return self.judge(np.where(longer, b, a), np.where(longer, a, b))
+
+    def told(self, a: int, b: int) -> dict[str, Any]:
+        """Return what `Matcher.explain` says of the rows *a* and *b*, with only *b* stored.
+
+        That is nothing if they are no candidates.
+        """
+        keys, records = self.documents.keys, self.documents.records
+        scheme = self.matcher.scheme
+        shared = [0, 0]
+        if scheme.simhash:
+            one, other = records["fingerprint"][[a, b]].tolist()
+            shared.append(int((one ^ other).bit_count() <= scheme.distance))
+        if scheme.keys:
+            shared += shared_keys(keys[len(keys) - scheme.keys :], np.array([a]), np.array([b])).tolist()
+        return self.matcher.explain(records[a], records[b : b + 1], shared) if any(shared) else {}
 
     def _judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
         keys, records = self.documents.keys, self.documents.records

@@ -5,7 +5,7 @@ from __future__ import annotations
 import regex
 
 #: Letters of the shortest paragraph that ends like a sentence, and of the shortest that need not. See
-#: `scrapy_neardup.fingerprint.paragraphs.length`.
+#: `paragraphs.length`.
 SENTENCE = 60
 LONG = 200
 _END = regex.compile(r"[\p{Sentence_Terminal}:…][\p{Pe}\p{Pf}\p{Pi}\"'\)\]]*+\s*+$", regex.V1)
