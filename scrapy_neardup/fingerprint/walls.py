@@ -5,10 +5,10 @@ which is looked at here, and that one short text is met under many URLs, see
 `scrapy_neardup.matching.site_counter`.
 
 A wall speaks of the web itself: this page, its address, your browser, an account, a setting, what to do now.
-An article speaks of the world. So what counts is how many such subjects a text speaks of. What also counts is
-whether it says why it stands there, and says so before all else: a text about where to click, or whom to ask,
-speaks of the web, too, and an article may have a line about the site, or about a log-in, at its end. A wall may
-stand around other text; then a few phrases that only walls have give it away.
+An article speaks of the world. So what counts is how many such subjects a text speaks of. What also counts
+is whether it says why it stands there, and says so before all else: a text about where to click, or whom to
+ask, speaks of the web, too, and an article may have a line about the site, or about a log-in, at its end. A
+wall may stand around other text; then a few phrases that only walls have give it away.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ TOKENS_A_COOKIE = 33
 #: And it speaks of at least so many subjects, one of them among these. A recipe may name cookies as often.
 SUBJECTS_OF_CONSENT = 5
 _CONSENT = frozenset(("consent", "privacy"))
-#: Subjects that say why the page asked for is not shown. A wall has one of them in its first sentences. If there
-#: is but one in all, it does not count as a subject: words for it have other meanings, too.
+#: Subjects that say why the page asked for is not shown. A wall has one of them in its first sentences. If
+#: there is but one in all, it does not count as a subject: words for it have other meanings, too.
 _REASONS = frozenset(
     (
         "missing", "results", "home", "browser", "robot", "blocked", "again", "maintenance", "apology", "age",
