@@ -6,9 +6,9 @@ which is looked at here, and that one short text is met under many URLs, see
 
 A wall speaks of the web itself: this page, its address, your browser, an account, a setting, what to do now.
 An article speaks of the world. So what counts is how many such subjects a text speaks of. What also counts is
-whether it says why it stands there, and says so before all else: a text about where to click, or whom to ask,
-speaks of the web, too, and an article may have a line about the site, or about a log-in, at its end. A wall may
-stand around other text; then a few phrases that only walls have give it away.
+whether it says why it stands there, before all else: a text about where to click speaks of the web, too, and
+an article may have a line about its site, or about a log-in, at its end. A wall may stand around other text;
+then a few phrases that only walls have give it away.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ TOKENS_A_COOKIE = 33
 #: And it speaks of at least so many subjects, one of them among these. A recipe may name cookies as often.
 SUBJECTS_OF_CONSENT = 5
 _CONSENT = frozenset(("consent", "privacy"))
-#: Subjects that say why the page asked for is not shown. A wall has one of them in its first sentences. If there
-#: is but one in all, it does not count as a subject: words for it have other meanings, too. But what a visitor
-#: has to tick has no other, and is no subject more.
+#: Subjects that say why the page asked for is not shown. A wall has one of them in its first sentences. One
+#: alone is not counted among its subjects: the words for it have other meanings, too. It is if the text has a
+#: box to tick for who is no robot, which itself is no subject more.
 _REASONS = frozenset(
     (
         "missing", "results", "home", "browser", "robot", "no robot", "blocked", "again", "maintenance",
@@ -119,7 +119,7 @@ def is_wall(text: str, tokens: int) -> bool:
     reasons = len(found & _REASONS)
     told = len(found - {"no robot"}) - (reasons == 1)
     enough = told >= (asked if tokens <= long else SUBJECTS_OF_A_LONG_ONE)
-    return enough and reasons > 0 and _begins_with_a_reason(text)
+    return enough and _begins_with_a_reason(text)
 
 
 def _begins_with_a_reason(text: str) -> bool:

@@ -362,7 +362,9 @@ def test_links_to_documents_are_short_lines_of_the_main_text() -> None:
 @pytest.mark.parametrize("ends", [".mp3", ".webm", ".ics", ".gpx", ".exe"])
 def test_pages_of_one_note_that_offer_other_files_are_two(ends: str) -> None:
     def page_of(names: str) -> MainText:
-        entries = "".join(f"<p>Hear: <a href='/files/{name}{ends}'>{name} in a hall</a></p>" for name in names)
+        entries = "".join(
+            f"<p>Hear: <a href='/files/{name}{ends}'>{name} in a hall</a></p>" for name in names
+        )
         return extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:2])}{entries}{FOOTER}"))
 
     with Detector.open() as detector:

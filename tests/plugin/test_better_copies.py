@@ -37,12 +37,12 @@ async def test_a_longer_copy(site, crawl, marking, text, page, tmp_path):
     result = await crawl(marking, {**settings, "NEARDUP_PREFER_LONGER": 0.1}, urls=urls)
     assert {item["url"]: item["better"] for item in result.items} == {urls[0]: None, urls[1]: urls[0]}
     assert (result["preferred"], result["duplicate"], result["index/documents"]) == (1, 2, 1)
-    lines = [json.loads(line) for line in report.read_text().splitlines()]
-    assert [(line["verdict"], line["action"]) for line in lines[::2]] == [
-        ("preferred", "passed"),
-        ("near", "drop_items"),
-    ]
-    assert lines[0]["why"]["length"] > 1.1
+    lines = {line["url"]: line for line in map(json.loads, report.read_text().splitlines())}
+    told = {url: (line["verdict"], line["action"]) for url, line in lines.items()}
+    # The text of the third is known, so it may overtake the second, and repeat the first.
+    assert told.pop(urls[2]) in {("near", "drop_items"), ("exact", "drop_items")}
+    assert told == {urls[1]: ("preferred", "passed"), urls[3]: ("near", "drop_items")}
+    assert lines[urls[1]]["why"]["length"] > 1.1
     assert result.errors == {}
 
 
