@@ -142,7 +142,8 @@ SUBJECTS = {
         sorry|oops|whoops|apolog|inconvenience|unfortunately|leider|entschuldig|verständnis|ups$|hoppla
         désolé|oups|regrett|malheureus|lo sentimos|disculp|perdón|spiacent|ci dispiace|ci scusiamo|desculp
         lamentamos|helaas|excuses|ongemak|przeprasz|przykro nam|niestety|utrudnien|извин|сожалени|неудобств
-        вибач|на жаль|bohužel|omlouv|ospravedl|tyvärr|ursäkt|ledsen|beklag|desværre|dessverre|valitettav|pahoittel
+        вибач|на жаль|bohužel|omlouv|ospravedl|tyvärr|ursäkt|ledsen|beklag|desværre|dessverre|valitettav
+        pahoittel
         üzgün|maalesef|özür|sajnál|sajnos|elnézés|ne pare rău|ne cerem scuze|λυπούμαστε|συγγνώμη|δυστυχώς
         申し訳|恐れ入り|お手数|ご迷惑|ご不便|抱歉|对不起|對不起|谅解|諒解|不便|죄송|불편|عذرا|نأسف|نعتذر|متاسف
         متأسف|maaf|xin lỗi|rất tiếc|ขออภัย|מצטער|סליחה|क्षमा|खेद""",
