@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,16 +10,23 @@ import click
 from .errors import INCOMPLETE
 from .output import print_json, print_line, print_table
 from .settings import read_assignments, set_option
+from .where import path_and_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from scrapy_neardup.audit.querying import Answer
 
 
 @click.command()
-@click.argument("index", type=click.Path(path_type=Path))
-@click.argument("files", nargs=-1, required=True)
+@click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    metavar="INDEX FILES...",
+    callback=path_and_files,
+)
 @set_option
 @click.option("--scope", help="Look in this scope only, as the crawl named it. Default: in all.")
 @click.option(
@@ -31,8 +37,7 @@ if TYPE_CHECKING:
 def query(
     context: click.Context,
     /,
-    index: Path,
-    files: tuple[str, ...],
+    paths: tuple[Path, tuple[str, ...]],
     assignments: tuple[str, ...],
     scope: str | None,
     most: int,
@@ -40,8 +45,9 @@ def query(
 ) -> None:
     """Find what documents repeat among those stored in an index.
 
-    INDEX is the directory of an index. FILES hold a text or HTML each, or are feeds with a document a line.
-    Nothing is stored. The exit status is 3 if some documents could not be read.
+    INDEX is the directory of an index; in a Scrapy project it may be left out. FILES hold a text or HTML
+    each, or are feeds with a document a line. Nothing is stored. The exit status is 3 if some documents could
+    not be read.
     """
     from scrapy_neardup.audit.documents import read_documents
     from scrapy_neardup.audit.querying import extracting_as
@@ -49,6 +55,7 @@ def query(
     from scrapy_neardup.audit.settings import AuditOptions
     from scrapy_neardup.index.lmdb.offline import require_index
 
+    index, files = paths
     require_index(index)
     settings = extracting_as(index, AuditOptions(**read_assignments(assignments)))
     answers = list(look_up(index, read_documents(files, settings), settings, scope=scope))

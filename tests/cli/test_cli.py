@@ -164,6 +164,18 @@ def test_scrapy_command_takes_the_index_of_the_project(project: Path, index: Pat
     assert stored(index, range(12)) == {2, 4, 5, 7, 8, 10, 11}
 
 
+def test_scrapy_command_looks_documents_up_in_the_index_of_the_project(project: Path, index: Path) -> None:
+    (project / "draft.txt").write_text(text(3))
+    for named in ([], [index]):
+        found = scrapy("neardup", "query", *named, "draft.txt", "--json", cwd=project)
+        assert json.loads(found.stdout)[0]["verdict"] == "exact", found.stderr
+    nothing = scrapy("neardup", "query", index, cwd=project)
+    assert (nothing.returncode, "Name the files" in nothing.stderr) == (2, True)
+    (project / "shop.py").write_text("NEARDUP_STORE = 'redis://localhost/0'\n")
+    served = scrapy("neardup", "query", "draft.txt", cwd=project)
+    assert (served.returncode, "index export" in " ".join(served.stderr.split())) == (2, True)
+
+
 def test_scrapy_command_passes_arguments_on_as_they_are(project: Path, index: Path, tmp_path: Path) -> None:
     shown = scrapy("neardup", "index", "prune", "-h", cwd=project).stdout
     assert "scrapy neardup index prune" in shown
