@@ -119,7 +119,6 @@ class _Amount:
         file = where.path
         if file in self._folders:
             self._before += sum(self._sizes.pop(str(Path(file, where.place, name)), 0) for name in _ENTRY)
-            file = ""
         if file != self._path:
             self._before += self._sizes.get(self._path, 0)
             self._path = file

@@ -25,9 +25,9 @@ _ENDINGS = (
     "mp3|m4a|aac|ogg|opus|wav|flac|mp4|m4v|webm|mov|avi|mkv|"
     "zip|7z|rar|tar|tgz|gz|bz2|xz|exe|msi|dmg|pkg|apk|deb|rpm|iso"
 )
-#: The address of a document, and the name of the file in it.
+#: The address of a document, and the name of the file in it. A host is none, nor is a page about a file.
 _DOCUMENT = regex.compile(
-    rf"(?:[^?#/]*+/)*+([^?#/]++)(?<=\.(?:{_ENDINGS}))(?:[?#].*+)?",
+    rf"(?!(?:\w++:)?//[^?#/]*+(?:[?#]|\Z))(?:[^?#/]*+/)*+([^?#/:]++)(?<=\.(?:{_ENDINGS}))(?:[?#].*+)?",
     regex.IGNORECASE | regex.DOTALL | regex.V1,
 )
 

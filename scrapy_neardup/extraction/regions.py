@@ -63,8 +63,9 @@ _FRAME_OF_COMMENTS = names("wrap wrapper container content body text list area s
 #: Of one attribute, as many names and characters are read.
 _NAMES, _CHARACTERS = 12, 600
 _PARTS = 4
-#: Names that are remembered with what they say: the pages of a site have the same few. They take some MB.
-_REMEMBERED = 1 << 13
+#: Names that are remembered with what they say: the pages of a site have the same few. Crafted ones, long and
+#: beyond ASCII, take 6 MB in each of two memories.
+_REMEMBERED = 1 << 11
 
 
 def region_of(element: _Element, has_headline: bool) -> Region:

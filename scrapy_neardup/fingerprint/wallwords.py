@@ -122,7 +122,9 @@ SUBJECTS = {
         netwerk|verzoeken|zapyta|sieci$|сервер|запрос|трафик|запит|požadav|förfrågn|nätverk|forespørs
         palvelin|pyyntö|sunucu|istek|kérés|szerver|cereri|διακομιστ|サーバ|ネットワーク|流量|代理|服务器|请求
         伺服器|서버|요청|네트워크|خادم|الخادم|الطلبات|الشبكة|سرور|permintaan|máy chủ|เซิร์ฟเวอร์|שרת|सर्वर""",
-    "blocked": """blocked|denied|restricted|suspicious|unusual|gesperrt|blockiert|verweigert|ungewöhnlich
+    "blocked": """forbidden|have permission|in a queue|the queue|keine berechtigung|prohibid|tiene permiso
+        interdit|vietato|proibid|tem permissão
+        blocked|denied|restricted|suspicious|unusual|gesperrt|blockiert|verweigert|ungewöhnlich
         bloqué|refusé|inhabituel|bloquead|denegad|inusual|bloccat|negato|insolit|negado|incomum|geblokkeerd
         geweigerd|ongebruikelijk|zablokow|odmówion|nietypow|заблок|запрещ|ограничен|подозрит|необычн
         заборонен|zablokov|zamítnut|odepřen|neobvykl|blockerad|nekad|blokeret|blokkert|estetty|engellen

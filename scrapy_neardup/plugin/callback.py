@@ -56,6 +56,8 @@ class WatchedCallback:
         self._spider = spider
         self._before = before
         self._replaced = (request.callback, request.errback)
+        # The callback may have asked for it before, and gives up this time: then there is nothing to repeat.
+        page.asked_again = "retry_times" in request.meta
 
     def __repr__(self) -> str:
         """Return what Scrapy's warnings are to name: the callback of the spider."""
@@ -132,12 +134,23 @@ class WatchedCallback:
 
     def _count(self, output: Any) -> None:
         if isinstance(output, Request):
-            self._page.asked_again |= output.dont_filter and _asks_again(output, self._request)
+            self._page.asked_again |= asks_again(output, self._request)
         elif output is not None:
             self._page.callback_items += 1
 
 
-def _asks_again(request: Request, first: Request) -> bool:
-    """Whether *request* asks for what *first* has asked for, before redirects or after, by any headers."""
-    urls = (first.url, *first.meta.get("redirect_urls", ()))
-    return request.url in urls and (request.method, request.body) == (first.method, first.body)
+def asks_again(request: Request, first: Request) -> bool:
+    """Tell whether *request* asks for what *first* has asked for, before redirects or after, by any headers.
+
+    Scrapy sends it if one of the two is not filtered: those of ``start`` are not, and not noted either.
+    """
+    if not (request.dont_filter or first.dont_filter):
+        return False
+    url = _bare(request.url)
+    if url in map(_bare, first.meta.get("redirect_urls", ())):  # by a method that may be another one since
+        return True
+    return url == _bare(first.url) and (request.method, request.body) == (first.method, first.body)
+
+
+def _bare(url: str) -> str:
+    return url.partition("#")[0]

@@ -55,7 +55,8 @@ class PageState:
 
     #: Items that the callback has yielded, whatever other spider middlewares make of them.
     callback_items: int = 0
-    #: Whether the callback has asked for the page once more, as it does in place of one that was blocked.
+    #: Whether the page was asked for again, by the callback or before, as it is in place of one that was
+    #: blocked.
     asked_again: bool = False
     #: Whether the output of the callback came to its end.
     callback_ended: bool = False

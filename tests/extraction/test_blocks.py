@@ -79,6 +79,24 @@ def test_links() -> None:
     assert [block.is_link for block in blocks_of(html)] == [True, False, True]
 
 
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("/files/Plan.PDF?page=2", "Plan.PDF"),
+        ("talk.mp3", "talk.mp3"),
+        ("//a.example/b.zip#part", "b.zip"),
+        ("https://www.example.zip", ""),  # a host
+        ("https://my-site.mov/?x", ""),
+        ("/wiki/File:Sound.ogg", ""),  # what a wiki says of it
+        ("javascript:play.exe", ""),
+        ("/pdf", ""),
+    ],
+)
+def test_links_to_documents(address: str, name: str) -> None:
+    (block,) = blocks_of(f"<p><a href='{address}'>The plan of the harbour</a></p>")
+    assert block.document == name
+
+
 def test_an_anchor_is_no_link() -> None:
     assert [block.is_link for block in blocks_of(f"<a name=top><p>{ENGLISH}</p></a>")] == [False]
 

@@ -54,11 +54,11 @@ def test_an_answer_is_another_page_than_the_letter_that_it_quotes(form: str, wor
 
 @pytest.mark.parametrize("form", ["pre", "br"])
 def test_pages_that_differ_in_what_they_quote_are_no_copies(form: str) -> None:
-    """They were dropped: a thought of the day is marked as what a letter quotes, and all that is new."""
+    """They were dropped: a letter may be of little but what it quotes."""
     around = paragraphs(52, 3, 40)
     with Detector.open() as detector:
         for number, thought in enumerate(paragraphs(53, 3, 25)):
-            lines = ["The thought of the day:", f"> {thought}", "", *around]
+            lines = ["Ann Lee wrote:", f"> {thought}", "", *around]
             found = segment(page(f"<h1>Thoughts</h1>{archived(lines, form)}", "Thoughts"), None)
             assert found is not None
             assert thought not in found.text

@@ -14,6 +14,8 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
 
+from scrapy_neardup.plugin.callback import asks_again
+
 POLICIES = ("tag", "drop_items", "drop_page")
 #: The copies of each story, in the order in which they are asked for. The first comes to grief.
 COPIES = ("bad", "good", "other")
@@ -366,3 +368,51 @@ async def test_a_callback_that_asks_for_its_page_again(
     result = await crawl(Persistent, settings, urls=urls)
     assert result.urls == urls
     assert result.errors == {}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_a_page_that_was_given_up_is_repeated_by_none(site, crawl, pages, text, page, policy):
+    """The first page stays busy, and the callback gives it up. Others are busy once, with the same text."""
+
+    class Persistent(pages):
+        def parse(self, response):
+            if response.css("title::text").get() != "Wait":
+                yield {"url": response.url}
+            elif again := get_retry_request(response.request, spider=self, reason="busy", max_retry_times=1):
+                yield again
+            else:
+                yield from (Request(f"{site.url}/{story}") for story in range(1, 4))
+
+    def first_a_wait(story):
+        answers = iter([page(text(99), title="Wait")])
+        return lambda: next(answers, page(text(story)))
+
+    site.pages["/0"] = page(text(99), title="Wait")
+    for story in range(1, 4):
+        site.pages[f"/{story}"] = first_a_wait(story)
+    result = await crawl(Persistent, {"NEARDUP_POLICY": policy}, urls=[f"{site.url}/0"])
+    assert result.urls == [f"{site.url}/{story}" for story in range(1, 4)]
+
+
+FIRST = Request("https://a.example/1")
+
+
+@pytest.mark.parametrize(
+    ("again", "first", "same"),
+    [
+        (FIRST.replace(dont_filter=True), FIRST, True),
+        (FIRST, FIRST.replace(dont_filter=True), True),
+        (FIRST, FIRST, False),  # Scrapy does not send it
+        (Request("https://a.example/1#part", dont_filter=True), FIRST, True),
+        (Request("https://a.example/2", dont_filter=True), FIRST, False),
+        (FIRST.replace(method="POST", dont_filter=True), FIRST, False),
+        (FIRST.replace(body=b"q=1", dont_filter=True), FIRST, False),
+        (
+            Request("https://a.example/form", method="POST", body=b"q=1", dont_filter=True),
+            FIRST.replace(meta={"redirect_urls": ["https://a.example/form"]}),
+            True,
+        ),
+    ],
+)
+def test_what_asks_for_the_same_page(again: Request, first: Request, same: bool) -> None:
+    assert asks_again(again, first) is same

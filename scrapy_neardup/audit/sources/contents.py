@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from .records import Omission, Origin, Record
 
 _TAG = re.compile(rb"<(!doctype\s+html|html|head|body|title|meta|table|div|p|h1)\b", re.IGNORECASE)
-#: XML has elements of the same names: a feed has a title. XHTML has the first two of them, too.
-_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<\?xml\b")
-_XHTML = re.compile(rb"<(!doctype\s+html|html)\b", re.IGNORECASE)
+#: XML has elements of the same names: a feed has a title.
+_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<\?xml\s")
+_FEED = re.compile(rb"<(rss|feed|rdf:rdf|urlset|sitemapindex|opml)\b", re.IGNORECASE)
 _CODINGS = 4  # at most, one over the other
 _CHUNK = 1 << 16  # bytes
 
@@ -76,10 +76,30 @@ def is_robots(url: str) -> bool:
 def looks_like_html(body: bytes) -> bool:
     """Whether one of the tags that pages begin with is near the beginning, in ASCII or UTF-16.
 
-    What begins as XML is a page only if it is XHTML.
+    A feed has some of them, too, and so may any XML: there it is the first tag that counts.
     """
     start = body[:4096].replace(b"\x00", b"")
-    return (_XHTML if _XML.match(start) else _TAG).search(start) is not None
+    found = _TAG.search(start)
+    if found is None:
+        return False
+    first = _first_tag(start)
+    return found.start() <= first if _XML.match(start) else not _FEED.match(start, first)
+
+
+def _first_tag(markup: bytes) -> int:
+    """Return where the first tag begins, behind comments, declarations and instructions, or else the end."""
+    place = 0
+    while (place := markup.find(b"<", place)) >= 0:
+        if markup.startswith(b"<!--", place):
+            end = markup.find(b"-->", place)
+        elif markup.startswith((b"<!", b"<?"), place):
+            end = markup.find(b">", place)
+        else:
+            return place
+        if end < 0:
+            break
+        place = end
+    return len(markup)
 
 
 def decode_body(body: bytes, content_encoding: str, limit: int = MAX_RECORD) -> bytes:

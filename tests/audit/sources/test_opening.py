@@ -41,6 +41,9 @@ ITEM = b'{"url": "u", "text": "t"}'
         ("a.htm", b"words", "html"),
         ("page?id=5", b"\n<!doctype html><p>words", "html"),
         ("page", b'<?xml version="1.0"?>\n<html xmlns="x"><head><title>words', "html"),
+        ("page", b'<?xml version="1.0"?><!-- a note --><body><p>words', "html"),
+        ("page", b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x"><html><p>words', "html"),
+        ("page", b"words <i>before</i> <p>all else", "html"),
         ("a.html", b"WARC/1.0\r\n", "warc"),
     ],
 )
@@ -60,6 +63,8 @@ def test_kind_of_a_file(name: str, content: bytes, kind: str, tmp_path: Path) ->
             b'<?xml version="1.0"?>\n<items><item><title>words</title></item></items>',
         ),
         ("feed.xml", b'\xef\xbb\xbf<?xml version="1.0"?><rss><channel><title>words</title></channel></rss>'),
+        ("feed", b"<!-- a note <b> -->\n<RSS><channel><title>words</title></channel></RSS>"),
+        ("atom", b'<?xml-stylesheet href="a"?><feed><title>words</title></feed>'),
         ("a", b""),
         ("a.css", b'[hidden], [type="text"] { display: none }'),
         ("b.css", b"{% include x %} p { color: red }"),
