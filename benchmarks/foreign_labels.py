@@ -35,8 +35,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from datasketch import MinHash, MinHashLSH
-from simhash import Simhash
 
 from scrapy_neardup.audit.evaluate.corpus import Text
 from scrapy_neardup.audit.evaluate.curves import judge_with
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _RUN, _LETTERS, _SIMILAR, _BITS = 5, 4, 0.8, 3
-COLUMNS = ("longer first", "shorter first", "Jaccard ≥ .8", "MinHashLSH(128, .8)", "simhash ≤ 3")
 
 
 class Pair(NamedTuple):
@@ -137,7 +134,7 @@ def letters(*files: Path) -> Labelled:
 
 
 def found(labelled: Labelled) -> dict[str, NDArray[np.bool_]]:
-    """Tell which pairs each way takes for copies, bool[n] by the names of `COLUMNS`."""
+    """Tell which pairs each way takes for copies, bool[n] by its name."""
     names = [*labelled.texts]
     rows = {name: row for row, name in enumerate(names)}
     a, b = (np.array([rows[pair[side]] for pair in labelled.pairs], np.int64) for side in (0, 1))
@@ -150,6 +147,22 @@ def found(labelled: Labelled) -> dict[str, NDArray[np.bool_]]:
     words = [_WORD.findall(text.lower()) for text in labelled.texts.values()]
     runs = [{" ".join(each[at : at + _RUN]) for at in range(max(len(each) - _RUN + 1, 1))} for each in words]
     jaccard = [len(runs[x] & runs[y]) / len(runs[x] | runs[y]) for x, y in zip(a, b, strict=True)]
+    ways = {
+        "longer first": orders.longer_first,
+        "shorter first": orders.shorter_first,
+        "Jaccard ≥ .8": np.array(jaccard) >= _SIMILAR,
+        **peers(words, runs, a, b),
+    }
+    return {name: np.asarray(column, bool) for name, column in ways.items()}
+
+
+def peers(
+    words: list[list[str]], runs: list[set[str]], a: NDArray[np.int64], b: NDArray[np.int64]
+) -> dict[str, list[bool]]:
+    """Tell which pairs of texts, *a* and *b*, two libraries take for copies: of the extra "bench"."""
+    from datasketch import MinHash, MinHashLSH
+    from simhash import Simhash
+
     lsh, sketches = MinHashLSH(_SIMILAR, 128), [MinHash(128) for _ in runs]
     for row, (each, of) in enumerate(zip(sketches, runs, strict=True)):
         each.update_batch([run.encode() for run in of])
@@ -158,8 +171,7 @@ def found(labelled: Labelled) -> dict[str, NDArray[np.bool_]]:
     # The library's own way to cut a text; it counts them in a byte, which overflows with NumPy 2.
     bits = [Simhash(_windows("".join(each))) for each in words]
     close = [bits[x].distance(bits[y]) <= _BITS for x, y in zip(a, b, strict=True)]
-    columns = (orders.longer_first, orders.shorter_first, np.array(jaccard) >= _SIMILAR, near, close)
-    return {name: np.asarray(column, bool) for name, column in zip(COLUMNS, columns, strict=True)}
+    return {"MinHashLSH(128, .8)": near, "simhash ≤ 3": close}
 
 
 def _windows(letters: str) -> list[str]:

@@ -18,10 +18,11 @@ WORDS = [f"{a}{b}{c}" for a in "bdfgklmn" for b in "aeiou" for c in "lmnrst"]
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    for peer in ("datasketch", "simhash"):
-        pytest.importorskip(peer)
+    """The script without the libraries that it compares with."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
-    return import_module("foreign_labels")
+    module = import_module("foreign_labels")
+    monkeypatch.setattr(module, "peers", lambda *given: {})
+    return module
 
 
 def text(seed: int, words: int = 120) -> str:
@@ -49,10 +50,10 @@ def test_answers(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixtu
         tmp_path / "file_information.csv", [{"File": f"{c}.txt", "Task": "a", "Category": c} for c in given]
     )
     assert printed(script, capsys, "answers", tmp_path) == [
-        ["2", "cut", "1", *["1.000"] * 5],
-        ["1", "heavy", "1", *["0.000"] * 5],
-        ["0", "two answers", "2", *["0.000"] * 5],
-        ["0", "non", "1", *["0.000"] * 5],
+        ["2", "cut", "1", *["1.000"] * 3],
+        ["1", "heavy", "1", *["0.000"] * 3],
+        ["0", "two answers", "2", *["0.000"] * 3],
+        ["0", "non", "1", *["0.000"] * 3],
     ]
 
 
@@ -66,8 +67,8 @@ def test_chains(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixtur
     ]
     write(tmp_path / "news.csv", pairs, ";")
     assert printed(script, capsys, "chains", tmp_path) == [
-        ["1", "related", "1", *["1.000"] * 5],
-        ["0", "unrelated", "2", *["0.000"] * 5],
+        ["1", "related", "1", *["1.000"] * 3],
+        ["0", "unrelated", "2", *["0.000"] * 3],
     ]
 
 
@@ -84,5 +85,5 @@ def test_letters(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixtu
         )
     )
     same, answer = printed(script, capsys, "letters", tmp_path / "may.txt")
-    assert same == ["3", "one message id", "1", *["1.000"] * 5]
+    assert same == ["3", "one message id", "1", *["1.000"] * 3]
     assert answer[:5] == ["0", "answer", "2", "0.000", "0.000"]
