@@ -107,7 +107,7 @@ class Segment:
         details = _details(blocks, begin, run, headline)
         # They tell pages of a site from each other that have an introduction in common.
         details += [blocks[number].text for number in digests][: _DETAILS - len(details)]
-        # And pages that quote something else there, such as the thought of the day.
+        # So does what a letter quotes above its own words, or between them.
         above = begin if headline is None else min(begin, headline)
         quoted = [block.text for block in blocks[above : run.end] if block.region == "quoted"]
         details += quoted[: _DETAILS - len(details)]
