@@ -20,6 +20,8 @@ DUPEFILTER_CLASS = "scrapy_redis.dupefilter.RFPDupeFilter"
 # Without this, the crawler that ends first empties the queue of the others.
 SCHEDULER_PERSIST = True
 EXTENSIONS = {"news.waiting.WaitForOthers": 500}
+# A crawler that finds no request looks again after 5 seconds. The other one is not done by then.
+DOWNLOAD_DELAY = 0.15
 
 LOG_LEVEL = "ERROR"
 
