@@ -40,6 +40,7 @@ from scrapy_neardup.audit.evaluate.corpus import Text
 from scrapy_neardup.audit.evaluate.curves import judge_with
 from scrapy_neardup.audit.evaluate.labelled import judge_orders
 from scrapy_neardup.cli.settings import read_options
+from scrapy_neardup.fingerprint.jaccard import jaccard, word_shingles
 from scrapy_neardup.fingerprint.main_text import main_text
 
 if TYPE_CHECKING:
@@ -144,20 +145,19 @@ def found(labelled: Labelled) -> dict[str, NDArray[np.bool_]]:
     ]
     judge = judge_with(texts, read_options(()), 0)
     orders = judge_orders(judge.judge, judge.documents, a, b)
-    words = [_WORD.findall(text.lower()) for text in labelled.texts.values()]
-    runs = [{" ".join(each[at : at + _RUN]) for at in range(max(len(each) - _RUN + 1, 1))} for each in words]
-    jaccard = [len(runs[x] & runs[y]) / len(runs[x] | runs[y]) for x, y in zip(a, b, strict=True)]
+    runs = [word_shingles(text, _RUN) for text in labelled.texts.values()]
+    similar = [jaccard(runs[x], runs[y]) >= _SIMILAR for x, y in zip(a, b, strict=True)]
     ways = {
         "longer first": orders.longer_first,
         "shorter first": orders.shorter_first,
-        "Jaccard ≥ .8": np.array(jaccard) >= _SIMILAR,
-        **peers(words, runs, a, b),
+        "Jaccard ≥ .8": similar,
+        **peers([*labelled.texts.values()], runs, a, b),
     }
     return {name: np.asarray(column, bool) for name, column in ways.items()}
 
 
 def peers(
-    words: list[list[str]], runs: list[set[str]], a: NDArray[np.int64], b: NDArray[np.int64]
+    texts: list[str], runs: list[NDArray[np.uint64]], a: NDArray[np.int64], b: NDArray[np.int64]
 ) -> dict[str, list[bool]]:
     """Tell which pairs of texts, *a* and *b*, two libraries take for copies: of the extra "bench"."""
     from datasketch import MinHash, MinHashLSH
@@ -165,11 +165,11 @@ def peers(
 
     lsh, sketches = MinHashLSH(_SIMILAR, 128), [MinHash(128) for _ in runs]
     for row, (each, of) in enumerate(zip(sketches, runs, strict=True)):
-        each.update_batch([run.encode() for run in of])
+        each.update_batch([run.tobytes() for run in of])
         lsh.insert(row, each)
     near = [y in lsh.query(sketches[x]) for x, y in zip(a, b, strict=True)]
     # The library's own way to cut a text; it counts them in a byte, which overflows with NumPy 2.
-    bits = [Simhash(_windows("".join(each))) for each in words]
+    bits = [Simhash(_windows("".join(_WORD.findall(text.lower())))) for text in texts]
     close = [bits[x].distance(bits[y]) <= _BITS for x, y in zip(a, b, strict=True)]
     return {"MinHashLSH(128, .8)": near, "simhash ≤ 3": close}
 

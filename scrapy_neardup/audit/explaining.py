@@ -14,7 +14,7 @@ from scrapy_neardup.matching.records import entries
 from scrapy_neardup.matching.sites import UNKNOWN
 from scrapy_neardup.matching.variety import beyond_chance, counts
 
-from .pairs.judge import PairJudge, shared_keys
+from .pairs.judge import PairJudge
 from .thresholds import apart, asked
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ def explain(one: Document, other: Document, settings: AuditOptions) -> Explanati
         )
     if found.exact[0]:
         return facts._replace(verdict="exact", why=["The normalised texts are equal."])
-    shared = int(
-        shared_keys(documents.keys[documents.keys.shape[0] - settings.loaded_scheme.keys :], a, b)[0]
-    )
+    shared = int(judge.shared(a, b)[0])
     why = [*_candidates(facts, shared, settings), *_evidence(facts, records, shared, settings)]
     if found.near[0]:
         return facts._replace(verdict="near", why=why)

@@ -77,6 +77,8 @@ class PageAdmission:
             self.extension.scope_for(response.url, request),
             spares_carried=not named,
             arguments=self.extension.arguments.pop(request, None),
+            # The callback may have done so, and gives up this time: then there is nothing to repeat.
+            asked_again="retry_times" in request.meta,
         )
         self.pages.add(response, page)
         if signature is None:

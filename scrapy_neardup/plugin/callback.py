@@ -56,8 +56,6 @@ class WatchedCallback:
         self._spider = spider
         self._before = before
         self._replaced = (request.callback, request.errback)
-        # The callback may have asked for it before, and gives up this time: then there is nothing to repeat.
-        page.asked_again = "retry_times" in request.meta
 
     def __repr__(self) -> str:
         """Return what Scrapy's warnings are to name: the callback of the spider."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_neardup.fingerprint import hamming
 from scrapy_neardup.index.tables import NO_KEY
 from scrapy_neardup.matching.candidates import Judgement
 from scrapy_neardup.matching.records import DIGEST
@@ -43,26 +44,32 @@ class PairJudge:
         longer = shingles[a] > shingles[b]
         return self.judge(np.where(longer, b, a), np.where(longer, a, b))
 
+    def shared(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the further keys of the scheme that each pair of rows (int64[m]) has in common; int64[m]."""
+        keys = self.documents.keys[len(self.documents.keys) - self.matcher.scheme.keys :]
+        shared = np.zeros(len(a), np.int64)
+        for own in keys:
+            mine = own[a]
+            shared += (mine == keys[:, b]).any(axis=0) & (mine != NO_KEY)
+        return shared
+
     def told(self, a: int, b: int) -> dict[str, Any]:
         """Return what `Matcher.explain` says of the rows *a* and *b*, with only *b* stored.
 
         That is nothing if they are no candidates.
         """
-        keys, records = self.documents.keys, self.documents.records
-        scheme = self.matcher.scheme
+        records, scheme = self.documents.records, self.matcher.scheme
         shared = [0, 0]
         if scheme.simhash:
-            one, other = records["fingerprint"][[a, b]].tolist()
-            shared.append(int((one ^ other).bit_count() <= scheme.distance))
+            shared.append(int(hamming(*records["fingerprint"][[a, b]].tolist()) <= scheme.distance))
         if scheme.keys:
-            shared += shared_keys(keys[len(keys) - scheme.keys :], np.array([a]), np.array([b])).tolist()
+            shared += self.shared(np.array([a]), np.array([b])).tolist()
         return self.matcher.explain(records[a], records[b : b + 1], shared) if any(shared) else {}
 
     def _judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
         keys, records = self.documents.keys, self.documents.records
         exact = (keys[DIGEST, a] == keys[DIGEST, b]) & (records["digest"][a] == records["digest"][b])
-        shared = shared_keys(keys[len(keys) - self.matcher.scheme.keys :], a, b)
-        judgement = self.matcher.judge(records[a], records[b], exact, shared)
+        judgement = self.matcher.judge(records[a], records[b], exact, self.shared(a, b))
         fit = self.fit[a] & self.fit[b]
         return judgement._replace(
             exact=judgement.exact & fit,
@@ -71,13 +78,3 @@ class PairJudge:
             template=judgement.template & fit,
             text_only=judgement.text_only & fit,
         )
-
-
-def shared_keys(keys: NDArray[np.uint64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count the keys (uint64[k, n]) that the rows *a* and *b* (int64[m] each) have in common; int64[m]."""
-    shared = np.zeros(len(a), np.int64)
-    for own in keys:
-        mine = own[a]
-        equal = (mine == keys[:, b]).any(axis=0) if len(keys) else np.zeros(len(a), bool)
-        shared += equal & (mine != NO_KEY)
-    return shared
