@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-import regex
-
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.quotations import quoted_lines
 from scrapy_neardup.fingerprint.walls import phrases, subjects
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
     from .block import Block
 
-_SIGNS = regex.compile(r"\W+")
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
 #: So many times the text of all that is in no region is much more than that.
@@ -224,18 +221,6 @@ def leave_out_other_articles(blocks: Sequence[Block], headline: int | None) -> N
         for block in blocks:
             if block.article not in (0, own):
                 block.region = block.region or "around"
-
-
-def told_once(paragraphs: list[Block]) -> list[Block]:
-    """Return the *paragraphs* of a text once if all of them come again.
-
-    Some pages have their article twice: for readers and for printers.
-    """
-    words = [_SIGNS.sub("", block.text) for block in paragraphs]
-    again = next((number for number, word in enumerate(words) if number and word == words[0]), len(words))
-    if words[again : 2 * again] == words[:again] and letters_of(paragraphs[:again]) >= ARTICLE:
-        return paragraphs[:again] + paragraphs[2 * again :]
-    return paragraphs
 
 
 def menus_and_foot(blocks: Sequence[Block]) -> set[int]:

@@ -28,7 +28,6 @@ from .asides import (
     leave_out_quotations,
     letters_of,
     menus_and_foot,
-    told_once,
 )
 from .block import FORM, LISTED, OTHER_ARTICLES
 from .blocks import blocks_of
@@ -114,7 +113,7 @@ class Segment:
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks, details)
             return other and _completed(other, blocks, headline, run, _SMALL_PART_OF_LINES)
-        kept = told_once(prose) if found >= _PROSE * letters_of(lines) else lines
+        kept = prose if found >= _PROSE * letters_of(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details))
         return _completed(text, blocks, headline, run)
 

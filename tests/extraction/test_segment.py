@@ -948,11 +948,3 @@ def test_pages_of_lines_alone_are_told_apart_by_a_few_of_them() -> None:
             assert not verdict.is_duplicate, name
         again = extracted(notice(names[0]).replace("Details as a file", "File"))
         assert detector.check(again, "https://town.example/print").is_duplicate
-
-
-def test_an_article_that_a_page_has_twice_is_taken_once() -> None:
-    """For readers, and for printers."""
-    twice = [*OWN[:3], *(f"- {text}" for text in OWN[:3]), OTHER[0]]
-    assert extracted(page(f"<h1>{TITLE}</h1>{marked(twice)}")).text.split("\n") == [*OWN[:3], OTHER[0]]
-    once = [*OWN[:3], OWN[0], *OTHER]
-    assert extracted(page(f"<h1>{TITLE}</h1>{marked(once)}")).text.split("\n") == once
