@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
-#: So many times the text of all that is in no region is much more than that.
-MUCH_MORE = 1.5
-#: The foot of a site has fewer letters in its paragraphs.
-LONG_FOOT = 1200
 #: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
 #: first, and so many blocks behind the last one are part of the notice.
 _CONSENT_GAP, _CONSENT_TAIL = 8, 2
@@ -47,40 +43,20 @@ def letters_of(blocks: Sequence[Block]) -> int:
     return sum(block.letters for block in blocks)
 
 
-def give_back_article(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
+def give_back_article(blocks: Sequence[Block]) -> None:
     """Take the region away from what is the article itself.
 
-    A region "around" holds the article if it has as much prose as there is text in no region, links aside. So
-    it does if it has as much prose as there is in no region, and half as much text again; and if it has the
-    headline of the page, and paragraphs below it, as no advertisement does. Teasers of other articles count
-    as the article only on a page that has next to nothing else. So do comments: a forum may call all that is
-    said in it so, the first post included. And so does a foot, unless it speaks of consent: some builders of
-    pages give any part of a page that name. *find_headline* returns the number of the headline's block.
+    A region "around" holds the article if it has as much prose as there is text in no region, links aside.
+    Teasers of other articles count as the article only on a page that has next to nothing else. So do
+    comments: a forum may call all that is said in it so, the first post included.
     """
-    headline = find_headline() if _has_prose_around(blocks) else None  # to look for it takes time
-    if headline is not None and _is_article(blocks[headline:]):
-        within = blocks[headline].within
-        for block in blocks:
-            if block.within == within:
-                block.region = ""
     prose, text = Counter[int](), Counter[int]()
-    around, feet = set[int](), set[int]()
     for block in blocks:
-        if not block.is_link and block.region in ("", "around", "foot"):
+        if not block.is_link and block.region in ("", "around"):
             text[block.within] += block.letters
             prose[block.within] += block.prose * block.letters
-            if block.region:
-                (around if block.region == "around" else feet).add(block.within)
     # What stands in no region has the number 0.
-    large = {
-        each
-        for each in around
-        if prose[each] >= max(ARTICLE, text[0])
-        or (prose[each] >= max(ARTICLE, prose[0]) and text[each] >= MUCH_MORE * text[0])
-    }
-    if text[0] < ARTICLE:
-        notices = {block.within for block in blocks if speaks_of_consent(block.text)}
-        large |= {each for each in feet - notices if prose[each] >= LONG_FOOT}
+    large = {each for each in prose if each and prose[each] >= max(ARTICLE, text[0])}
     if letters_of([block for block in blocks if block.prose and not block.region]) >= 2 * ARTICLE:
         large.discard(OTHER_ARTICLES)
     for block in blocks:
@@ -93,23 +69,6 @@ def give_back_article(blocks: Sequence[Block], find_headline: Callable[[], int |
     ):
         for block in comments:
             block.region = ""
-
-
-def _has_prose_around(blocks: Sequence[Block]) -> bool:
-    """Tell whether any region around, but for teasers, has the paragraphs of an article."""
-    prose = Counter[int]()
-    for block in blocks:
-        prose[block.within] += block.prose * block.letters
-    around = {block.within for block in blocks if block.region == "around"} - {OTHER_ARTICLES}
-    return any(prose[each] >= ARTICLE for each in around)
-
-
-def _is_article(blocks: Sequence[Block]) -> bool:
-    """Tell whether the region around the first of *blocks*, a headline, is no teaser but an article."""
-    headline = blocks[0]
-    if headline.region != "around" or headline.within == OTHER_ARTICLES or headline.is_link:
-        return False
-    return letters_of([each for each in blocks if each.within == headline.within and each.prose]) >= ARTICLE
 
 
 def leave_out_notices(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:

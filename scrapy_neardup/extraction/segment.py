@@ -83,7 +83,7 @@ class Segment:
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
         blocks = blocks_of(html)
-        give_back_article(blocks, lambda: find_headline(blocks, names))
+        give_back_article(blocks)
         leave_out_notices(blocks, lambda: find_headline(blocks, names))
         leave_out_quotations(blocks)
         leave_out_comments(blocks)

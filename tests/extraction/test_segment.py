@@ -99,8 +99,6 @@ BODIES = {
     "anchor around all": f"<a name=top>{marked(OWN)}</a>{FOOTER}",
     "site's name is a headline, too": f"<h1>The Site</h1><div>{ARTICLE}</div>{FOOTER}",
     "in comments, with the headline": f"<div class=comments>{ARTICLE}</div>{FOOTER}",
-    "in an advertisement with the headline": f"{marked(LONG[:7])}{LINKS * 3}"
-    f"<div class=intextAd><p>{TITLE}</p>{marked(OWN)}</div>{FOOTER}",
     "captions of pictures": f"<h1>{TITLE}</h1><figure><figcaption><p>{OTHER[0]}</p></figcaption></figure>"
     f"{marked(OWN[:4])}<figure><img src=b><figcaption>{OTHER[1]}</figcaption></figure>{marked(OWN[4:])}",
     "manual with comments of its own": f"<h1>{TITLE}</h1>{marked(OWN[:4])}"
@@ -654,25 +652,6 @@ def test_entries_that_the_text_leaves_out_count_if_they_are_most_of_the_prose() 
         assert detector.add(listed(first + one), url="https://a.example/tag/1").kind == "unique"
         assert not detector.check(listed(first + other), url="https://a.example/tag/2").is_duplicate
         assert detector.check(listed(first + one), url="https://a.example/tag/3").kind == "exact"
-
-
-def test_an_article_with_many_short_lines_is_one_whatever_it_is_called() -> None:
-    """Its prose is less than all the text around it, but more than the prose there."""
-    article, voices = paragraphs(7), paragraphs(8, 5)
-    plan = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(9, 40))
-    around = marked([*voices, *(text[:60] for text in paragraphs(10, 8))])
-    html = f"<h1>{TITLE}</h1><div class=rich-newsletter>{marked(article)}{plan}</div><div>{around}</div>"
-    assert extracted(page(html)).text.split("\n")[: len(article)] == article
-
-
-def test_a_part_that_is_called_a_foot_and_holds_the_article_is_none() -> None:
-    """Some builders of pages mark where advertising ends with such a name."""
-    article, legal = paragraphs(7), f"<footer>{marked(LEGAL)}</footer>"
-    found = extracted(page(f"<section class=mv-footer><h3>{TITLE}</h3>{marked(article)}</section>{legal}"))
-    assert found.text.split("\n") == article
-    # The foot of a site is shorter.
-    found = extracted(page(f"<p>Short.</p><section class=mv-footer>{marked(article[:2])}</section>"))
-    assert article[0] not in found.text
 
 
 def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
