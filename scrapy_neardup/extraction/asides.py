@@ -16,15 +16,15 @@ from .block import FORM, LISTED, OTHER_ARTICLES
 from .headings import heads_comments, heads_more, speaks_of_consent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from .block import Block
 
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
 #: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
-#: first, and so many blocks behind the last one are part of the notice.
-_CONSENT_GAP, _CONSENT_TAIL = 8, 2
+#: first.
+_CONSENT_GAP = 8
 #: A notice of one block is no longer.
 _CONSENT_ALONE = 500
 #: What a notice speaks of beside cookies. Recipes name them, too.
@@ -71,26 +71,14 @@ def give_back_article(blocks: Sequence[Block]) -> None:
             block.region = ""
 
 
-def leave_out_notices(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
-    """Give notices of consent a region.
-
-    An article may be about cookies: what looks like notices has most of the prose, and the first paragraph
-    behind the headline. Such a page keeps all. *find_headline* returns the number of the headline's block.
-    """
-    notices: list[Block] = []
-    for begin, end in _notices(blocks):
-        notices += blocks[begin:end]
+def leave_out_notices(blocks: Sequence[Block]) -> None:
+    """Give notices of consent a region, where paragraphs are left. Else the page is about cookies."""
+    notices = [block for begin, end in _notices(blocks) for block in blocks[begin:end]]
     taken = {id(block) for block in notices}
-    prose = [block for block in blocks if block.prose and not block.region]
-    left = letters_of([block for block in prose if id(block) not in taken])
-    if left < ARTICLE:
-        return
-    if left < letters_of(prose) / 2 and (headline := find_headline()) is not None:
-        first = next((block for block in blocks[headline:] if block.prose and not block.region), None)
-        if id(first) in taken:
-            return
-    for block in notices:
-        block.region = block.region or "around"
+    left = [block for block in blocks if block.prose and not block.region and id(block) not in taken]
+    if letters_of(left) >= ARTICLE:
+        for block in notices:
+            block.region = block.region or "around"
 
 
 def _notices(blocks: Sequence[Block]) -> list[Run]:
@@ -104,7 +92,7 @@ def _notices(blocks: Sequence[Block]) -> list[Run]:
         else:
             runs.append([number])
     return [
-        Run(numbers[0], _end_of_notice(blocks, numbers))
+        Run(numbers[0], numbers[-1] + 1)
         for numbers in runs
         if len(numbers) > 1 or blocks[numbers[0]].letters < _CONSENT_ALONE
     ]
@@ -116,16 +104,6 @@ def _asks_for_consent(text: str) -> bool:
         return False
     normalised = normalise(text)
     return bool(phrases(normalised)) or not _CONSENT_SUBJECTS.isdisjoint(subjects(normalised))
-
-
-def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:
-    """Return where a notice ends whose blocks *numbers* speak of consent: at a heading, or soon."""
-    end = numbers[-1] + 1
-    if len(numbers) > 1:
-        for _ in range(_CONSENT_TAIL):
-            if end < len(blocks) and not blocks[end].heading:
-                end += 1
-    return end
 
 
 def leave_out_quotations(blocks: Sequence[Block]) -> None:

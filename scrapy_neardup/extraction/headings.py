@@ -21,8 +21,6 @@ _SIGNS = regex.compile(r"\W*+")
 _NUMBER = regex.compile(r"\d++\s++")
 #: What may follow a part, by the sign at its end.
 _ENDS = {"$": r"\b", "=": r"\b(?=\W*+(?:\d++\W*+)?$)"}
-#: Laws that notices of consent name, and a word for cookies that others begin with.
-_LAWS = regex.compile(r"\b(?:gdpr|dsgvo|rgpd|rodo|kvkk|lgpd|kuki)\b")
 
 
 class _Beginnings:
@@ -86,4 +84,4 @@ def speaks_of_consent(text: str) -> bool:
     """Tell whether *text* has a word that notices of consent have."""
     folded = text.casefold()
     words = _ASCII_COOKIES if folded.isascii() else _COOKIES
-    return any(map(folded.__contains__, words)) or _LAWS.search(folded) is not None
+    return any(map(folded.__contains__, words))

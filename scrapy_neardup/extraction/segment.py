@@ -84,7 +84,7 @@ class Segment:
         names = titles(html)
         blocks = blocks_of(html)
         give_back_article(blocks)
-        leave_out_notices(blocks, lambda: find_headline(blocks, names))
+        leave_out_notices(blocks)
         leave_out_quotations(blocks)
         leave_out_comments(blocks)
         leave_out_captions(blocks)

@@ -80,8 +80,6 @@ def test_consent() -> None:
                 "We use Cookies.",
                 "Файлы куки",
                 "クッキー",
-                "nach DSGVO",
-                "the GDPR",
                 "Ta strona używa ciasteczek",
                 "Koristimo kolačiće",
                 "Çerezler",
