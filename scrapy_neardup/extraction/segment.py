@@ -67,8 +67,8 @@ _SMALL_PART, _SMALL_PART_OF_PROSE, _SMALL_PART_APART = 1 / 3, 1 / 2, 1 / 2
 _ENTRIES, _SMALL_PART_OF_LIST = 6, 1 / 2
 #: Nor does a text that is less than this part of a page without an article: any part may have been found.
 _SMALL_PART_OF_LINES = 2 / 3
-#: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
-_DETAILS, _LEAD = 200, 15
+#: Short lines of the main text that are kept.
+_DETAILS = 200
 #: To find that many short lines of a page, so many times as many are looked at.
 _LOOKED_FOR = 5
 
@@ -101,7 +101,8 @@ class Segment:
         lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
         found = letters_of(prose)
-        begin = _beginning(blocks, headline, run)
+        # The main text begins behind the headline, if that is not within it.
+        begin = run.begin if headline is None or headline >= run.begin else headline + 1
         title = title_of(blocks, names, named, run)
         details = _details(blocks, begin, run, headline)
         # They tell pages of a site from each other that have an introduction in common.
@@ -219,19 +220,6 @@ def _score(block: Block) -> float:
     if block.letters >= _SHORT_SENTENCE and block.ends:
         return _SHORT_COUNTS * block.letters
     return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
-
-
-def _beginning(blocks: Sequence[Block], headline: int | None, run: Run) -> int:
-    """Return the number of the first block of the main text, which is the one behind the headline.
-
-    If there is no headline before the *run*, the lines right before the run are part of the main text.
-    """
-    if headline is not None and headline < run.begin:
-        return headline + 1
-    begin = run.begin
-    while begin > max(0, run.begin - _LEAD) and blocks[begin - 1].is_free:
-        begin -= 1
-    return begin
 
 
 def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None) -> list[str]:
