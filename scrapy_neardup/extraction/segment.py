@@ -60,8 +60,8 @@ _SMALL_SHARE = 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
 #: A text that is a smaller part of what a page shows, or of the prose in that, does not tell it from pages
-#: that show other things. So it is with less than half of a page whose headline stands apart from the text.
-_SMALL_PART, _SMALL_PART_OF_PROSE, _SMALL_PART_APART = 1 / 3, 1 / 2, 1 / 2
+#: that show other things.
+_SMALL_PART, _SMALL_PART_OF_PROSE = 1 / 3, 1 / 2
 #: Nor with less than half of a page that lists so many entries before it: headings that are links. A category
 #: of a shop may have a long text under its products, the same on all pages of the list.
 _ENTRIES, _SMALL_PART_OF_LIST = 6, 1 / 2
@@ -168,7 +168,6 @@ def _completed(
         or (number in listed and block.within == OTHER_ARTICLES)
     ]
     prose = [block for block in shown if block.prose]
-    part = max(part, _SMALL_PART_APART) if apart else part
     entries = (bool(block.heading) and block.is_link and not block.region for block in blocks[: run.end])
     if sum(entries) >= _ENTRIES:
         part = max(part, _SMALL_PART_OF_LIST)
