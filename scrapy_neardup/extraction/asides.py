@@ -1,4 +1,4 @@
-"""What stands around an article though no element says so: notices of consent, comments, further articles.
+"""What stands around an article though no element says so: notices of consent, further articles.
 
 Their blocks get a region, see `Block.region`, so that they are no main text.
 """
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.quotations import quoted_lines
 from scrapy_neardup.fingerprint.walls import phrases, subjects
+from scrapy_neardup.fingerprint.wallwords import SUBJECTS
 
 from .block import FORM, LISTED, OTHER_ARTICLES
-from .headings import heads_comments, heads_more, speaks_of_consent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,9 @@ _CONSENT_GAP = 8
 _CONSENT_ALONE = 500
 #: What a notice speaks of beside cookies. Recipes name them, too.
 _CONSENT_SUBJECTS = frozenset(("advertising", "browser", "consent", "privacy", "settings", "site"))
+#: Words for cookies, which notices of consent have.
+_COOKIES = [word.strip() for word in SUBJECTS["cookies"].replace("\n", "|").split("|")]
+_ASCII_COOKIES = [*filter(str.isascii, _COOKIES)]
 
 
 class Run(NamedTuple):
@@ -98,6 +101,13 @@ def _notices(blocks: Sequence[Block]) -> list[Run]:
     ]
 
 
+def speaks_of_consent(text: str) -> bool:
+    """Tell whether *text* has a word that notices of consent have."""
+    folded = text.casefold()
+    words = _ASCII_COOKIES if folded.isascii() else _COOKIES
+    return any(map(folded.__contains__, words))
+
+
 def _asks_for_consent(text: str) -> bool:
     """Tell whether *text* reads like a part of a notice of consent."""
     if not speaks_of_consent(text):
@@ -111,27 +121,6 @@ def leave_out_quotations(blocks: Sequence[Block]) -> None:
     for block, quoted in zip(blocks, quoted_lines([block.text for block in blocks]), strict=True):
         if quoted:
             block.region = block.region or "quoted"
-
-
-def leave_out_comments(blocks: Sequence[Block]) -> None:
-    """Give the comments of readers a region: what follows a heading over comments.
-
-    It ends at the next heading of the same level or a higher one. If the words stand in no heading element,
-    it goes to the end of the page.
-    """
-    letters_before = 0
-    begun, heading = False, ""
-    for block in blocks:
-        if begun and heading and block.heading and block.heading <= heading and not heads_others(block.text):
-            begun = False
-        if begun:
-            block.region = block.region or "comments"
-        elif block.prose and not block.region:
-            letters_before += block.letters
-        elif (
-            letters_before >= ARTICLE and not block.is_link and not block.prose and heads_comments(block.text)
-        ):
-            begun, heading = True, block.heading
 
 
 def leave_out_captions(blocks: Sequence[Block]) -> None:
@@ -175,8 +164,3 @@ def menus_and_foot(blocks: Sequence[Block]) -> set[int]:
     foot = {block.within for block in blocks if block.region == "foot"}
     notices = {block.within for block in blocks if speaks_of_consent(block.text)}
     return menus | (foot - notices)
-
-
-def heads_others(text: str) -> bool:
-    """Tell whether *text* is a heading over what is no part of the article: comments, further articles."""
-    return heads_comments(text) or heads_more(text)

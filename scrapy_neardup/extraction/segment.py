@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
-from scrapy_neardup.fingerprint.prose import SENTENCE
 
 from . import sentences
 from .asides import (
     ARTICLE,
     Run,
     give_back_article,
-    heads_others,
     leave_out_captions,
-    leave_out_comments,
     leave_out_notices,
     leave_out_other_articles,
     leave_out_quotations,
@@ -32,7 +29,6 @@ from .asides import (
 from .block import FORM, LISTED, OTHER_ARTICLES
 from .blocks import blocks_of
 from .digests import leave_out_digests
-from .headings import heads_more
 from .headline import find_headline, only_first_level_heading, title_of
 from .titles import titles
 from .trafilatura import Trafilatura
@@ -50,9 +46,9 @@ _MOST = 600
 _BEFORE_HEADLINE = 0.4
 _BEHIND_HEADLINE = 2.0
 _DECAY = 1500
-#: What other blocks cost: what stands in a region; links; headings over further articles; other headings;
-#: lines of tables, lists and paragraphs; other lines.
-_COST_AROUND, _COST_LINK, _COST_MORE, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 300, 10, 15, 25
+#: What other blocks cost: what stands in a region; links; headings; lines of tables, lists and paragraphs;
+#: other lines.
+_COST_AROUND, _COST_LINK, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 10, 15, 25
 #: A short sentence of at least so many letters costs nothing: its letters count half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 #: Paragraphs that are a smaller share of the page are no article.
@@ -86,7 +82,6 @@ class Segment:
         give_back_article(blocks)
         leave_out_notices(blocks)
         leave_out_quotations(blocks)
-        leave_out_comments(blocks)
         leave_out_captions(blocks)
         headline = find_headline(blocks, names)
         leave_out_other_articles(blocks, headline)
@@ -212,8 +207,6 @@ def _score(block: Block) -> float:
         return min(block.letters, _MOST)
     if block.is_link:
         return -_COST_LINK
-    if (block.heading or block.letters < SENTENCE) and heads_more(block.text):
-        return -_COST_MORE
     if block.heading:
         return -_COST_HEADING
     if block.letters >= _SHORT_SENTENCE and block.ends:
@@ -234,7 +227,7 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
     behind = run.end if headline is None else max(run.end, headline + 1)
     for number in (*range(begin, run.end), *range(behind, len(blocks))):
         block = blocks[number]
-        if number >= behind and (block.prose or block.region or heads_others(block.text)):
+        if number >= behind and (block.prose or block.region):
             break
         if len(lines) == _DETAILS:
             break
