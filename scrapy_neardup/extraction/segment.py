@@ -42,13 +42,11 @@ if TYPE_CHECKING:
 
 #: Paragraphs count by their length, up to this one ...
 _MOST = 600
-#: ... less before the headline, and more behind it, the nearer the more: three times as much at the most.
-_BEFORE_HEADLINE = 0.4
+#: ... and more behind the headline, the nearer the more: three times as much at the most.
 _BEHIND_HEADLINE = 2.0
 _DECAY = 1500
-#: What other blocks cost: what stands in a region; links; headings; lines of tables, lists and paragraphs;
-#: other lines.
-_COST_AROUND, _COST_LINK, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 10, 15, 25
+#: What other blocks cost: what stands in a region; links; headings and short lines.
+_COST_AROUND, _COST_LINK, _COST_LINE = 80, 60, 15
 #: A short sentence of at least so many letters costs nothing: its letters count half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 #: Paragraphs that are a smaller share of the page are no article.
@@ -186,12 +184,9 @@ def _best_run(blocks: Sequence[Block], headline: int | None) -> Run:
     total, begin, behind = 0.0, 0, 0
     for number, block in enumerate(blocks):
         score = _score(block)
-        if headline is not None:
-            if number <= headline:
-                score *= _BEFORE_HEADLINE if score > 0 and number < headline else 1
-            else:
-                score *= 1 + _BEHIND_HEADLINE * math.exp(-behind / _DECAY) if score > 0 else 1
-                behind += block.letters
+        if headline is not None and number > headline:
+            score *= 1 + _BEHIND_HEADLINE * math.exp(-behind / _DECAY) if score > 0 else 1
+            behind += block.letters
         if total <= 0:
             total, begin = 0.0, number
         total += score
@@ -207,11 +202,9 @@ def _score(block: Block) -> float:
         return min(block.letters, _MOST)
     if block.is_link:
         return -_COST_LINK
-    if block.heading:
-        return -_COST_HEADING
-    if block.letters >= _SHORT_SENTENCE and block.ends:
+    if block.letters >= _SHORT_SENTENCE and block.ends and not block.heading:
         return _SHORT_COUNTS * block.letters
-    return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
+    return -_COST_LINE
 
 
 def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None) -> list[str]:
