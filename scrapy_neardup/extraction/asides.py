@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.quotations import quoted_lines
-from scrapy_neardup.fingerprint.walls import phrases, subjects
+from scrapy_neardup.fingerprint.walls import subjects
 from scrapy_neardup.fingerprint.wallwords import SUBJECTS
 
 from .block import FORM, LISTED, OTHER_ARTICLES
@@ -110,10 +110,7 @@ def speaks_of_consent(text: str) -> bool:
 
 def _asks_for_consent(text: str) -> bool:
     """Tell whether *text* reads like a part of a notice of consent."""
-    if not speaks_of_consent(text):
-        return False
-    normalised = normalise(text)
-    return bool(phrases(normalised)) or not _CONSENT_SUBJECTS.isdisjoint(subjects(normalised))
+    return speaks_of_consent(text) and not _CONSENT_SUBJECTS.isdisjoint(subjects(normalise(text)))
 
 
 def leave_out_quotations(blocks: Sequence[Block]) -> None:

@@ -58,7 +58,7 @@ OWN, LEGAL, OTHER, LONG = (paragraphs(seed, count) for seed, count in ((1, 6), (
 ARTICLE = f"<h1>{TITLE}</h1>{marked(OWN)}"
 FOOTER = f"<footer>{marked(LEGAL)}</footer>"
 LINKS = "<ul>" + "<li><a href=x>another page</a></li>" * 12 + "</ul>"
-CONSENT = marked([f"We use cookies. {text}" for text in OTHER])
+CONSENT = marked([f"We use cookies on this site. {text}" for text in OTHER])
 
 #: Bodies of pages whose main text is OWN.
 BODIES = {
@@ -137,7 +137,7 @@ def test_a_recipe_that_names_cookies_is_no_notice_of_consent() -> None:
     recipe = f"<h1>{TITLE}</h1>{marked(OWN)}<h2>Steps</h2>{marked(steps)}"
     assert extracted(page(recipe)).text.split("\n") == OWN + steps
     for notice in (
-        "We use cookies to give you the best experience that you can have, here and elsewhere.",
+        "We use cookies to give you the best experience that this site can give, here and elsewhere.",
         "This site sets cookies. If you go on reading, we take it that you are content with that.",
     ):
         assert extracted(page(f"{recipe}{marked([notice])}")).text.split("\n") == OWN + steps
