@@ -42,9 +42,9 @@ RULES_TRIED: dict[str, dict[str, Any]] = {
     "the rule": {},
     "numbers ignored": NO_NUMBERS,
     "either may have more": {"KNOWN": 0, "KNOWN_OF_ONE_SITE": (0, 0), "SHORTER": 0, "SHORTER_OF_ONE_SITE": 0},
-    "one line for all lengths": {"JACCARDS": (rules.JACCARDS[1],) * 2},
+    "one line for all lengths": {"JACCARDS": (rules.JACCARDS[1],) * 2, "ELSEWHERE_REBATE": 0},
     "J only, no containment": {"CONTAINED": NEVER, "MOSTLY_CONTAINED": NEVER, "ELSEWHERE_CONTAINED": NEVER},
-    "nothing easier on other sites": {"ELSEWHERE_NUMBERS": 2.0},
+    "nothing easier on other sites": {"ELSEWHERE": 2.0, "ELSEWHERE_REBATE": 0, "ELSEWHERE_CONTAINED": NEVER},
 }
 
 

@@ -114,9 +114,10 @@ def _evidence(facts: Explanation, records: Any, settings: AuditOptions) -> Itera
     sites = records["site"].tolist()
     known = UNKNOWN not in sites
     elsewhere = known and sites[0] != sites[1]
+    place = " on two sites" if elsewhere else ""
     yield (
-        f"Their similarity is {facts.similarity:.2f}; of texts of {tokens} tokens "
-        f"{float(asked(tokens)):.2f} is asked as a rule, "
+        f"Their similarity is {facts.similarity:.2f}; of texts of {tokens} tokens{place} "
+        f"{float(asked(tokens, elsewhere=elsewhere)):.2f} is asked as a rule, "
         f"less where one contains the other, which it does by {facts.containment:.2f}."
     )
     one, other = map(counts, records)

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.matching.rules import (
+    ELSEWHERE,
     ELSEWHERE_CONTAINED,
+    ELSEWHERE_REBATE,
     JACCARDS,
     LENGTHS,
+    enough_elsewhere,
     jaccard_asked,
 )
 
@@ -25,9 +28,13 @@ if TYPE_CHECKING:
 PART, LENGTH = ELSEWHERE_CONTAINED[0], 0.8
 
 
-def asked(tokens: NDArray[np.integer] | int) -> NDArray[np.float64]:
-    """Return the Jaccard similarity asked as a rule, of texts of which the shorter has so many *tokens*."""
-    return jaccard_asked(np.asarray(tokens))
+def asked(tokens: NDArray[np.integer] | int, *, elsewhere: bool = False) -> NDArray[np.float64]:
+    """Return the Jaccard similarity asked as a rule, of texts of which the shorter has so many *tokens*.
+
+    Less is asked of texts that are known to be *elsewhere*, on two sites.
+    """
+    usual = jaccard_asked(np.asarray(tokens))
+    return enough_elsewhere(usual) if elsewhere else usual
 
 
 def parts(
@@ -70,7 +77,7 @@ def in_words(least: float) -> str:
     """Say what is asked of near-duplicates, beside the *least* similarity that the user asks for."""
     rules = (
         f"similarity {JACCARDS[1]:.0%} of texts of {LENGTHS[1]} tokens or more, up to {JACCARDS[0]:.0%} of "
-        f"those of {LENGTHS[0]}; also less "
-        f"of a text that is contained in the other"
+        f"those of {LENGTHS[0]}; between sites {ELSEWHERE_REBATE:.0%} less, {ELSEWHERE:.0%} at least; "
+        f"also less of a text that is contained in the other"
     )
     return f"{rules}; {least:.0%} of all" if least else rules

@@ -29,10 +29,13 @@ ROUNDING = 0.5
 CONTAINED = (0.94, 0.3)
 #: Or somewhat less of it is in the other, and no number was substituted: containment and J.
 MOSTLY_CONTAINED = (0.88, 0.4)
-#: Pages of two sites are of no common template, and copies bring the boilerplate of their site along. So this
-#: containment with this J is enough for a pair of two sites, as the J above is, ...
+#: Pages of two sites are of no common template, and copies bring the boilerplate of their site along. So one
+#: of these is enough for a pair of two sites: this J, or this containment with this J.
+ELSEWHERE = 0.5
 ELSEWHERE_CONTAINED = (0.75, 0.25)
-#: ... if this share of the numbers is in both.
+#: But of a short text J is asked at most this much less than on one site.
+ELSEWHERE_REBATE = 0.1
+#: And this share of the numbers must be in both.
 ELSEWHERE_NUMBERS = 0.5
 #: How many values of the short lines may be substituted on one site before it is another page, by how many
 #: values there are; in between, a straight line. Dates, counts of comments and the like change on one page,
@@ -128,6 +131,12 @@ def jaccard_asked(tokens: NDArray[np.integer]) -> NDArray[np.float64]:
     return asked
 
 
+def enough_elsewhere(asked: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the J that is enough of pairs of two sites, where this is *asked* on one; float64[n]."""
+    enough: NDArray[np.float64] = np.minimum(asked, np.maximum(ELSEWHERE, asked - ELSEWHERE_REBATE))
+    return enough
+
+
 def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     """Judge n pairs of candidates.
 
@@ -150,7 +159,8 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     titled = pairs.two_sites & (pairs.titled >= TITLED) & (pairs.title == 0)
     contained_asked = np.where(titled, TITLED_CONTAINED, ELSEWHERE_CONTAINED[0])
     elsewhere = pairs.two_sites & (
-        alike | (contained >= contained_asked) & (jaccard >= ELSEWHERE_CONTAINED[1])
+        (jaccard >= enough_elsewhere(asked))
+        | (contained >= contained_asked) & (jaccard >= ELSEWHERE_CONTAINED[1])
     )
     shared_numbers = (pairs.numbers - pairs.substituted + 1) / (pairs.numbers + 1)
     copies = (

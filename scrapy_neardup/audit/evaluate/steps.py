@@ -9,6 +9,7 @@ import numpy as np
 
 from scrapy_neardup.audit.thresholds import apart, asked
 from scrapy_neardup.fingerprint.filters import NUMBERS
+from scrapy_neardup.matching.sites import UNKNOWN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +30,9 @@ def steps(judge: PairJudge, a: NDArray[np.int64], b: NDArray[np.int64], judgemen
     candidate = replace(judge, matcher=replace(judge.matcher, verified=False)).judge(a, b).near
     alone = judge.judge(a, b).near
     missing, numbers = NUMBERS.substituted(records["numbers"][a], records["numbers"][b])
-    least = asked(tokens)
+    sites = records["site"]
+    elsewhere = (sites[a] != sites[b]) & (sites[a] != UNKNOWN) & (sites[b] != UNKNOWN)
+    least = np.where(elsewhere, asked(tokens, elsewhere=True), asked(tokens))
     found = []
     for row in range(len(a)):
         if not (judge.fit[a[row]] and judge.fit[b[row]]):
