@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
+#: So many times the text of all that is in no region is much more than that.
+MUCH_MORE = 1.5
 #: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
 #: first.
 _CONSENT_GAP = 8
@@ -49,7 +51,8 @@ def letters_of(blocks: Sequence[Block]) -> int:
 def give_back_article(blocks: Sequence[Block]) -> None:
     """Take the region away from what is the article itself.
 
-    A region "around" holds the article if it has as much prose as there is text in no region, links aside.
+    A region "around" holds the article if it has as much prose as there is text in no region, links aside; or
+    as much prose as there is in no region, and half as much text again.
     Teasers of other articles count as the article only on a page that has next to nothing else. So do
     comments: a forum may call all that is said in it so, the first post included.
     """
@@ -59,7 +62,13 @@ def give_back_article(blocks: Sequence[Block]) -> None:
             text[block.within] += block.letters
             prose[block.within] += block.prose * block.letters
     # What stands in no region has the number 0.
-    large = {each for each in prose if each and prose[each] >= max(ARTICLE, text[0])}
+    large = {
+        each
+        for each in prose
+        if each
+        and prose[each] >= max(ARTICLE, prose[0])
+        and (prose[each] >= text[0] or text[each] >= MUCH_MORE * text[0])
+    }
     if letters_of([block for block in blocks if block.prose and not block.region]) >= 2 * ARTICLE:
         large.discard(OTHER_ARTICLES)
     for block in blocks:

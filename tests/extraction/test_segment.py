@@ -623,6 +623,15 @@ def test_entries_that_the_text_leaves_out_count_if_they_are_most_of_the_prose() 
         assert detector.check(listed(first + one), url="https://a.example/tag/3").kind == "exact"
 
 
+def test_an_article_with_many_short_lines_is_one_whatever_it_is_called() -> None:
+    """Its prose is less than all the text around it, but more than the prose there."""
+    article, voices = paragraphs(7), paragraphs(8, 5)
+    plan = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(9, 40))
+    around = marked([*voices, *(text[:60] for text in paragraphs(10, 8))])
+    html = f"<h1>{TITLE}</h1><div class=rich-newsletter>{marked(article)}{plan}</div><div>{around}</div>"
+    assert extracted(page(html)).text.split("\n")[: len(article)] == article
+
+
 def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
     menu = "".join(f"<div>{text[:24]}</div>" for text in paragraphs(40, 10, 12))
     foot = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(41, 24, 20))
