@@ -26,8 +26,7 @@ LONGEST = 250
 #: A text that asks for consent names cookies at least so often, and at least once in so many tokens.
 COOKIES = 4
 TOKENS_A_COOKIE = 33
-#: And it speaks of at least so many subjects, one of them among these. A recipe may name cookies as often.
-SUBJECTS_OF_CONSENT = 5
+#: And it speaks of one of these subjects. A recipe may name cookies as often.
 _CONSENT = frozenset(("consent", "privacy"))
 #: Subjects that say why the page asked for is not shown. A wall has one of them in its first sentences. One
 #: alone is not counted among its subjects: the words for it have other meanings, too. It is if the text has a
@@ -94,8 +93,7 @@ def _asks_for_consent(text: str, tokens: int) -> bool:
     named = sum(text.count(word) for letter, word in _vocabulary().cookies if letter in text)
     if named < max(COOKIES, tokens / TOKENS_A_COOKIE):
         return False
-    found = subjects(text)
-    return len(found) >= SUBJECTS_OF_CONSENT and not _CONSENT.isdisjoint(found)
+    return not _CONSENT.isdisjoint(subjects(text))
 
 
 def subjects(text: str) -> set[str]:
