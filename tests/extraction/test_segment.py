@@ -686,6 +686,15 @@ def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
             assert not verdict.is_duplicate, verdict
 
 
+@pytest.mark.parametrize("lines", ["{}<br>{}", "<div>{}</div><div>{}</div>", "<p>{}</p>{}"])
+def test_lines_of_a_foot_are_no_text_of_a_note_if_they_stand_in_one_cell(lines: str) -> None:
+    """Trafilatura has a cell of a table in one line."""
+    own = paragraphs(49, 1, 20)[0]
+    foot = "".join(f"<tr><td>{lines.format(*paragraphs(seed, 2, 9))}" for seed in range(50, 54))
+    body = f"<h1>{TITLE}</h1><table><tr><td>{own}</table><table class=copyright>{foot}</table>"
+    assert extracted(page(body)).text.strip("| ") == own
+
+
 COUNTRIES = [sentence(random.Random(f"country {number}"), 1)[:-1] for number in range(240)]
 CHOICES = "".join(f"<option>{country}" for country in COUNTRIES)
 LABELS = [text[:40] for text in paragraphs(48, 12, 12)]
