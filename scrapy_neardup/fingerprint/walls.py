@@ -27,7 +27,8 @@ LONGEST = 250
 #: A text that asks for consent names cookies at least so often, and at least once in so many tokens.
 COOKIES = 4
 TOKENS_A_COOKIE = 33
-#: And it speaks of at least so many subjects, one of them among these. A recipe may name cookies as often.
+#: And it speaks of at least so many subjects, one of them among these; a long text of as many as any other
+#: long wall. A recipe may name cookies as often.
 SUBJECTS_OF_CONSENT = 5
 _CONSENT = frozenset(("consent", "privacy"))
 #: Subjects that say why the page asked for is not shown. A wall has one of them in its first sentences. One
@@ -137,7 +138,8 @@ def _asks_for_consent(text: str, tokens: int) -> bool:
     if named < max(COOKIES, tokens / TOKENS_A_COOKIE):
         return False
     found = subjects(text)
-    return len(found) >= SUBJECTS_OF_CONSENT and not _CONSENT.isdisjoint(found)
+    asked = SUBJECTS_OF_CONSENT if tokens <= LONGEST else SUBJECTS_OF_A_LONG_ONE
+    return len(found) >= asked and not _CONSENT.isdisjoint(found)
 
 
 def phrases(text: str) -> list[str]:
