@@ -135,11 +135,14 @@ class Segment:
         shown = [block.text for block, out in zip(blocks, without, strict=True) if not out]
         left_out = _in_one_line([block for block, out in zip(blocks, without, strict=True) if out])
         left_out -= {*map(_bare, shown)}
+        found = self._otherwise.lines(html)
         lines = [
             line
-            for line in self._otherwise.lines(html).split("\n")
+            for line in found.split("\n")
             if not all(bare in left_out or not bare for bare in map(_bare, line.split("|")))
         ]
+        if found and not lines:  # It took a sidebar for the article of a page with a line or two of its own.
+            lines = [block.text for block in _free(blocks)]
         text, left_out_of_text = sentences.divided("\n".join(lines), lambda: "\n".join(shown))
         return MainText(text, title, "\n".join((left_out_of_text, *details)).strip()) if text else None
 
