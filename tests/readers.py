@@ -22,13 +22,13 @@ from scrapy.http import HtmlResponse
 from scrapy_neardup import Detector, Features, Fingerprinter
 from scrapy_neardup.audit.output.report.patterns import by_path, find_patterns
 from scrapy_neardup.audit.output.report.spellings import spelling_differences
-from scrapy_neardup.audit.output.report.urls import split_url
 from scrapy_neardup.audit.sources import open_sources
 from scrapy_neardup.audit.sources.contents import omission, page_of_response
 from scrapy_neardup.audit.sources.head import canonical_url, read_head
 from scrapy_neardup.audit.sources.mirror import mirror_url, saved_from
 from scrapy_neardup.audit.sources.records import Origin
 from scrapy_neardup.audit.sources.warc_records import dechunked, parse_response
+from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.areas import ContentArea
 from scrapy_neardup.extraction.decoding import decode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from operator import ne
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def text_places(texts: Sequence[str]) -> NDArray[np.int64]:
     """Return the place of each text among all different ones, sorted; int64[n]."""
     order = sorted(range(len(texts)), key=texts.__getitem__)
-    new = (texts[row] != texts[before] for before, row in pairwise(order))
+    ordered = [texts[row] for row in order]
+    new = np.fromiter(map(ne, ordered[1:], ordered), bool, max(len(order) - 1, 0))
     found = np.zeros(len(texts), np.int64)
-    found[order[1:]] = np.cumsum(np.fromiter(new, bool, max(len(order) - 1, 0)))
+    found[order[1:]] = np.cumsum(new)
     return found

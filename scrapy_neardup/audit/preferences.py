@@ -6,14 +6,15 @@ import re
 from dataclasses import dataclass, fields
 from fnmatch import translate
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.parse import unquote, urldefrag
 
 import numpy as np
 
-from scrapy_neardup.matching.sites import UNKNOWN, site_key
+from scrapy_neardup.matching.sites import UNKNOWN, host_of, site_key
 
 from .ordering import text_places
 from .releases import release_of
+from .urls import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,13 +67,13 @@ def _urls(pages: Pages, patterns: Sequence[str]) -> SortKeys:
 
 def _hosts(pages: Pages, hosts: Sequence[str]) -> SortKeys:
     """By the first of *hosts* that the URL's host is, or is below."""
-    preferred = {host.casefold().strip("."): place for place, host in reversed([*enumerate(hosts)])}
+    preferred = {host_of(f"//{host.strip('.')}"): place for place, host in reversed([*enumerate(hosts)])}
     if not preferred:
         return []
     known: dict[str, int] = {}
     places = np.empty(len(pages.urls), np.int64)
     for number, url in enumerate(pages.urls):
-        host = _split(url)[1]
+        host = host_of(url)
         if host not in known:
             labels = host.split(".")
             above = (".".join(labels[start:]) for start in range(len(labels)))
@@ -113,7 +114,7 @@ def _own_share(stories: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _https(pages: Pages, _: Sequence[str]) -> SortKeys:
-    return [np.fromiter((_split(url)[0] != "https" for url in pages.urls), np.int64, len(pages.urls))]
+    return [np.fromiter((split_url(url).scheme != "https" for url in pages.urls), np.int64, len(pages.urls))]
 
 
 def _declared(pages: Pages, _: Sequence[str]) -> SortKeys:
@@ -157,15 +158,6 @@ def shortest(pages: Pages, _: Sequence[str]) -> SortKeys:
 def alphabetical(pages: Pages, _: Sequence[str]) -> SortKeys:
     """By the decoded URL; of those that decode to the same, by the URL as it is written."""
     return [text_places([unquote(url) for url in pages.urls]), text_places(pages.urls)]
-
-
-def _split(url: str) -> tuple[str, str]:
-    """Return the scheme and the host of *url*, empty if it has none."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme, parts.hostname or ""
-    except ValueError:  # such as an unclosed bracket
-        return "", ""
 
 
 #: By the name of each rule, the function that makes its columns of the pages and what the user prefers.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from urllib.parse import urlsplit
+
+from .urls import split_url
 
 #: Parts of a path that name a release: numbers, perhaps after a v; and words that stand for the newest one,
 #: or for one that is not out yet.
@@ -28,10 +29,7 @@ class Release(NamedTuple):
 
 def release_of(url: str) -> Release:
     """Return the first release that the path of *url* names."""
-    try:
-        parts = urlsplit(url).path.lower().split("/")
-    except ValueError:  # such as an unclosed bracket
-        return Release((), "")
+    parts = split_url(url).path.lower().split("/")
     for number, part in enumerate(parts, 1):
         if number < len(parts) and (found := _OF_PRODUCT.fullmatch(part)):
             order = (0, *map(int, found[2].split(".")))

@@ -172,7 +172,7 @@ def _judge(
 
 def _groups(texts: list[Text]) -> dict[str, dict[str, str]]:
     """Return the host and the language of each document by its identifier; "" if that is not known."""
-    from scrapy_neardup.audit.output.report.urls import split_url
+    from scrapy_neardup.audit.urls import split_url
 
     return {
         "host": {text.id: split_url(text.url).host for text in texts},

@@ -40,6 +40,7 @@ class Block:
         "caption",
         "heading",
         "href",
+        "is_link",
         "letters",
         "linked",
         "parent",
@@ -68,6 +69,8 @@ class Block:
         #: Its length in letters (`length` counts them), and how many of them are of links.
         self.letters = length(text)
         self.linked = min(linked, self.letters)
+        #: Whether half of it or more are links.
+        self.is_link = self.linked * 2 >= self.letters
         #: Name of the element that it stands in.
         self.tag = tag
         #: The heading that it is or stands in, such as "h2"; empty if there is none.
@@ -90,11 +93,6 @@ class Block:
     def ends(self) -> bool:
         """Whether it ends like a sentence."""
         return ends_sentence(self.text)
-
-    @property
-    def is_link(self) -> bool:
-        """Whether half of it or more are links."""
-        return self.linked * 2 >= self.letters
 
     @property
     def is_free(self) -> bool:

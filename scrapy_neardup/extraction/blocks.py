@@ -78,10 +78,11 @@ class _Walk:
         for event, element in etree.iterwalk(body, events=("start", "end", "comment", "pi")):
             if event == "start":
                 self._start(element)
-            elif event == "end":
+                continue
+            if event == "end":
                 self._end(element)
-            if event != "start" and element is not body and not self._invisible:
-                self._add(element.tail)
+            if not self._invisible and element is not body and (tail := element.tail):
+                self._add(tail)
         self._finish()
 
     def _start(self, element: _Element) -> None:
@@ -102,7 +103,8 @@ class _Walk:
             self._preformatted += 1
         elif not self._preformatted and tag not in _INLINE:
             self._open(element)
-        self._add(element.text)
+        if text := element.text:
+            self._add(text)
 
     def _end(self, element: _Element) -> None:
         tag = element.tag
@@ -138,8 +140,8 @@ class _Walk:
         self._finish()
         self._captions -= self._path.pop()[0] == "figcaption"
 
-    def _add(self, text: str | None) -> None:
-        if text and (self._text or self._lines or self._links or not text.isspace()):
+    def _add(self, text: str) -> None:
+        if self._text or self._lines or self._links or not text.isspace():
             self._text.append(text)
             if self._links:
                 self._linked += length(text.strip())
@@ -199,7 +201,8 @@ class _Walk:
             tag, region, number, article, parent = self._path[-1] if self._path else ("", "", 0, 0, 0)
             if tag in _PARAGRAPHS and len(self._path) > 1:
                 parent = self._path[-2][-1]
-            heading = next((name for name, *_ in self._path[-2:] if name in HEADINGS), "")
+            around = self._path[-2][0] if len(self._path) > 1 else ""
+            heading = around if around in HEADINGS else tag if tag in HEADINGS else ""
             if quoted:
                 region = region or "quoted"
             block = Block(

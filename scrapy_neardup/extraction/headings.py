@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
 from typing import TYPE_CHECKING
 
 import regex
@@ -33,7 +34,7 @@ class _Beginnings:
         for part in _parts(lists):
             groups[self._first(part, 0)].append(_expression(part, end))
         # Nearly no text begins with the first two characters of a part.
-        self._groups = {first: regex.compile("|".join(each), _FLAGS) for first, each in groups.items()}
+        self._groups = {first: "|".join(each) for first, each in groups.items()}
 
     @staticmethod
     def _first(text: str, at: int) -> str:
@@ -42,8 +43,14 @@ class _Beginnings:
     def end(self, text: str, at: int) -> int:
         """Return where the part ends that begins in *text* at *at*; -1 if there is none."""
         group = self._groups.get(self._first(text, at))
-        match = group.match(text, at) if group is not None else None
+        match = _compiled(group).match(text, at) if group is not None else None
         return match.end() if match is not None else -1
+
+
+@cache
+def _compiled(pattern: str) -> regex.Pattern[str]:
+    """Compile one of the patterns above when it is asked for: few pages need many, and all take 0.1 s."""
+    return regex.compile(pattern, _FLAGS)
 
 
 def _parts(lists: Iterable[str]) -> list[str]:

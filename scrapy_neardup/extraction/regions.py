@@ -63,8 +63,8 @@ _FRAME_OF_COMMENTS = names("wrap wrapper container content body text list area s
 #: Of one attribute, as many names and characters are read.
 _NAMES, _CHARACTERS = 12, 600
 _PARTS = 4
-#: Names that are remembered with what they say: the pages of a site have the same few. Crafted ones, long and
-#: beyond ASCII, take 6 MB in each of two memories.
+#: Names, and values of attributes, that are remembered with what they say: the pages of a site have the same
+#: few. Crafted ones, long and beyond ASCII, take 6 MB in each of three memories.
 _REMEMBERED = 1 << 11
 
 
@@ -78,17 +78,24 @@ def region_of(element: _Element, has_headline: bool) -> Region:
         return ""
     if tag in _AROUND:
         return "foot" if tag == "footer" else "around"
-    found: set[Region | Literal["bar"]] = set()
+    found: set[Region] = set()
     for attribute in ("class", "id", "role"):
-        value = element.get(attribute)
-        if value:
-            named = value[:_CHARACTERS].split()[:_NAMES]
-            kinds = {*map(_kind, named)}
-            if "bar" in kinds and _ARTICLE.isdisjoint(named):
-                kinds.add("around")
-            found |= kinds
-    region: Region = next((each for each in _FIRST if each in found), "")
+        if value := element.get(attribute):
+            found |= _regions(value[:_CHARACTERS])
+    if not found:
+        return ""
+    region = next(each for each in _FIRST if each in found)
     return "" if region in ("foot", "around") and _is_body(element) else region
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _regions(value: str) -> frozenset[Region]:
+    """Return what the names in the *value* of an attribute speak of."""
+    named = value.split()[:_NAMES]
+    kinds = {*map(_kind, named)}
+    if "bar" in kinds and _ARTICLE.isdisjoint(named):
+        kinds.add("around")
+    return frozenset(each for each in _FIRST if each in kinds)
 
 
 @lru_cache(maxsize=_REMEMBERED)

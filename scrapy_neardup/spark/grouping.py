@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.audit.clustering import group_pages, judge_of
-from scrapy_neardup.audit.output.report.urls import split_url
+from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.index import Documents
 
 from .columns import DOCUMENT_COLUMNS, crawl_of, keys_of, names_of, numbers, records_of, schema_of, texts

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.audit.model import PAGES, Audit
-
-from .report.urls import split_url
+from scrapy_neardup.audit.urls import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

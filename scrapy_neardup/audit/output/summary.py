@@ -8,8 +8,7 @@ import numpy as np
 
 from scrapy_neardup.audit.model import HANDLED, VERDICTS
 from scrapy_neardup.audit.thresholds import in_words
-
-from .report.urls import split_url
+from scrapy_neardup.audit.urls import split_url
 
 if TYPE_CHECKING:
     from scrapy_neardup.audit.model import Audit

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.audit.thresholds import in_words
-
-from .urls import split_url
+from scrapy_neardup.audit.urls import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

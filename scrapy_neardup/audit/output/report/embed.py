@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 STRINGS = 10_000
 #: Blocks that are packed at a time.
 _PACKED = 2
+#: How thoroughly: level 6 takes more than twice the time, for 4 % fewer bytes.
+_LEVEL = 4
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def pack(content: bytes) -> str:
     """Return gzip in base64; the same text for the same content."""
-    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
     return base64.b64encode(packer.compress(content) + packer.flush()).decode("ascii")
 
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from scrapy_neardup.audit.urls import Url, generalise, parameter_name
+
 from . import advice
 from .spellings import spelling_differences
-from .urls import Url, generalise, parameter_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .urls import Url
+    from scrapy_neardup.audit.urls import Url
 
 _MOBILE = re.compile(r"^(?:www\.)?(?:m|mobile|amp)\.(?=.*\.)")
 _SLASHES = re.compile("/{2,}")

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_neardup.audit.urls import split_url
+
 from .columns import page_columns, pair_columns
 from .embed import STRINGS, column_block, json_block, string_blocks
 from .extent import Extent, Limits, canonical_of, left_out, part, whole
@@ -20,7 +22,6 @@ from .review import borderline
 from .tables import plain_tables
 from .texts import text_blocks, wanted_texts
 from .totals import describe, group_hosts, pairs_of_hosts, repeating, totals
-from .urls import split_url
 
 if TYPE_CHECKING:
     import os
@@ -89,11 +90,16 @@ def _within(data: ReportData, limits: Limits) -> tuple[Extent, list[str]]:
     if len(data.pages) <= limits.pages and len(data.pairs) <= limits.pairs:
         extent = whole(data, findings.review)
         pieces = list(_pieces(data, extent, findings))
-        if sum(map(len, pieces)) <= room:
+        size = sum(map(len, pieces))
+        if size <= room:
             return extent, pieces
-    # No page takes less than its address packed to a tenth.
-    letters = sum(map(len, data.pages["url"].tolist()))
-    most = min(limits.pages, len(data.pages), 10 * room * len(data.pages) // max(1, letters))
+        # A part has next to no pairs. Fewer pages pack a little worse.
+        size -= sum(map(len, pair_columns(data.pairs)))
+        most = 19 * len(data.pages) * room // (20 * size)
+    else:  # no page takes less than its address packed to a tenth
+        letters = sum(map(len, data.pages["url"].tolist()))
+        most = 10 * room * len(data.pages) // max(1, letters)
+    most = min(limits.pages, len(data.pages), most)
     while True:
         extent = part(data, findings.review, findings.examples(), most)
         pieces = list(_pieces(data, extent, findings))
