@@ -29,6 +29,8 @@ _MARKUP = regex.compile(
 )
 #: A declared charset that turns more of the page than this into replacement characters is wrong.
 _BAD_SHARE = 0.002
+#: With so many bytes beyond one a character, what reads as UTF-8 is UTF-8, whatever is declared.
+_SURELY = 32
 _SAMPLE = 1 << 16  # bytes
 _END = re.compile(r"</(?:html|body)\s*>", re.IGNORECASE)
 _DECLARATION = re.compile(r"\A\s*<\?xml\b[^<>]{0,1000}>?", re.IGNORECASE)
@@ -44,10 +46,10 @@ _NO_CHARSETS = frozenset(
 def decode(body: bytes, content_type: str | None) -> str:
     """Return the text of *body*, never raising; NUL characters are dropped, as browsers do.
 
-    In turn: byte order mark, UTF-16 by the position of its zero bytes, the charset declared in the HTTP
-    header or the page, UTF-8 if it is valid, the likeliest legacy charset.
+    In turn: byte order mark, UTF-16 by the position of its zero bytes, UTF-8 if much of the page is that, the
+    charset declared in the HTTP header or the page, UTF-8 if it is valid, the likeliest legacy charset.
     """
-    encoding = None if read_bom(body)[0] else _utf16(body)
+    encoding = None if read_bom(body)[0] else _utf16(body) or _utf8(body)
     if encoding is not None:
         return body.decode(encoding, "replace").replace("\x00", "")
     declared, text = decode_as_declared(body, content_type, detect)
@@ -89,19 +91,28 @@ def decode_as_declared(
 
 def detect(body: bytes) -> str:
     """Return the name of the likeliest charset of a page that does not declare one."""
-    try:
-        body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # A page that was cut, or has a stray byte far into good UTF-8, is still UTF-8.
-        valid = body[: error.start].decode("utf-8")
-        if error.start > len(body) - 4 or error.start - len(valid) > 1000:
-            return "utf-8"
-    else:
+    if _more_than_characters(body) is not None:
         return "utf-8"
     # Tags and scripts are ASCII in every page, and hide the letters that tell charsets apart.
     sample = _MARKUP.sub(b" ", body[: 4 * _SAMPLE])[:_SAMPLE]
     best = from_bytes(sample, cp_isolation=_LEGACY).best()
     return best.encoding if best is not None else "cp1252"
+
+
+def _utf8(body: bytes) -> str | None:
+    """Recognise UTF-8 that may be declared as another charset, as pages are that a crawler has saved anew."""
+    more = _more_than_characters(body)
+    return "utf-8" if more is not None and more >= _SURELY else None
+
+
+def _more_than_characters(body: bytes) -> int | None:
+    """Return how many more bytes than characters *body* has if it is UTF-8, None if it is not."""
+    try:
+        return len(body) - len(body.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        # A page that was cut, or has a stray byte far into good UTF-8, is still UTF-8.
+        more = error.start - len(body[: error.start].decode("utf-8"))
+        return more if error.start > len(body) - 4 or more > 1000 else None
 
 
 def _utf16(body: bytes) -> str | None:

@@ -61,6 +61,8 @@ _SMALL_PART, _SMALL_PART_OF_PROSE = 1 / 3, 1 / 2
 _ENTRIES, _SMALL_PART_OF_LIST = 6, 1 / 2
 #: Nor does a text that is less than this part of a page without an article: any part may have been found.
 _SMALL_PART_OF_LINES = 2 / 3
+#: So many blocks may stand in one line of what Trafilatura finds.
+_IN_ONE_LINE = 4
 #: Short lines of the main text that are kept.
 _DETAILS = 200
 #: To find that many short lines of a page, so many times as many are looked at.
@@ -124,15 +126,35 @@ class Segment:
             block.within in around or block.within == FORM or block.region == "quoted" for block in blocks
         ]
         shown = [block.text for block, out in zip(blocks, without, strict=True) if not out]
-        left_out = {_bare(block.text) for block, out in zip(blocks, without, strict=True) if out}
+        left_out = _in_one_line([block for block, out in zip(blocks, without, strict=True) if out])
         left_out -= {*map(_bare, shown)}
+        found = self._otherwise.lines(html)
         lines = [
             line
-            for line in self._otherwise.lines(html).split("\n")
+            for line in found.split("\n")
             if not all(bare in left_out or not bare for bare in map(_bare, line.split("|")))
         ]
+        if found and not lines:  # It took a sidebar for the article of a page with a line or two of its own.
+            lines = [block.text for block in _free(blocks)]
         text, left_out_of_text = sentences.divided("\n".join(lines), lambda: "\n".join(shown))
         return MainText(text, title, "\n".join((left_out_of_text, *details)).strip()) if text else None
+
+
+def _in_one_line(blocks: Sequence[Block]) -> set[str]:
+    """Return the bare text of each of *blocks*, and of each few that follow each other in one element.
+
+    Trafilatura has elements that stand side by side in one line, such as the entries of a foot.
+    """
+    bare = [_bare(block.text) for block in blocks]
+    found = {*bare}
+    for number, block in enumerate(blocks):
+        line = bare[number]
+        for next_number in range(number + 1, min(number + _IN_ONE_LINE, len(blocks))):
+            if blocks[next_number].within != block.within:
+                break
+            line += bare[next_number]
+            found.add(line)
+    return found
 
 
 def _bare(line: str) -> str:

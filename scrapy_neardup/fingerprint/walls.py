@@ -26,7 +26,9 @@ LONGEST = 250
 #: A text that asks for consent names cookies at least so often, and at least once in so many tokens.
 COOKIES = 4
 TOKENS_A_COOKIE = 33
-#: And it speaks of one of these subjects. A recipe may name cookies as often.
+#: And it speaks of at least so many subjects, one of them among these; a long text of as many as any other
+#: long wall. A recipe may name cookies as often.
+SUBJECTS_OF_CONSENT = 5
 _CONSENT = frozenset(("consent", "privacy"))
 #: Subjects that say why the page asked for is not shown. A wall has one of them in its first sentences. One
 #: alone is not counted among its subjects: the words for it have other meanings, too. It is if the text has a
@@ -93,7 +95,9 @@ def _asks_for_consent(text: str, tokens: int) -> bool:
     named = sum(text.count(word) for letter, word in _vocabulary().cookies if letter in text)
     if named < max(COOKIES, tokens / TOKENS_A_COOKIE):
         return False
-    return not _CONSENT.isdisjoint(subjects(text))
+    found = subjects(text)
+    asked = SUBJECTS_OF_CONSENT if tokens <= LONGEST else SUBJECTS_OF_A_LONG_ONE
+    return len(found) >= asked and not _CONSENT.isdisjoint(found)
 
 
 def subjects(text: str) -> set[str]:

@@ -67,6 +67,24 @@ def test_declared_charset_stands_unless_it_cannot_be() -> None:
     assert decode(RUSSIAN.encode("cp1251"), "text/html; charset=utf-8") == RUSSIAN
 
 
+@pytest.mark.parametrize(
+    ("text", "charset"),
+    [
+        (RUSSIAN, "windows-1251"),
+        (CHINESE, "gb2312"),
+        (CHINESE, "shift_jis"),
+        (f"{FRENCH} " * 9, "iso-8859-1"),
+    ],
+)
+def test_a_page_that_was_saved_as_utf8_may_declare_its_first_charset(text: str, charset: str) -> None:
+    page = article(text, head=f'<meta charset="{charset}">')
+    assert decode(page.encode(), None) == page
+    # Where the file was cut, it ends within a character.
+    cut = page[: page.rindex(text[-1])] + "é"
+    assert decode(cut.encode()[:-1], None).startswith(cut[:-1])
+    assert decode(page.encode(charset, "xmlcharrefreplace"), None).startswith(page[:40])
+
+
 @pytest.mark.parametrize("text", [ENGLISH, RUSSIAN])
 def test_a_page_may_name_any_codec_of_python_as_its_charset(text: str) -> None:
     """Some are no charsets at all, or raise whatever they are given."""

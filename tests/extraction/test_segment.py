@@ -643,6 +643,23 @@ def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
             assert not verdict.is_duplicate, verdict
 
 
+@pytest.mark.parametrize("lines", ["{}<br>{}", "<div>{}</div><div>{}</div>", "<p>{}</p>{}"])
+def test_lines_of_a_foot_are_no_text_of_a_note_if_they_stand_in_one_cell(lines: str) -> None:
+    """Trafilatura has a cell of a table in one line."""
+    own = paragraphs(49, 1, 20)[0]
+    foot = "".join(f"<tr><td>{lines.format(*paragraphs(seed, 2, 9))}" for seed in range(50, 54))
+    body = f"<h1>{TITLE}</h1><table><tr><td>{own}</table><table class=copyright>{foot}</table>"
+    assert extracted(page(body)).text.strip("| ") == own
+
+
+def test_a_note_beside_many_teasers_is_the_text() -> None:
+    """Trafilatura takes the teasers for the article, which has an element of that name."""
+    note = paragraphs(54, 1, 20)[0]
+    links = "".join(f"<p><a href=x>{text[:60]}</a></p>" for text in paragraphs(55, 24, 9))
+    body = f"<h1>{TITLE}</h1><p>{note}</p><div class=related><article>{links}</article></div>"
+    assert extracted(page(body)).text == f"{TITLE}\n{note}"
+
+
 COUNTRIES = [sentence(random.Random(f"country {number}"), 1)[:-1] for number in range(240)]
 CHOICES = "".join(f"<option>{country}" for country in COUNTRIES)
 LABELS = [text[:40] for text in paragraphs(48, 12, 12)]

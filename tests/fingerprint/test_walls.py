@@ -335,9 +335,15 @@ def test_a_text_of_any_length_that_asks_leave_to_set_cookies_is_a_wall() -> None
     assert FINGERPRINTER.signature(text).wall
 
 
+#: What stands over the recipes of many who are paid for links, and in their steps.
+LINKS_PAID_FOR = """If you buy by one of these links, I am paid a share; please read our disclosure and privacy policy.
+Check the oven again after five minutes. Have you made them? Click on the stars, or send a picture to our address."""
+
+
 def test_recipes_and_articles_with_a_notice_are_none() -> None:
     notes = "\n".join(NOTES.values())
-    for text in (f"{BISCUITS}\n" * 6, f"{notes}\n{notes}\n{COOKIE_PARAGRAPHS[0]}"):
+    recipe = f"{BISCUITS}\n" * 6
+    for text in (recipe, f"{LINKS_PAID_FOR}\n{recipe}", f"{notes}\n{notes}\n{COOKIE_PARAGRAPHS[0]}"):
         signature = FINGERPRINTER.signature(text)
         assert signature.tokens > LONGEST
         assert not signature.wall
