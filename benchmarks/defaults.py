@@ -37,7 +37,7 @@ FEATURES = Features()
 MATCHER = Matcher(load_scheme("simhash+anchors"))
 LENGTHS = ((0, 40), (40, 100), (100, 200), (200, 500), (500, 1 << 30))
 NEVER = (2.0, 2.0)
-NO_NUMBERS = {"ROUNDING": np.inf, "ELSEWHERE_NUMBERS": 0}
+NO_NUMBERS = {"ROUNDING": np.inf, "ELSEWHERE_NUMBERS": 0, "UPDATED_NUMBERS": 0}
 RULES_TRIED: dict[str, dict[str, Any]] = {
     "the rule": {},
     "numbers ignored": NO_NUMBERS,

@@ -347,3 +347,29 @@ def test_so_many_numbers_may_be_substituted_and_no_more() -> None:
     assert one(0.3, 0.94, sites="one", substituted=1.7001) == "template"
     assert one(0.52, 0, sites="two", substituted=5.5) == "near"  # half of the numbers, with the error
     assert one(0.52, 0, sites="two", substituted=5.501) == "template"
+
+
+def test_of_an_updated_story_fewer_numbers_may_be_in_both() -> None:
+    """Under one title on two sites .35 of them, with the error, if few differ in so many words."""
+
+    def updated(substituted: float, numbers: int, tokens: int, titled: float = 4, **other: float) -> str:
+        return one(
+            0.6,
+            0.8,
+            sites="two",
+            substituted=substituted,
+            numbers=numbers,
+            tokens=tokens,
+            titled=titled,
+            **other,
+        )
+
+    assert updated(4.5, 6, 600) == "near"
+    assert updated(4.6, 6, 600) == "template"  # too small a share
+    assert updated(2, 2, 600) == "template"  # none is in both
+    assert updated(5.5, 8, 350) == "near"
+    assert updated(5.5, 8, 349) == "template"  # more than one in 70 words, and half a number
+    assert updated(5.501, 8, 600) == "template"  # more than five, and half a number
+    assert updated(5.5, 8, 600, titled=3) == "template"
+    assert updated(5.5, 8, 600, title=1) == "template"
+    assert one(0.7, 0.8, substituted=5.5, numbers=8, titled=4) == "template"
