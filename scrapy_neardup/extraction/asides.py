@@ -16,7 +16,7 @@ from scrapy_neardup.fingerprint.wallwords import SUBJECTS
 from .block import FORM, LISTED, OTHER_ARTICLES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .block import Block
 
@@ -83,14 +83,24 @@ def give_back_article(blocks: Sequence[Block]) -> None:
             block.region = ""
 
 
-def leave_out_notices(blocks: Sequence[Block]) -> None:
-    """Give notices of consent a region, where paragraphs are left. Else the page is about cookies."""
+def leave_out_notices(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
+    """Give notices of consent a region.
+
+    An article may be about cookies: what looks like notices has most of the prose, and the first paragraph
+    behind the headline. Such a page keeps all. *find_headline* returns the number of the headline's block.
+    """
     notices = [block for begin, end in _notices(blocks) for block in blocks[begin:end]]
     taken = {id(block) for block in notices}
-    left = [block for block in blocks if block.prose and not block.region and id(block) not in taken]
-    if letters_of(left) >= ARTICLE:
-        for block in notices:
-            block.region = block.region or "around"
+    prose = [block for block in blocks if block.prose and not block.region]
+    left = letters_of([block for block in prose if id(block) not in taken])
+    if left < ARTICLE:
+        return
+    if left < letters_of(prose) / 2 and (headline := find_headline()) is not None:
+        first = next((block for block in blocks[headline:] if block.prose and not block.region), None)
+        if id(first) in taken:
+            return
+    for block in notices:
+        block.region = block.region or "around"
 
 
 def _notices(blocks: Sequence[Block]) -> list[Run]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
+from scrapy_neardup.fingerprint.prose import SENTENCE
 
 from . import sentences
 from .asides import (
@@ -29,6 +30,7 @@ from .asides import (
 from .block import FORM, LISTED, OTHER_ARTICLES
 from .blocks import blocks_of
 from .digests import leave_out_digests
+from .headings import heads_more
 from .headline import find_headline, only_first_level_heading, title_of
 from .titles import titles
 from .trafilatura import Trafilatura
@@ -42,11 +44,13 @@ if TYPE_CHECKING:
 
 #: Paragraphs count by their length, up to this one ...
 _MOST = 600
-#: ... and more behind the headline, the nearer the more: three times as much at the most.
+#: ... less before the headline, and more behind it, the nearer the more: three times as much at the most.
+_BEFORE_HEADLINE = 0.4
 _BEHIND_HEADLINE = 2.0
 _DECAY = 1500
-#: What other blocks cost: what stands in a region; links; headings and short lines.
-_COST_AROUND, _COST_LINK, _COST_LINE = 80, 60, 15
+#: What other blocks cost: what stands in a region; links; headings over further articles; other headings and
+#: short lines.
+_COST_AROUND, _COST_LINK, _COST_MORE, _COST_LINE = 80, 60, 300, 15
 #: A short sentence of at least so many letters costs nothing: its letters count half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 #: Paragraphs that are a smaller share of the page are no article.
@@ -80,7 +84,7 @@ class Segment:
         names = titles(html)
         blocks = blocks_of(html)
         give_back_article(blocks)
-        leave_out_notices(blocks)
+        leave_out_notices(blocks, lambda: find_headline(blocks, names))
         leave_out_quotations(blocks)
         leave_out_captions(blocks)
         headline = find_headline(blocks, names)
@@ -206,9 +210,12 @@ def _best_run(blocks: Sequence[Block], headline: int | None) -> Run:
     total, begin, behind = 0.0, 0, 0
     for number, block in enumerate(blocks):
         score = _score(block)
-        if headline is not None and number > headline:
-            score *= 1 + _BEHIND_HEADLINE * math.exp(-behind / _DECAY) if score > 0 else 1
-            behind += block.letters
+        if headline is not None and number != headline:
+            weight = _BEFORE_HEADLINE
+            if number > headline:
+                weight = 1 + _BEHIND_HEADLINE * math.exp(-behind / _DECAY)
+                behind += block.letters
+            score *= weight if score > 0 else 1
         if total <= 0:
             total, begin = 0.0, number
         total += score
@@ -224,6 +231,8 @@ def _score(block: Block) -> float:
         return min(block.letters, _MOST)
     if block.is_link:
         return -_COST_LINK
+    if (block.heading or block.letters < SENTENCE) and heads_more(block.text):
+        return -_COST_MORE
     if block.letters >= _SHORT_SENTENCE and block.ends and not block.heading:
         return _SHORT_COUNTS * block.letters
     return -_COST_LINE
@@ -242,7 +251,7 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
     behind = run.end if headline is None else max(run.end, headline + 1)
     for number in (*range(begin, run.end), *range(behind, len(blocks))):
         block = blocks[number]
-        if number >= behind and (block.prose or block.region):
+        if number >= behind and (block.prose or block.region or heads_more(block.text)):
             break
         if len(lines) == _DETAILS:
             break

@@ -64,7 +64,9 @@ SUBJECTS = {
         согласны|принять|принима|приймаєте|згоду|souhlas|odmítn|přijm|súhlas|samtyck|godkänn|avböj|samtykk
         afvis|avvis|godta|hyväksy|hylk|kabul|onay|elfogad|elutasít|hozzájárul|acceptă|acceptați|consimț
         refuz|αποδοχή|αποδέχ|απόρριψη|συγκατάθ|同意|接受|拒绝|拒絕|동의|거부|موافق|الموافقة|قبول|رضایت|setuju
-        menerima|đồng ý|chấp nhận|ยอมรับ|הסכמ|सहमति""",
+        menerima|đồng ý|chấp nhận|ยอมรับ|הסכמ|सहमति|use cookies|uses cookies|verwenden cookies
+        verwendet cookies|utilisons des cookies|utilizamos cookies|usa cookies|используем cookie
+        使用cookie""",
     "privacy": """поверително|лични данни|privatnost|osobnih podataka|osobne podatke|приватност|zasebnost
         privatum|asmens duomen|privātum|personas dat|privaatsus|isikuandme|privacitat|dades personals
         ochrany osobných|osobných údajov|privatësi|privacy|datenschutz|privatsphäre|personenbezogen

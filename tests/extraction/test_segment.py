@@ -58,13 +58,18 @@ OWN, LEGAL, OTHER, LONG = (paragraphs(seed, count) for seed, count in ((1, 6), (
 ARTICLE = f"<h1>{TITLE}</h1>{marked(OWN)}"
 FOOTER = f"<footer>{marked(LEGAL)}</footer>"
 LINKS = "<ul>" + "<li><a href=x>another page</a></li>" * 12 + "</ul>"
-CONSENT = marked([f"We use cookies on this site. {text}" for text in OTHER])
+TEASERS = "".join(
+    f"<h4><a href=x>{text[:30]}</a></h4><p>{text}</p>" for text in paragraphs(5, count=5, words=10)
+)
+CONSENT = marked([f"We use cookies. {text}" for text in OTHER])
 
 #: Bodies of pages whose main text is OWN.
 BODIES = {
     "alone": ARTICLE,
     "footer": ARTICLE + FOOTER,
     "more comments than article": f"{ARTICLE}<div class=comments>{marked(LONG)}</div>",
+    "lines and a section that are called comments": f"<h1>{TITLE}</h1>{marked(OWN[:3])}<ul><li>Comments</li></ul>"
+    f"<h2>Comments</h2>{marked(OWN[3:])}",
     "comments heading before the article": f"<h1>{TITLE}</h1><p>3 Comments</p>{marked(OWN)}",
     "comments section before the article": f"<h1>{TITLE}</h1><div><h2>Comments</h2></div>{marked(OWN)}",
     "consent before": CONSENT + ARTICLE,
@@ -74,6 +79,10 @@ BODIES = {
     "consent in one line": f"<p>We use cookies to improve this site for you.</p>{ARTICLE}",
     "sidebar before": f"<div class=sidebar>{marked(OTHER)}</div>{ARTICLE}",
     "sidebar behind": f"{ARTICLE}<aside>{marked(OTHER)}</aside>",
+    "teasers": f"{ARTICLE}<h3>Related articles</h3>{LINKS}{marked(OTHER[:2])}",
+    "teasers in German": f"{ARTICLE}<h3>Lesen Sie auch</h3>{TEASERS}",
+    "teasers in Polish": f"{ARTICLE}<div>Zobacz także</div>{TEASERS}",
+    "teasers in Chinese": f"{ARTICLE}<h3>相关阅读</h3>{TEASERS}",
     "teasers amid": f"<h1>{TITLE}</h1>{marked(OWN[:2])}<h3>Related</h3>{LINKS[:80]}</ul>{marked(OWN[2:])}",
     "heading over teasers above": f"<h3>Related articles</h3>{ARTICLE}",
     "heading over teasers under the headline": f"<h1>{TITLE}</h1><h3>Related articles</h3>{marked(OWN)}",
@@ -137,7 +146,7 @@ def test_a_recipe_that_names_cookies_is_no_notice_of_consent() -> None:
     recipe = f"<h1>{TITLE}</h1>{marked(OWN)}<h2>Steps</h2>{marked(steps)}"
     assert extracted(page(recipe)).text.split("\n") == OWN + steps
     for notice in (
-        "We use cookies to give you the best experience that this site can give, here and elsewhere.",
+        "We use cookies to give you the best experience that you can have, here and elsewhere.",
         "This site sets cookies. If you go on reading, we take it that you are content with that.",
     ):
         assert extracted(page(f"{recipe}{marked([notice])}")).text.split("\n") == OWN + steps
@@ -309,9 +318,13 @@ def test_short_lines_under_the_headline_are_details() -> None:
     assert found.details.split("\n") == expected
 
 
-def test_details_end_where_a_region_begins_and_are_bounded() -> None:
-    body = f"<h1>{TITLE}</h1>{marked(OWN)}<p>5 €</p><aside>More</aside><p>9 €</p>"
+@pytest.mark.parametrize("other", ["<aside>More</aside>", "<h3>Read more</h3>"])
+def test_details_end_where_something_else_begins(other: str) -> None:
+    body = f"<h1>{TITLE}</h1>{marked(OWN)}<p>5 €</p>{other}<p>9 €</p>"
     assert extracted(page(body)).details == "5 €"
+
+
+def test_details_are_bounded() -> None:
     rows = "<tr><td>x</td></tr>" * 5000
     assert (
         len(extracted(page(f"<h1>{TITLE}</h1><table>{rows}</table>{marked(OWN)}")).details.split("\n")) <= 200
