@@ -11,7 +11,8 @@ from scrapy_neardup.extraction.asides import speaks_of_consent
 
 @pytest.mark.parametrize(
     "text",
-    ["We use Cookies.", "Файлы куки", "クッキー", "Ta strona używa ciasteczek", "Koristimo kolačiće", "Çerezler",
+    ["We use Cookies.", "Файлы куки", "クッキー", "Ta strona używa ciasteczek", "Koristimo kolačiće",
+     "Çerezler",
      "נעשה שימוש בעוגיות", "ما از کوکی استفاده می‌کنیم", "Sessionscookies"],
 )  # fmt: skip
 def test_consent(text: str) -> None:

@@ -68,7 +68,7 @@ BODIES = {
     "alone": ARTICLE,
     "footer": ARTICLE + FOOTER,
     "more comments than article": f"{ARTICLE}<div class=comments>{marked(LONG)}</div>",
-    "lines and a section that are called comments": f"<h1>{TITLE}</h1>{marked(OWN[:3])}<ul><li>Comments</li></ul>"
+    "a section that is called comments": f"<h1>{TITLE}</h1>{marked(OWN[:3])}<ul><li>Comments</li></ul>"
     f"<h2>Comments</h2>{marked(OWN[3:])}",
     "comments heading before the article": f"<h1>{TITLE}</h1><p>3 Comments</p>{marked(OWN)}",
     "comments section before the article": f"<h1>{TITLE}</h1><div><h2>Comments</h2></div>{marked(OWN)}",
