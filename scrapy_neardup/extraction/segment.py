@@ -78,7 +78,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 12, {self._otherwise.identity}"
+        self.identity = f"segment 13, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)

@@ -17,7 +17,7 @@ Weight = Literal["set", "sqrt", "log", "tf", "keywords"]
 #: with the spaces and signs between them.
 Units = Literal["tokens", "characters"]
 
-VERSION = 6
+VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)

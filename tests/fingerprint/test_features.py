@@ -24,8 +24,8 @@ def test_values_are_plain_and_make_the_same_features_again() -> None:
         ({"weight": "idf"}, "set, sqrt, log, tf"),
         ({"min_paragraph": -1}, "min_paragraph"),
         ({"units": "letters"}, "tokens, characters, not 'letters'"),
-        ({"version": 5}, "version 6, not 5"),
-        ({"version": 7}, "version 6, not 7"),
+        ({"version": 6}, "version 7, not 6"),
+        ({"version": 8}, "version 7, not 8"),
     ],
 )
 def test_a_wrong_value_is_refused(values: dict[str, object], named: str) -> None:
