@@ -787,3 +787,11 @@ def reference(release: int) -> str:
     said = [f"{text(seed, 45)} {method}x" for method in "abcd" for seed in range(4)]
     own = [text(10 + seed, 40) for seed in range(4)]
     return "\n".join([*said, *own, f"{text(20, 60)} {text(100 + release, 1)}"])
+
+
+def test_a_reference_that_repeats_itself_is_found_in_another_release(detector: Detector) -> None:
+    detector.add(reference(1), url="https://docs.example.com/1.0/streams")
+    assert detector.check(reference(2), url="https://docs.example.com/2.0/streams").kind == "near"
+    other = "\n".join(text(20 + seed, 45) for seed in range(4))
+    another = f"{other}\n{other}\n{reference(1)[: len(other)]}"
+    assert detector.check(another, url="https://docs.example.com/1.0/tables").kind == "unique"

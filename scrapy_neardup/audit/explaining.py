@@ -78,7 +78,7 @@ def explain(one: Document, other: Document, settings: AuditOptions) -> Explanati
     if found.exact[0]:
         return facts._replace(verdict="exact", why=["The normalised texts are equal."])
     shared = int(judge.shared(a, b)[0])
-    why = [*_candidates(facts, shared, settings), *_evidence(facts, records, settings)]
+    why = [*_candidates(facts, shared, settings), *_evidence(facts, records, shared, settings)]
     if found.near[0]:
         return facts._replace(verdict="near", why=why)
     if found.fuller[0]:
@@ -107,7 +107,7 @@ def _candidates(facts: Explanation, shared: int, settings: AuditOptions) -> Iter
         yield f"They share {shared} of {scheme.keys} {kind}."
 
 
-def _evidence(facts: Explanation, records: Any, settings: AuditOptions) -> Iterator[str]:
+def _evidence(facts: Explanation, records: Any, shared: int, settings: AuditOptions) -> Iterator[str]:
     if not settings.verified:
         return
     tokens = min(facts.tokens)
@@ -121,7 +121,8 @@ def _evidence(facts: Explanation, records: Any, settings: AuditOptions) -> Itera
         f"less where one contains the other, which it does by {facts.containment:.2f}."
     )
     one, other = map(counts, records)
-    if not beyond_chance(one, other, np.array(facts.similarity)):
+    same_runs = settings.loaded_scheme.has_same_runs(np.array(shared))
+    if not beyond_chance(one, other, np.array(facts.similarity), same_runs):
         yield "A text that says the same few words again and again is compared for equality only."
     if facts.numbers:
         yield f"About {facts.substituted:.0f} of {facts.numbers:.0f} numbers were replaced by others."

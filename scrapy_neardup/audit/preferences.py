@@ -67,7 +67,7 @@ def _urls(pages: Pages, patterns: Sequence[str]) -> SortKeys:
 
 def _hosts(pages: Pages, hosts: Sequence[str]) -> SortKeys:
     """By the first of *hosts* that the URL's host is, or is below."""
-    preferred = {host_of(f"//{host.strip('.')}"): place for place, host in reversed([*enumerate(hosts)])}
+    preferred = {_spelled(host): place for place, host in reversed([*enumerate(hosts)])}
     if not preferred:
         return []
     known: dict[str, int] = {}
@@ -80,6 +80,12 @@ def _hosts(pages: Pages, hosts: Sequence[str]) -> SortKeys:
             known[host] = min((preferred[name] for name in above if name in preferred), default=len(hosts))
         places[number] = known[host]
     return [places]
+
+
+def _spelled(host: str) -> str:
+    """Return a preferred *host* as `host_of` spells it; itself if it is none, so that no page has it."""
+    address = f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host.strip(".")
+    return host_of(f"//{address}") or host
 
 
 def _site(pages: Pages, _: Sequence[str]) -> SortKeys:

@@ -24,7 +24,7 @@ class Url(NamedTuple):
 
 def split_url(url: str) -> Url:
     """Split *url* into lower-case scheme and host (with a port that is not the default), path and query."""
-    match = _URL.match(url)
+    match = _URL.match(url.strip())
     assert match is not None  # every part is optional
     scheme, authority, path, query = match.groups(default="")
     scheme, host = _site(scheme, authority)

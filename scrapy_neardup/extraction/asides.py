@@ -1,4 +1,4 @@
-"""What stands around an article though no element says so: notices of consent, further articles.
+"""What stands around an article though no element says so: notices of consent, comments, further articles.
 
 Their blocks get a region, see `Block.region`, so that they are no main text.
 """
@@ -8,32 +8,36 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+import regex
+
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.quotations import quoted_lines
-from scrapy_neardup.fingerprint.walls import subjects
-from scrapy_neardup.fingerprint.wallwords import SUBJECTS
+from scrapy_neardup.fingerprint.walls import phrases, subjects
 
 from .block import FORM, LISTED, OTHER_ARTICLES
+from .headings import heads_comments, heads_more, speaks_of_consent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .block import Block
 
+#: Elements whose text is a line of the article, such as "Comments" in a list of the parts of a language.
+_LINES = ("p", "li", "dt", "dd", "td", "th", "pre")
+_SIGNS = regex.compile(r"\W+")
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
 #: So many times the text of all that is in no region is much more than that.
 MUCH_MORE = 1.5
+#: The foot of a site has fewer letters in its paragraphs.
+LONG_FOOT = 1200
 #: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
-#: first.
-_CONSENT_GAP = 8
+#: first, and so many blocks behind the last one are part of the notice.
+_CONSENT_GAP, _CONSENT_TAIL = 8, 2
 #: A notice of one block is no longer.
 _CONSENT_ALONE = 500
 #: What a notice speaks of beside cookies. Recipes name them, too.
 _CONSENT_SUBJECTS = frozenset(("advertising", "browser", "consent", "privacy", "settings", "site"))
-#: Words for cookies, which notices of consent have.
-_COOKIES = [word.strip() for word in SUBJECTS["cookies"].replace("\n", "|").split("|")]
-_ASCII_COOKIES = [*filter(str.isascii, _COOKIES)]
 
 
 class Run(NamedTuple):
@@ -48,27 +52,40 @@ def letters_of(blocks: Sequence[Block]) -> int:
     return sum(block.letters for block in blocks)
 
 
-def give_back_article(blocks: Sequence[Block]) -> None:
+def give_back_article(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
     """Take the region away from what is the article itself.
 
-    A region "around" holds the article if it has as much prose as there is text in no region, links aside; or
-    as much prose as there is in no region, and half as much text again.
-    Teasers of other articles count as the article only on a page that has next to nothing else. So do
-    comments: a forum may call all that is said in it so, the first post included.
+    A region "around" holds the article if it has as much prose as there is text in no region, links aside. So
+    it does if it has as much prose as there is in no region, and half as much text again; and if it has the
+    headline of the page, and paragraphs below it, as no advertisement does. Teasers of other articles count
+    as the article only on a page that has next to nothing else. So do comments: a forum may call all that is
+    said in it so, the first post included. And so does a foot, unless it speaks of consent: some builders of
+    pages give any part of a page that name. *find_headline* returns the number of the headline's block.
     """
+    headline = find_headline() if _has_prose_around(blocks) else None  # to look for it takes time
+    if headline is not None and _is_article(blocks[headline:]):
+        within = blocks[headline].within
+        for block in blocks:
+            if block.within == within:
+                block.region = ""
     prose, text = Counter[int](), Counter[int]()
+    around, feet = set[int](), set[int]()
     for block in blocks:
-        if not block.is_link and block.region in ("", "around"):
+        if not block.is_link and block.region in ("", "around", "foot"):
             text[block.within] += block.letters
             prose[block.within] += block.prose * block.letters
+            if block.region:
+                (around if block.region == "around" else feet).add(block.within)
     # What stands in no region has the number 0.
     large = {
         each
-        for each in prose
-        if each
-        and prose[each] >= max(ARTICLE, prose[0])
-        and (prose[each] >= text[0] or text[each] >= MUCH_MORE * text[0])
+        for each in around
+        if prose[each] >= max(ARTICLE, text[0])
+        or (prose[each] >= max(ARTICLE, prose[0]) and text[each] >= MUCH_MORE * text[0])
     }
+    if text[0] < ARTICLE:
+        notices = {block.within for block in blocks if speaks_of_consent(block.text)}
+        large |= {each for each in feet - notices if prose[each] >= LONG_FOOT}
     if letters_of([block for block in blocks if block.prose and not block.region]) >= 2 * ARTICLE:
         large.discard(OTHER_ARTICLES)
     for block in blocks:
@@ -83,13 +100,32 @@ def give_back_article(blocks: Sequence[Block]) -> None:
             block.region = ""
 
 
+def _has_prose_around(blocks: Sequence[Block]) -> bool:
+    """Tell whether any region around, but for teasers, has the paragraphs of an article."""
+    prose = Counter[int]()
+    for block in blocks:
+        prose[block.within] += block.prose * block.letters
+    around = {block.within for block in blocks if block.region == "around"} - {OTHER_ARTICLES}
+    return any(prose[each] >= ARTICLE for each in around)
+
+
+def _is_article(blocks: Sequence[Block]) -> bool:
+    """Tell whether the region around the first of *blocks*, a headline, is no teaser but an article."""
+    headline = blocks[0]
+    if headline.region != "around" or headline.within == OTHER_ARTICLES or headline.is_link:
+        return False
+    return letters_of([each for each in blocks if each.within == headline.within and each.prose]) >= ARTICLE
+
+
 def leave_out_notices(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
     """Give notices of consent a region.
 
     An article may be about cookies: what looks like notices has most of the prose, and the first paragraph
     behind the headline. Such a page keeps all. *find_headline* returns the number of the headline's block.
     """
-    notices = [block for begin, end in _notices(blocks) for block in blocks[begin:end]]
+    notices: list[Block] = []
+    for begin, end in _notices(blocks):
+        notices += blocks[begin:end]
     taken = {id(block) for block in notices}
     prose = [block for block in blocks if block.prose and not block.region]
     left = letters_of([block for block in prose if id(block) not in taken])
@@ -114,22 +150,28 @@ def _notices(blocks: Sequence[Block]) -> list[Run]:
         else:
             runs.append([number])
     return [
-        Run(numbers[0], numbers[-1] + 1)
+        Run(numbers[0], _end_of_notice(blocks, numbers))
         for numbers in runs
         if len(numbers) > 1 or blocks[numbers[0]].letters < _CONSENT_ALONE
     ]
 
 
-def speaks_of_consent(text: str) -> bool:
-    """Tell whether *text* has a word that notices of consent have."""
-    folded = text.casefold()
-    words = _ASCII_COOKIES if folded.isascii() else _COOKIES
-    return any(map(folded.__contains__, words))
-
-
 def _asks_for_consent(text: str) -> bool:
     """Tell whether *text* reads like a part of a notice of consent."""
-    return speaks_of_consent(text) and not _CONSENT_SUBJECTS.isdisjoint(subjects(normalise(text)))
+    if not speaks_of_consent(text):
+        return False
+    normalised = normalise(text)
+    return bool(phrases(normalised)) or not _CONSENT_SUBJECTS.isdisjoint(subjects(normalised))
+
+
+def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:
+    """Return where a notice ends whose blocks *numbers* speak of consent: at a heading, or soon."""
+    end = numbers[-1] + 1
+    if len(numbers) > 1:
+        for _ in range(_CONSENT_TAIL):
+            if end < len(blocks) and not blocks[end].heading:
+                end += 1
+    return end
 
 
 def leave_out_quotations(blocks: Sequence[Block]) -> None:
@@ -137,6 +179,30 @@ def leave_out_quotations(blocks: Sequence[Block]) -> None:
     for block, quoted in zip(blocks, quoted_lines([block.text for block in blocks]), strict=True):
         if quoted:
             block.region = block.region or "quoted"
+
+
+def leave_out_comments(blocks: Sequence[Block]) -> None:
+    """Give the comments of readers a region: what follows a heading over comments.
+
+    It ends at the next heading of the same level or a higher one. If the words stand in no heading element,
+    it goes to the end of the page.
+    """
+    letters_before = 0
+    begun, heading = False, ""
+    for block in blocks:
+        if begun and heading and block.heading and block.heading <= heading and not heads_others(block.text):
+            begun = False
+        if begun:
+            block.region = block.region or "comments"
+        elif block.prose and not block.region:
+            letters_before += block.letters
+        elif letters_before >= ARTICLE and _may_head(block) and heads_comments(block.text):
+            begun, heading = True, block.heading
+
+
+def _may_head(block: Block) -> bool:
+    """Tell whether *block* may be a heading: no link, paragraph, line of a list or cell of a table."""
+    return not (block.is_link or block.prose) and (bool(block.heading) or block.tag not in _LINES)
 
 
 def leave_out_captions(blocks: Sequence[Block]) -> None:
@@ -165,6 +231,18 @@ def leave_out_other_articles(blocks: Sequence[Block], headline: int | None) -> N
                 block.region = block.region or "around"
 
 
+def told_once(paragraphs: list[Block]) -> list[Block]:
+    """Return the *paragraphs* of a text once if all of them come again.
+
+    Some pages have their article twice: for readers and for printers.
+    """
+    words = [_SIGNS.sub("", block.text) for block in paragraphs]
+    again = next((number for number, word in enumerate(words) if number and word == words[0]), len(words))
+    if words[again : 2 * again] == words[:again] and letters_of(paragraphs[:again]) >= ARTICLE:
+        return paragraphs[:again] + paragraphs[2 * again :]
+    return paragraphs
+
+
 def menus_and_foot(blocks: Sequence[Block]) -> set[int]:
     """Return the numbers of the elements that hold them, see `Block.within`.
 
@@ -180,3 +258,8 @@ def menus_and_foot(blocks: Sequence[Block]) -> set[int]:
     foot = {block.within for block in blocks if block.region == "foot"}
     notices = {block.within for block in blocks if speaks_of_consent(block.text)}
     return menus | (foot - notices)
+
+
+def heads_others(text: str) -> bool:
+    """Tell whether *text* is a heading over what is no part of the article: comments, further articles."""
+    return heads_comments(text) or heads_more(text)

@@ -91,7 +91,7 @@ def decode_as_declared(
 
 def detect(body: bytes) -> str:
     """Return the name of the likeliest charset of a page that does not declare one."""
-    if _more_than_characters(body) is not None:
+    if _more_than_characters(body, strays=True) is not None:
         return "utf-8"
     # Tags and scripts are ASCII in every page, and hide the letters that tell charsets apart.
     sample = _MARKUP.sub(b" ", body[: 4 * _SAMPLE])[:_SAMPLE]
@@ -101,18 +101,21 @@ def detect(body: bytes) -> str:
 
 def _utf8(body: bytes) -> str | None:
     """Recognise UTF-8 that may be declared as another charset, as pages are that a crawler has saved anew."""
-    more = _more_than_characters(body)
+    more = _more_than_characters(body, strays=False)
     return "utf-8" if more is not None and more >= _SURELY else None
 
 
-def _more_than_characters(body: bytes) -> int | None:
-    """Return how many more bytes than characters *body* has if it is UTF-8, None if it is not."""
+def _more_than_characters(body: bytes, *, strays: bool) -> int | None:
+    """Return how many more bytes than characters *body* has if it is UTF-8, None if it is not.
+
+    A page that was cut is still UTF-8, and so is one with *strays*, bytes of no character far into good
+    UTF-8, if they are allowed.
+    """
     try:
         return len(body) - len(body.decode("utf-8"))
     except UnicodeDecodeError as error:
-        # A page that was cut, or has a stray byte far into good UTF-8, is still UTF-8.
         more = error.start - len(body[: error.start].decode("utf-8"))
-        return more if error.start > len(body) - 4 or more > 1000 else None
+        return more if error.start > len(body) - 4 or (strays and more > 1000) else None
 
 
 def _utf16(body: bytes) -> str | None:

@@ -1,12 +1,127 @@
-"""How headings over further articles begin, such as "Read also": in some fifty languages.
+"""How headings over comments of readers, and over further articles, begin: in some sixty languages.
 
 Parts are divided by | and by the ends of lines; upper and lower case are the same. A part stands for all that
-begins with it. Where $ follows, its last word ends there.
+begins with it. Where $ follows, its last word ends there; where = follows, nothing but a number comes after
+it.
 """
 
 from __future__ import annotations
 
 # fmt: off
+#: "Comments", behind their number, which asks for other forms of the word.
+COUNTED = {
+    "ar": "التعليقات|تعليقات|تعليق|تعليقا",
+    "az": "şərhlər|şərh",
+    "be": "каментары|каментарыяў",
+    "bg": "коментари|коментара|коментар",
+    "bn": "মন্তব্য|মন্তব্যসমূহ",
+    "ca": "comentaris|comentari",
+    "cs": "komentáře|komentářů|komentář|diskuse|diskuze",
+    "cy": "sylwadau|sylw",
+    "da no sv": "kommentarer|kommentar",
+    "de": "kommentare|kommentar|leserkommentare",
+    "el": "σχόλια|σχόλιο",
+    "en": "comments|comment|responses|response|replies|reply|reader comments|thoughts on|thought on",
+    "es": "comentarios|comentario",
+    "et": "kommentaarid|kommentaari|kommentaar",
+    "eu": "iruzkinak|iruzkin",
+    "fa": "نظرات|نظر|دیدگاه‌ها|دیدگاهها|دیدگاه",
+    "fi": "kommentit|kommenttia|kommentti",
+    "fr": "commentaires|commentaire|réactions|réaction",
+    "he": "תגובות|תגובה",
+    "hi": "टिप्पणियाँ|टिप्पणियां|टिप्पणी|कमेंट|कमेंट्स|प्रतिक्रियाएं|प्रतिक्रिया",
+    "hr bs sr sl": "komentari|komentara|komentar|komentarji|komentarjev",
+    "hu": "hozzászólások|hozzászólás|kommentek|komment|vélemények",
+    "hy": "մեկնաբանություններ",
+    "id ms": "komentar",
+    "is": "ummæli|athugasemdir",
+    "it": "commenti|commento",
+    "ja": "コメント",
+    "ka": "კომენტარები|კომენტარი",
+    "kk": "пікірлер|пікір",
+    "ko": "댓글|의견",
+    "lt": "komentarai|komentarų|komentaras",
+    "lv": "komentāri|komentāru|komentārs",
+    "ml": "കമന്റുകൾ|അഭിപ്രായങ്ങൾ",
+    "mn": "сэтгэгдэл",
+    "nl": "reacties|reactie|opmerkingen",
+    "pl": "komentarze|komentarzy|komentarz|opinie|opinii",
+    "pt": "comentários|comentário",
+    "ro": "comentarii|comentariu",
+    "ru": "комментарии|комментариев|комментария|комментарий|отзывы|отзывов|обсуждение",
+    "sk": "komentáre|komentárov|komentár|diskusia",
+    "sq": "komente|komentet",
+    "sr mk": "коментари|коментара|коментар",
+    "sw": "maoni",
+    "ta": "கருத்துகள்|கருத்துக்கள்",
+    "te": "వ్యాఖ్యలు|కామెంట్స్",
+    "th": "ความคิดเห็น|ความเห็น",
+    "tl": "mga komento",
+    "tr": "yorumlar|yorum",
+    "uk": "коментарі|коментарів|коментаря|коментар|відгуки|обговорення",
+    "ur": "تبصرے",
+    "uz": "izohlar",
+    "vi": "bình luận|ý kiến bạn đọc",
+    "zh": "评论|評論|网友评论|留言|回應|跟帖",
+}
+#: Headings over comments, or over the form for one.
+READERS = {
+    "ar": "التعليقات$|اترك تعليق|أضف تعليق|شاركنا رأيك",
+    "az": "şərhlər=|şərh yaz",
+    "be": "каментары=",
+    "bg": "коментари=|остави коментар|оставете коментар|добави коментар|напиши коментар",
+    "bn": "মন্তব্য করুন",
+    "ca": "comentaris=|deixa un comentari",
+    "cs": "komentáře=|napsat komentář|přidat komentář|vložit komentář|diskuse k článku|diskuze k článku",
+    "cy": "sylwadau=",
+    "da no": "kommentarer=|skriv en kommentar|skriv et svar|legg igjen en kommentar|legg inn en kommentar",
+    "de": """kommentare$|leserkommentare$|kommentar schreiben|kommentar verfassen
+        schreibe einen kommentar|hinterlasse einen kommentar|schreiben sie einen kommentar""",
+    "el": "σχόλια=|αφήστε ένα σχόλιο|αφήστε το σχόλιο|γράψτε ένα σχόλιο|προσθήκη σχολίου",
+    "en": """comments$|responses to$|replies$|thoughts on$|reader comments$|leave a reply|leave a comment
+        leave a response|post a comment|post a reply|add a comment|write a comment|join the discussion
+        join the conversation""",
+    "es": "comentarios$|deja un comentario|deja tu comentario|escribe un comentario",
+    "et": "kommentaarid=|lisa kommentaar",
+    "eu": "iruzkinak=",
+    "fa": "نظرات=|دیدگاه‌ها=|ارسال نظر|نظر شما|دیدگاه شما|دیدگاهتان|افزودن دیدگاه",
+    "fi": "kommentit=|jätä kommentti|kirjoita kommentti",
+    "fr": "commentaires$|réactions=|laisser un commentaire|ajouter un commentaire|écrire un commentaire",
+    "he": "תגובות=|כתוב תגובה|כתיבת תגובה|הוסף תגובה|השאר תגובה",
+    "hi": "टिप्पणियाँ=|टिप्पणियां=|अपनी टिप्पणी|टिप्पणी करें",
+    "hr bs sr sl": """komentari=|komentarji=|коментари=|ostavi komentar|ostavite komentar|dodaj komentar
+        napiši komentar|komentiraj=|остави коментар|напиши коментар""",
+    "hu": "hozzászólások=|kommentek=|szólj hozzá|szóljon hozzá|hozzászólás írása",
+    "hy": "մեկնաբանություններ=",
+    "id ms": "komentar=|tulis komentar|tinggalkan komentar|tinggalkan balasan|beri komentar",
+    "it": "commenti$|lascia un commento|scrivi un commento",
+    "ja": "コメント$|コメントを残す|コメントを書く|コメントする",
+    "ka": "კომენტარები=|დატოვე კომენტარი",
+    "kk": "пікірлер=|пікір қалдыру",
+    "ko": "댓글=|댓글 쓰기|댓글 남기기|댓글 달기",
+    "lt": "komentarai=|rašyti komentarą|parašykite komentarą",
+    "lv": "komentāri=|pievienot komentāru",
+    "ml": "കമന്റുകൾ=",
+    "mn": "сэтгэгдэл=",
+    "nl": "reacties=|geef een reactie|plaats een reactie|laat een reactie achter",
+    "pl": "komentarze$|opinie=|dodaj komentarz|napisz komentarz|zostaw komentarz|skomentuj=",
+    "pt": "comentários$|deixe um comentário|deixe seu comentário|deixe o seu comentário",
+    "ro": "comentarii=|lasă un comentariu|adaugă un comentariu|adaugă comentariu|lasă un răspuns",
+    "ru": """комментарии$|отзывы$|обсуждение=|оставить комментарий|добавить комментарий|написать комментарий
+        обсуждение статьи|обсуждение новости""",
+    "sk": "komentáre=|pridať komentár|napíš komentár|diskusia k článku",
+    "sq": "komentet=|lini një koment|shto koment",
+    "sv": "kommentarer=|lämna en kommentar|lämna ett svar|skriv ett svar|skriv en kommentar",
+    "ta": "கருத்துகள்=|கருத்துக்கள்=",
+    "th": "ความคิดเห็น=|แสดงความคิดเห็น|ใส่ความเห็น",
+    "tr": "yorumlar$|yorum yap|yorum yaz|bir cevap yazın|bir yanıt yazın",
+    "uk": "коментарі=|залишити коментар|додати коментар",
+    "ur": "تبصرے=",
+    "uz": "izohlar=",
+    "vi": "bình luận=|ý kiến bạn đọc=|viết bình luận|gửi bình luận|để lại bình luận",
+    "zh": "評論=|跟帖=|评论$|网友评论$|留言$|发表评论|發表評論|發表回覆|我要评论",
+}
+#: Headings over further articles.
 FURTHER = {
     "ar": """اقرأ أيضا|اقرأ ايضا|إقرأ أيضا|اقرأ المزيد|ذات صلة|مواضيع ذات صلة|أخبار ذات صلة
         مقالات ذات صلة|الأكثر قراءة|شاهد أيضا|قد يعجبك|المزيد من""",

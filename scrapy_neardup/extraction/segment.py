@@ -20,12 +20,15 @@ from .asides import (
     ARTICLE,
     Run,
     give_back_article,
+    heads_others,
     leave_out_captions,
+    leave_out_comments,
     leave_out_notices,
     leave_out_other_articles,
     leave_out_quotations,
     letters_of,
     menus_and_foot,
+    told_once,
 )
 from .block import FORM, LISTED, OTHER_ARTICLES
 from .blocks import blocks_of
@@ -48,9 +51,9 @@ _MOST = 600
 _BEFORE_HEADLINE = 0.4
 _BEHIND_HEADLINE = 2.0
 _DECAY = 1500
-#: What other blocks cost: what stands in a region; links; headings over further articles; other headings and
-#: short lines.
-_COST_AROUND, _COST_LINK, _COST_MORE, _COST_LINE = 80, 60, 300, 15
+#: What other blocks cost: what stands in a region; links; headings over further articles; other headings;
+#: lines of tables, lists and paragraphs; other lines.
+_COST_AROUND, _COST_LINK, _COST_MORE, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 300, 10, 15, 25
 #: A short sentence of at least so many letters costs nothing: its letters count half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 #: Paragraphs that are a smaller share of the page are no article.
@@ -58,8 +61,8 @@ _SMALL_SHARE = 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
 #: A text that is a smaller part of what a page shows, or of the prose in that, does not tell it from pages
-#: that show other things.
-_SMALL_PART, _SMALL_PART_OF_PROSE = 1 / 3, 1 / 2
+#: that show other things. So it is with less than half of a page whose headline stands apart from the text.
+_SMALL_PART, _SMALL_PART_OF_PROSE, _SMALL_PART_APART = 1 / 3, 1 / 2, 1 / 2
 #: Nor with less than half of a page that lists so many entries before it: headings that are links. A category
 #: of a shop may have a long text under its products, the same on all pages of the list.
 _ENTRIES, _SMALL_PART_OF_LIST = 6, 1 / 2
@@ -67,8 +70,8 @@ _ENTRIES, _SMALL_PART_OF_LIST = 6, 1 / 2
 _SMALL_PART_OF_LINES = 2 / 3
 #: So many blocks may stand in one line of what Trafilatura finds.
 _IN_ONE_LINE = 4
-#: Short lines of the main text that are kept.
-_DETAILS = 200
+#: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
+_DETAILS, _LEAD = 200, 15
 #: To find that many short lines of a page, so many times as many are looked at.
 _LOOKED_FOR = 5
 
@@ -83,9 +86,10 @@ class Segment:
     def __call__(self, html: str, url: str | None) -> MainText | None:
         names = titles(html)
         blocks = blocks_of(html)
-        give_back_article(blocks)
+        give_back_article(blocks, lambda: find_headline(blocks, names))
         leave_out_notices(blocks, lambda: find_headline(blocks, names))
         leave_out_quotations(blocks)
+        leave_out_comments(blocks)
         leave_out_captions(blocks)
         headline = find_headline(blocks, names)
         leave_out_other_articles(blocks, headline)
@@ -100,8 +104,7 @@ class Segment:
         lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
         found = letters_of(prose)
-        # The main text begins behind the headline, if that is not within it.
-        begin = run.begin if headline is None or headline >= run.begin else headline + 1
+        begin = _beginning(blocks, headline, run)
         title = title_of(blocks, names, named, run)
         details = _details(blocks, begin, run, headline)
         # They tell pages of a site from each other that have an introduction in common.
@@ -113,7 +116,7 @@ class Segment:
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
             other = self._other(html, title, blocks, details)
             return other and _completed(other, blocks, headline, run, _SMALL_PART_OF_LINES)
-        kept = prose if found >= _PROSE * letters_of(lines) else lines
+        kept = told_once(prose) if found >= _PROSE * letters_of(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details))
         return _completed(text, blocks, headline, run)
 
@@ -187,6 +190,7 @@ def _completed(
         or (number in listed and block.within == OTHER_ARTICLES)
     ]
     prose = [block for block in shown if block.prose]
+    part = max(part, _SMALL_PART_APART) if apart else part
     entries = (bool(block.heading) and block.is_link and not block.region for block in blocks[: run.end])
     if sum(entries) >= _ENTRIES:
         part = max(part, _SMALL_PART_OF_LIST)
@@ -210,12 +214,12 @@ def _best_run(blocks: Sequence[Block], headline: int | None) -> Run:
     total, begin, behind = 0.0, 0, 0
     for number, block in enumerate(blocks):
         score = _score(block)
-        if headline is not None and number != headline:
-            weight = _BEFORE_HEADLINE
-            if number > headline:
-                weight = 1 + _BEHIND_HEADLINE * math.exp(-behind / _DECAY)
+        if headline is not None:
+            if number <= headline:
+                score *= _BEFORE_HEADLINE if score > 0 and number < headline else 1
+            else:
+                score *= 1 + _BEHIND_HEADLINE * math.exp(-behind / _DECAY) if score > 0 else 1
                 behind += block.letters
-            score *= weight if score > 0 else 1
         if total <= 0:
             total, begin = 0.0, number
         total += score
@@ -233,9 +237,24 @@ def _score(block: Block) -> float:
         return -_COST_LINK
     if (block.heading or block.letters < SENTENCE) and heads_more(block.text):
         return -_COST_MORE
-    if block.letters >= _SHORT_SENTENCE and block.ends and not block.heading:
+    if block.heading:
+        return -_COST_HEADING
+    if block.letters >= _SHORT_SENTENCE and block.ends:
         return _SHORT_COUNTS * block.letters
-    return -_COST_LINE
+    return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
+
+
+def _beginning(blocks: Sequence[Block], headline: int | None, run: Run) -> int:
+    """Return the number of the first block of the main text, which is the one behind the headline.
+
+    If there is no headline before the *run*, the lines right before the run are part of the main text.
+    """
+    if headline is not None and headline < run.begin:
+        return headline + 1
+    begin = run.begin
+    while begin > max(0, run.begin - _LEAD) and blocks[begin - 1].is_free:
+        begin -= 1
+    return begin
 
 
 def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None) -> list[str]:
@@ -251,7 +270,7 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
     behind = run.end if headline is None else max(run.end, headline + 1)
     for number in (*range(begin, run.end), *range(behind, len(blocks))):
         block = blocks[number]
-        if number >= behind and (block.prose or block.region or heads_more(block.text)):
+        if number >= behind and (block.prose or block.region or heads_others(block.text)):
             break
         if len(lines) == _DETAILS:
             break

@@ -7,7 +7,8 @@ which is looked at here, and that one short text is met under many URLs, see
 A wall speaks of the web itself: this page, its address, your browser, an account, a setting, what to do now.
 An article speaks of the world. So what counts is how many such subjects a text speaks of. What also counts is
 whether it says why it stands there, before all else: a text about where to click speaks of the web, too, and
-an article may have a line about its site, or about a log-in, at its end.
+an article may have a line about its site, or about a log-in, at its end. A wall may stand around other text;
+then a few phrases that only walls have give it away.
 """
 
 from __future__ import annotations
@@ -47,6 +48,45 @@ SUBJECTS_OF_A_WALL = (4, 6)
 SUBJECTS_OF_A_LONG_ONE = 10
 #: Those that begin in this part of its letters.
 _FIRST_SENTENCES = 0.6
+#: One phrase may be what a short note is about; so many different ones make a wall.
+_PHRASES_OF_A_WALL = 2
+# Parts of normalised text, in the languages with the most pages.
+# fmt: off
+_PHRASES = (
+    # Bot checks and scripts
+    "captcha", "not a robot", "you are human", "you're human", "unusual traffic", "checking your browser",
+    "security check", "access denied", "been blocked", "automated requests", "ray id:", "reference id",
+    "enable javascript", "javascript is disabled", "enable cookies", "supported browser",
+    "turn off your ad", "kein roboter", "javascript aktivieren", "pas un robot", "activer javascript",
+    "activez javascript", "no eres un robot", "no soy un robot", "habilita javascript", "не робот",
+    "включите javascript", "验证码", "人机验证", "安全验证", "启用javascript", "開啟javascript",
+    "ロボットではありません", "لست روبوت",
+    # Cookies and consent
+    "use cookies", "uses cookies", "accept all", "accept cookies", "cookie policy", "cookie settings",
+    "your consent", "we and our partners", "privacy policy", "reject all", "manage preferences",
+    "your privacy choices", "verwenden cookies", "alle akzeptieren", "datenschutz",
+    "utilisons des cookies", "tout accepter", "utilizamos cookies", "aceptar todas",
+    "política de privacidad", "файлы cookie", "используем cookie", "конфиденциальност", "使用cookie",
+    "隐私政策", "接受所有", "クッキー", "ملفات تعريف الارتباط",
+    # Log-in and subscription
+    "log in to continue", "log in to your account", "sign in to continue", "sign in to your account",
+    "please log in", "please sign in", "forgot your password", "create an account",
+    "already a subscriber", "subscribe to continue", "to continue reading", "free articles",
+    "already registered", "passwort vergessen", "bitte melden sie sich an", "mot de passe oublié",
+    "connectez-vous", "inicia sesión", "войдите", "забыли пароль", "请登录", "忘记密码", "注册账号",
+    "ログインして", "تسجيل الدخول",
+    # Pages that are not there
+    "error 404", "404 error", "404 not found", "fehler 404", "erreur 404", "ошибка 404",
+    "page not found", "cannot be found", "could not be found", "no longer exists", "no longer available",
+    "find that page", "find this page", "find the page", "may have been moved", "or never existed",
+    "page does not exist", "page you requested", "page you are looking for", "page you were looking for",
+    "mistyped the address", "may have moved", "has been moved or", "broken link", "return to the home",
+    "go to the home", "try searching", "seite nicht gefunden", "zur startseite", "page introuvable",
+    "retour à l'accueil", "página no encontrada", "страница не найдена", "на главную страницу",
+    "вернуться на главную", "页面不存在", "找不到页面", "返回首页", "ページが見つかりません",
+)
+# fmt: on
+_ASCII_PHRASES = tuple(filter(str.isascii, _PHRASES))
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}'’]+")
 #: For `bytes.translate`: a space in the place of what `_WORD` does not take.
 _ASCII_WORDS = bytes(ord(" ") if not _WORD.match(chr(code)) else code for code in range(128)) + bytes(128)
@@ -73,6 +113,8 @@ def is_wall(text: str, tokens: int) -> bool:
     if tokens > LONGEST:
         return False
     (least, most), (short, long) = SUBJECTS_OF_A_WALL, LENGTHS
+    if tokens <= long and len(phrases(text)) >= _PHRASES_OF_A_WALL:
+        return True
     asked = least + max(0, tokens - short) * (most - least) / (long - short)
     found = subjects(text)
     reasons = len(found & _REASONS)
@@ -98,6 +140,11 @@ def _asks_for_consent(text: str, tokens: int) -> bool:
     found = subjects(text)
     asked = SUBJECTS_OF_CONSENT if tokens <= LONGEST else SUBJECTS_OF_A_LONG_ONE
     return len(found) >= asked and not _CONSENT.isdisjoint(found)
+
+
+def phrases(text: str) -> list[str]:
+    """Return the phrases of walls that normalised *text* has."""
+    return [phrase for phrase in (_ASCII_PHRASES if text.isascii() else _PHRASES) if phrase in text]
 
 
 def subjects(text: str) -> set[str]:

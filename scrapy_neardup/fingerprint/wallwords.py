@@ -64,9 +64,7 @@ SUBJECTS = {
         согласны|принять|принима|приймаєте|згоду|souhlas|odmítn|přijm|súhlas|samtyck|godkänn|avböj|samtykk
         afvis|avvis|godta|hyväksy|hylk|kabul|onay|elfogad|elutasít|hozzájárul|acceptă|acceptați|consimț
         refuz|αποδοχή|αποδέχ|απόρριψη|συγκατάθ|同意|接受|拒绝|拒絕|동의|거부|موافق|الموافقة|قبول|رضایت|setuju
-        menerima|đồng ý|chấp nhận|ยอมรับ|הסכמ|सहमति|use cookies|uses cookies|verwenden cookies
-        verwendet cookies|utilisons des cookies|utilizamos cookies|usa cookies|используем cookie
-        使用cookie""",
+        menerima|đồng ý|chấp nhận|ยอมรับ|הסכמ|सहमति""",
     "privacy": """поверително|лични данни|privatnost|osobnih podataka|osobne podatke|приватност|zasebnost
         privatum|asmens duomen|privātum|personas dat|privaatsus|isikuandme|privacitat|dades personals
         ochrany osobných|osobných údajov|privatësi|privacy|datenschutz|privatsphäre|personenbezogen
@@ -214,6 +212,11 @@ SUBJECTS = {
         tilapäis|bakım|geçici|karbantart|átmenet|mentenanț|temporar|συντήρησ|προσωριν|メンテナンス|一時的|维护
         維護|升级|暂时|暫時|점검|일시|صيانة|مؤقت|تعمیر|pemeliharaan|sementara|bảo trì|tạm thời|ปรับปรุง
         ชั่วคราว|תחזוק|रखरखाव""",
+    "terms": """terms of use|terms of service|terms and conditions|full terms|terms apply|rights reserved
+        nutzungsbedingung|agb$|conditions d|conditions générales|condiciones de uso|términos|condizioni
+        termini|termos de|voorwaarden|regulamin|условиями|пользовательск|правилах|умови|podmínk|podmienk
+        villkor|vilkår|käyttöehd|ehdot|koşul|feltétel|termenii|όρους|όροι|規約|条款|條款|协议|약관|الشروط|شروط
+        syarat|điều khoản|ข้อกำหนด|תנאי|नियम""",
     "shop": """cart$|basket$|checkout|our shop|our store|the store|online store|online shop|orders$
         warenkorb|bestellung|onlineshop|panier|commande|boutique|carrito|pedido|tienda|carrello|ordini
         negozio|carrinho|loja$|encomenda|winkel|bestelling|koszyk|zamówie|sklep|корзин|заказ|магазин|кошик

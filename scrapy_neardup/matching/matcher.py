@@ -95,7 +95,7 @@ class Matcher:
         candidate = agrees & (stored["flags"] & TEMPLATE == 0)
         near, fuller, template, text_only = candidate, *(np.zeros_like(candidate) for _ in range(3))
         if self.verified:
-            found = verify(_evidence(new, stored, jaccard, containment))
+            found = verify(_evidence(new, stored, jaccard, containment, self.scheme.has_same_runs(shared)))
             near = candidate & found.near
             fuller, template = candidate & found.fuller & ~exact, candidate & found.template & ~exact
             text_only = agrees & found.text_only & ~exact
@@ -154,7 +154,8 @@ class Matcher:
         if found_by[0] == "digest" or not self.verified:
             return told
         estimates = similarity(record["sketch"], record["shingles"], stored["sketch"], stored["shingles"])
-        evidence = _evidence(record, stored, *estimates)
+        same_runs = self.scheme.has_same_runs(np.array(shared[-1:]))
+        evidence = _evidence(record, stored, *estimates, same_runs)
         figures = evidence._asdict()
         verify(evidence, figures)
         told |= {name: np.ravel(value)[0].item() for name, value in figures.items()}
@@ -173,8 +174,12 @@ def _evidence(
     stored: NDArray[Any],
     jaccard: NDArray[np.float32],
     containment: NDArray[np.float32],
+    same_runs: NDArray[np.bool_],
 ) -> Evidence:
-    """Return what the rules ask about pairs of records: [n], or [] for one document in all pairs."""
+    """Return what the rules ask about pairs of records: [n], or [] for one document in all pairs.
+
+    *same_runs* (bool[n]) says which of them have nearly all long runs in common.
+    """
     (
         (missing, numbers, *_),
         (title, titled, grown, shrunk),
@@ -194,7 +199,7 @@ def _evidence(
         np.minimum(new["tokens"], stored["tokens"]),
         known=containment * np.minimum(other / length, 1),
         length=length / other,
-        varied=beyond_chance(counts(new), counts(stored), jaccard),
+        varied=beyond_chance(counts(new), counts(stored), jaccard, same_runs),
         one_site=known & same,
         two_sites=known & ~same,
         title=title,

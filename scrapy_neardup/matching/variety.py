@@ -35,6 +35,10 @@ LISTS, BEYOND = 0.85, (0.15, 20)
 _HELD = np.linspace(0.001, 0.999, 999)
 _SHARES = -_HELD / np.log1p(-_HELD)
 
+#: A reference says the same of several methods, so fewer of its runs are distinct: at least this share, and
+#: at least so many. Such texts are no lists of few values if they have nearly all long runs in common, too.
+REPEATED, REPEATED_RUNS = 1 / 3, 60
+
 
 def counts(records: NDArray[Any]) -> Counts:
     """Return the counts of the texts of *records* that the functions below ask for: int[n] each.
@@ -59,11 +63,22 @@ def varied(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArra
     return np.asarray(shingles >= _runs(tokens) * np.interp(shingles, DISTINCT, VARIETIES))
 
 
-def beyond_chance(one: Counts, other: Counts, jaccard: NDArray[np.floating]) -> NDArray[np.bool_]:
+def repeated(tokens: NDArray[np.integer], shingles: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Tell which texts may say the same more than once, as they have much to say; bool[n].
+
+    They resemble each other by more than chance if nearly all of their long runs agree. *tokens* and the
+    distinct *shingles* are counts, int[n].
+    """
+    return np.asarray((shingles >= REPEATED_RUNS) & (shingles >= _runs(tokens) * REPEATED))
+
+
+def beyond_chance(
+    one: Counts, other: Counts, jaccard: NDArray[np.floating], same_runs: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     """Tell which pairs of texts resemble each other by more than chance, if they do; bool[n].
 
     *one* and *other* are the counts of the tokens and of the distinct shingles of each, *jaccard* is the
-    estimate of J (float[n]).
+    estimate of J (float[n]). *same_runs* says which pairs have nearly all long runs in common (bool[n]).
     """
     found = varied(*one) & varied(*other)
     lists = found & (np.minimum(_share(*one), _share(*other)) < LISTS)
@@ -71,7 +86,7 @@ def beyond_chance(one: Counts, other: Counts, jaccard: NDArray[np.floating]) -> 
         fewer = np.minimum(one[1], other[1])
         asked = by_chance(one, other) + BEYOND[0] + BEYOND[1] / np.maximum(fewer, 1)
         found &= ~lists | (jaccard >= asked)
-    return found
+    return found | same_runs & repeated(*one) & repeated(*other) if same_runs.any() else found
 
 
 def by_chance(one: Counts, other: Counts) -> NDArray[np.float64]:

@@ -85,6 +85,14 @@ def test_a_page_that_was_saved_as_utf8_may_declare_its_first_charset(text: str, 
     assert decode(page.encode(charset, "xmlcharrefreplace"), None).startswith(page[:40])
 
 
+def test_a_page_with_data_in_utf8_has_the_charset_that_it_declares() -> None:
+    """Some sites fill data for search engines into a page of another charset as it is."""
+    text = "Мост над рекой открыли утром, и первым по нему прошёл смотритель маяка. " * 10
+    data = f'<script type="application/ld+json">{{"articleBody": "{text * 3}"}}</script>'.encode()
+    body = b"<meta charset=windows-1251>" + data + f"<p>{text}</p>".encode("cp1251")
+    assert text in decode(body, "text/html; charset=windows-1251")
+
+
 @pytest.mark.parametrize("text", [ENGLISH, RUSSIAN])
 def test_a_page_may_name_any_codec_of_python_as_its_charset(text: str) -> None:
     """Some are no charsets at all, or raise whatever they are given."""

@@ -68,8 +68,10 @@ BODIES = {
     "alone": ARTICLE,
     "footer": ARTICLE + FOOTER,
     "more comments than article": f"{ARTICLE}<div class=comments>{marked(LONG)}</div>",
-    "a section that is called comments": f"<h1>{TITLE}</h1>{marked(OWN[:3])}<ul><li>Comments</li></ul>"
-    f"<h2>Comments</h2>{marked(OWN[3:])}",
+    "comments under a heading": f"{ARTICLE}<h2>30 Comments</h2><div>{marked(LONG)}</div>{FOOTER}",
+    "comments under a heading in Russian": f"{ARTICLE}<h3>Комментарии</h3>{marked(LONG)}",
+    "lines that begin like a heading over comments": f"<h1>{TITLE}</h1>{marked(OWN[:3])}<p>Comments:</p>"
+    f"<ul><li>Comments</li><li>Comments are nodes.</li></ul>{marked(OWN[3:])}",
     "comments heading before the article": f"<h1>{TITLE}</h1><p>3 Comments</p>{marked(OWN)}",
     "comments section before the article": f"<h1>{TITLE}</h1><div><h2>Comments</h2></div>{marked(OWN)}",
     "consent before": CONSENT + ARTICLE,
@@ -99,8 +101,12 @@ BODIES = {
     "anchor around all": f"<a name=top>{marked(OWN)}</a>{FOOTER}",
     "site's name is a headline, too": f"<h1>The Site</h1><div>{ARTICLE}</div>{FOOTER}",
     "in comments, with the headline": f"<div class=comments>{ARTICLE}</div>{FOOTER}",
+    "in an advertisement with the headline": f"{marked(LONG[:7])}{LINKS * 3}"
+    f"<div class=intextAd><p>{TITLE}</p>{marked(OWN)}</div>{FOOTER}",
     "captions of pictures": f"<h1>{TITLE}</h1><figure><figcaption><p>{OTHER[0]}</p></figcaption></figure>"
     f"{marked(OWN[:4])}<figure><img src=b><figcaption>{OTHER[1]}</figcaption></figure>{marked(OWN[4:])}",
+    "manual with comments of its own": f"<h1>{TITLE}</h1>{marked(OWN[:4])}"
+    f"<h2>Statements</h2>{marked(OWN[4:])}<h2>Comments</h2>{marked(OTHER[:1])}",
 } | {
     f"in {name}": f"<div class='{name}'><h2>{TITLE}</h2>{marked(OWN)}</div>{FOOTER}"
     for name in (
@@ -150,6 +156,12 @@ def test_a_recipe_that_names_cookies_is_no_notice_of_consent() -> None:
         "This site sets cookies. If you go on reading, we take it that you are content with that.",
     ):
         assert extracted(page(f"{recipe}{marked([notice])}")).text.split("\n") == OWN + steps
+
+
+def test_a_section_of_the_article_that_is_called_comments_takes_no_other_along() -> None:
+    comments = f"<h2>Comments</h2>{marked(OTHER[:1])}"
+    body = f"<h1>{TITLE}</h1>{marked(OWN[:2])}{comments}<h2>Statements</h2>{marked(OWN[2:])}"
+    assert extracted(page(body)).text.split("\n") == OWN
 
 
 def test_other_scripts_without_paragraph_tags() -> None:
@@ -318,13 +330,9 @@ def test_short_lines_under_the_headline_are_details() -> None:
     assert found.details.split("\n") == expected
 
 
-@pytest.mark.parametrize("other", ["<aside>More</aside>", "<h3>Read more</h3>"])
-def test_details_end_where_something_else_begins(other: str) -> None:
-    body = f"<h1>{TITLE}</h1>{marked(OWN)}<p>5 €</p>{other}<p>9 €</p>"
+def test_details_end_where_something_else_begins_and_are_bounded() -> None:
+    body = f"<h1>{TITLE}</h1>{marked(OWN)}<p>5 €</p><h3>Read more</h3><p>9 €</p>"
     assert extracted(page(body)).details == "5 €"
-
-
-def test_details_are_bounded() -> None:
     rows = "<tr><td>x</td></tr>" * 5000
     assert (
         len(extracted(page(f"<h1>{TITLE}</h1><table>{rows}</table>{marked(OWN)}")).details.split("\n")) <= 200
@@ -463,6 +471,20 @@ def test_a_long_address_over_many_lines_takes_linear_time() -> None:
     seconds(1000)
     # Quadratic time would be 64 times as much.
     assert seconds(160_000) < 25 * max(seconds(20_000), 0.02)
+
+
+def test_the_heading_over_comments_may_hold_other_elements() -> None:
+    text = " ".join(
+        f"Sentence {number} of the manual says what the parser does with a line." for number in range(20)
+    )
+    end = " ".join(
+        f"Sentence {number} of the last part is about errors and their codes." for number in range(20)
+    )
+    comments = "<h2><div>Comments</div></h2><p>Nice.</p>"
+    page = f"<h1>Manual</h1><p>{text}</p>{comments}<h2><div>Errors</div></h2><p>{end}</p>"
+    found = segment(f"<title>Manual</title><body>{page}</body>", None)
+    assert found is not None
+    assert end in found.text
 
 
 def thread(texts: list[str], aside: str = "") -> str:
@@ -643,6 +665,16 @@ def test_an_article_with_many_short_lines_is_one_whatever_it_is_called() -> None
     around = marked([*voices, *(text[:60] for text in paragraphs(10, 8))])
     html = f"<h1>{TITLE}</h1><div class=rich-newsletter>{marked(article)}{plan}</div><div>{around}</div>"
     assert extracted(page(html)).text.split("\n")[: len(article)] == article
+
+
+def test_a_part_that_is_called_a_foot_and_holds_the_article_is_none() -> None:
+    """Some builders of pages mark where advertising ends with such a name."""
+    article, legal = paragraphs(7), f"<footer>{marked(LEGAL)}</footer>"
+    found = extracted(page(f"<section class=mv-footer><h3>{TITLE}</h3>{marked(article)}</section>{legal}"))
+    assert found.text.split("\n") == article
+    # The foot of a site is shorter.
+    found = extracted(page(f"<p>Short.</p><section class=mv-footer>{marked(article[:2])}</section>"))
+    assert article[0] not in found.text
 
 
 def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
@@ -935,3 +967,11 @@ def test_pages_of_lines_alone_are_told_apart_by_a_few_of_them() -> None:
             assert not verdict.is_duplicate, name
         again = extracted(notice(names[0]).replace("Details as a file", "File"))
         assert detector.check(again, "https://town.example/print").is_duplicate
+
+
+def test_an_article_that_a_page_has_twice_is_taken_once() -> None:
+    """For readers, and for printers."""
+    twice = [*OWN[:3], *(f"- {text}" for text in OWN[:3]), OTHER[0]]
+    assert extracted(page(f"<h1>{TITLE}</h1>{marked(twice)}")).text.split("\n") == [*OWN[:3], OTHER[0]]
+    once = [*OWN[:3], OWN[0], *OTHER]
+    assert extracted(page(f"<h1>{TITLE}</h1>{marked(once)}")).text.split("\n") == once

@@ -436,6 +436,24 @@ def test_each_lookup_of_a_crawl_has_bounds(scheme: str) -> None:
         assert lookup == unbounded._replace(nearest=lookup.nearest, compared=lookup.compared)
 
 
+@pytest.mark.parametrize("anchors", [0, ANCHORS])
+def test_an_explanation_says_what_was_judged_of_texts_that_repeat_themselves(anchors: int) -> None:
+    """They are taken for varied if all their anchors agree; those are the last of the keys looked up."""
+    words = text(1, 100).split()
+    with Detector.open() as detector:
+        signatures = [
+            detector.signature(" ".join([*words * 2, *words[:50], last])) for last in ("one", "two")
+        ]
+        filed = entries(signatures, ["https://a.example/", "https://b.example/"], detector.index.header)
+        new, stored = filed.records[0], filed.records[1:]
+        assert detector.matcher.steps == ("digest", "url", "fingerprint", "keys")
+        told = detector.matcher.explain(new, stored, [0, 0, 1, anchors])
+        assert told["found_by"] == ["fingerprint", "keys"][: 1 + bool(anchors)]
+        judged = detector.matcher.judge(new, stored, np.array([False]), np.array([anchors]))
+        assert told["varied"] == judged.near[0] == bool(anchors)
+        assert told["jaccard"] == pytest.approx(judged.similarity[0])
+
+
 def test_unverified_candidates_are_all_near() -> None:
     with Detector.open(verified=False) as detector:
         signatures = [detector.signature(text(seed)) for seed in (1, 2)]
