@@ -49,7 +49,7 @@ def decode(body: bytes, content_type: str | None) -> str:
     In turn: byte order mark, UTF-16 by the position of its zero bytes, UTF-8 if much of the page is that, the
     charset declared in the HTTP header or the page, UTF-8 if it is valid, the likeliest legacy charset.
     """
-    encoding = None if read_bom(body)[0] else _utf16(body) or _utf8(body)
+    encoding = None if read_bom(body)[0] else _utf16(body)
     if encoding is not None:
         return body.decode(encoding, "replace").replace("\x00", "")
     declared, text = decode_as_declared(body, content_type, detect)
@@ -78,8 +78,11 @@ def decode_as_declared(
 ) -> tuple[str, str]:
     """Return the charset that *body* has according to its header or to itself, and its text; never raises.
 
-    *otherwise* names the charset of a page that declares none.
+    If much of it is UTF-8 it is that, whatever it declares. *otherwise* names the charset of a page that
+    declares none.
     """
+    if read_bom(body)[0] is None and _is_surely_utf8(body):
+        return "utf-8", body.decode("utf-8", "replace")
     declared = http_content_type_encoding(content_type)
     if declared in _NO_CHARSETS:
         content_type = declared = None
@@ -99,10 +102,10 @@ def detect(body: bytes) -> str:
     return best.encoding if best is not None else "cp1252"
 
 
-def _utf8(body: bytes) -> str | None:
+def _is_surely_utf8(body: bytes) -> bool:
     """Recognise UTF-8 that may be declared as another charset, as pages are that a crawler has saved anew."""
     more = _more_than_characters(body, strays=False)
-    return "utf-8" if more is not None and more >= _SURELY else None
+    return more is not None and more >= _SURELY
 
 
 def _more_than_characters(body: bytes, *, strays: bool) -> int | None:

@@ -55,6 +55,14 @@ def test_the_head_of_a_page_with_an_xml_declaration_or_without_a_tag_is_read(pag
     assert read_head(page.encode(), None, PAGE).indexing.declared == PAGE.partition("?")[0]
 
 
+def test_the_head_of_a_page_that_was_saved_as_utf8_is_read_as_that() -> None:
+    """It may still declare the charset that it had first, and its text is read as UTF-8, too."""
+    title = "Новая переправа через пролив открыта"
+    page = f"<html><head><meta charset=windows-1251><title>{title}</title></head>"
+    assert read_head(page.encode(), None, PAGE).title == title
+    assert read_head(page.encode("cp1251"), None, PAGE).title == title
+
+
 def test_links_that_readers_may_have_written_say_nothing_of_the_page() -> None:
     assert head(f"<title>x</title><body><p>a comment {LINK}") == Indexing()
 
