@@ -94,7 +94,7 @@ def drown(kind: str, count: int) -> None:
         records["digest"] = dice.integers(0, 2**63, count, np.uint64)
         records["sketch"] = dice.integers(0, 256, records["sketch"].shape, np.uint8)
         urls = [f"https://s{number % 97}.example/{number}" for number in range(count)]
-        detector.index.add(Documents(keys, records, urls))
+        detector.index.add(Documents(keys, records, urls, [b""] * len(urls)))
         time.sleep(2)  # what the thread of the index does is no part of it
         taken: dict[str, list[float]] = {"check": [], "reserve": []}
         for number in range(PAGES):

@@ -173,7 +173,7 @@ def make(detector: Detector, first: int, count: int, signed: Documents) -> Docum
         f"https://www.example{number % 997}.com/news/2024/05/17/a-headline-of-some-words-{number}"
         for number in range(first, first + count)
     ]
-    return Documents(keys, records, urls)
+    return Documents(keys, records, urls, [b""] * len(urls))
 
 
 def documents_of(detector: Detector, path: Path | None) -> Documents:

@@ -24,7 +24,7 @@ from .options import DetectionOptions
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from types import TracebackType
 
     from typing_extensions import Self
@@ -149,7 +149,7 @@ class Detector:
         url: str,
         *,
         scope: str = "",
-        has_items: bool = False,
+        beside: Collection[str] = (),
         keep_fragment: bool = False,
         preference: Preference | None = None,
     ) -> Verdict:
@@ -158,13 +158,12 @@ class Detector:
         Such documents are unique ones, for example, and revisits whose text has changed. A pending document
         is found by others at once; the `Verdict.pending` of those that match it is its handle.
 
-        With *has_items* the document's page yields items. Then it repeats no page that has stored none, see
-        `Verdict.weak`, but takes the place of such pages once it is confirmed. With *keep_fragment* the
-        fragment is part of the URL. *preference* says which near-duplicates are ``preferred``.
+        It is stored *beside* the documents with these URLs although it may repeat them, as the items of their
+        pages differ. With *keep_fragment* the fragment is part of the URL. *preference* says which
+        near-duplicates are ``preferred``.
         """
         signature = self._signed(document)
         _require_page(url, scope)
-        require_truth("has_items", has_items)
         require_truth("keep_fragment", keep_fragment)
         require_type("A preference", preference, (Preference, type(None)), "a Preference or None")
         return self._judge.judge(
@@ -172,7 +171,7 @@ class Detector:
             url,
             scope,
             reserve=True,
-            has_items=has_items,
+            beside=beside,
             keep_fragment=keep_fragment,
             preference=preference,
         )

@@ -6,24 +6,36 @@ import math
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import clock
-from .matching.inquiry import Answer, Inquiry
-from .matching.records import entries, filed_url
+from .index.protocol import Filing
+from .matching.decision import Decision, decide
+from .matching.records import as_template, entries, filed_url
 from .matching.site_counter import SiteCounter
 from .matching.title_counter import TitleCounter
-from .verdict import Verdict
+from .verdict import Repeated, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from .fingerprint import Signature
     from .index import Index
-    from .index.protocol import Filing, Found
+    from .index.protocol import Documents, Found
     from .index.reservation import Reservation
+    from .matching.candidates import Candidates
     from .matching.decision import Preference
     from .matching.matcher import Matcher
+
+
+class _Answer(NamedTuple):
+    """What is said of a document, and the candidates by which it was decided."""
+
+    decision: Decision = Decision("unique", filed=True)
+    #: None if the document meets no stored one.
+    candidates: Candidates | None = None
+    #: Whether its lookups have met a bound.
+    bounded: bool = False
 
 
 @dataclass
@@ -47,7 +59,7 @@ class Judge:
         scope: str,
         *,
         reserve: bool,
-        has_items: bool = False,
+        beside: Collection[str] = (),
         keep_fragment: bool = False,
         preference: Preference | None = None,
     ) -> Verdict:
@@ -62,41 +74,62 @@ class Judge:
         document = entries(
             [signature], [url], self.index.header, scope=scope, time=now, keep_fragments=keep_fragment
         )
-        inquiry = Inquiry(
-            self.matcher,
-            document,
-            oldest=now - self.window if self.window else 0,
-            renewed=now - self.window / 8 if self.window else -math.inf,
-            has_items=has_items,
-            preference=preference,
-            is_of_the_site=partial(self._titles.is_of_the_site, copy=url, title=_title(signature)),
-        )
-        if not reserve:
-            answer = inquiry.answer(self.index.find(document, self.matcher.lookups))
-            return self._verdict(answer, url, signature.tokens, None, count=False)
-        answer = Answer()
+        title = _title(signature)
 
-        def decide(found: Found) -> Filing | None:
-            nonlocal answer
-            answer = inquiry.answer(found)
-            return inquiry.filing(answer.decision, crowded=found.crowded)
+        def answered(found: Found) -> _Answer:
+            if not len(found.documents):  # most pages are new
+                return _Answer(bounded=found.narrowed)
+            oldest = now - self.window if self.window else 0
+            candidates = self.matcher.candidates(document, found, oldest)
+            decision = decide(
+                candidates,
+                # What will soon be too old is filed anew when it is met.
+                now - self.window / 8 if self.window else -math.inf,
+                beside=beside,
+                preference=preference,
+                is_of_the_site=partial(self._titles.is_of_the_site, copy=url, title=title),
+            )
+            return _Answer(decision, candidates, not candidates.complete)
 
-        reservation = self.index.reserve_if(document, self.matcher.lookups, decide)
+        answer = _Answer()
+        reservation = None
+        if reserve:
+
+            def filing(found: Found) -> Filing | None:
+                nonlocal answer
+                answer = answered(found)
+                return self._filing(document, answer.decision, crowded=found.crowded)
+
+            reservation = self.index.reserve_if(document, self.matcher.lookups, filing)
+        else:
+            answer = answered(self.index.find(document, self.matcher.lookups))
         if reservation is not None:
             self._pending.add(reservation)
             reservation.add_done_callback(self._pending.discard)
-        if answer.decision.kind == "near" and answer.candidates is not None:
+        if reserve and answer.decision.kind == "near" and answer.candidates is not None:
             assert answer.decision.row is not None
-            self._titles.meets(answer.candidates.urls[answer.decision.row], url, _title(signature))
-        return self._verdict(answer, url, signature.tokens, reservation, count=True)
+            self._titles.meets(answer.candidates.urls[answer.decision.row], url, title)
+        return self._verdict(answer, url, signature.tokens, reservation, count=reserve)
 
     def release_all(self) -> None:
         """Release the pending documents that this has reserved."""
         for reservation in list(self._pending):
             reservation.release()
 
+    def _filing(self, document: Documents, decision: Decision, *, crowded: bool) -> Filing | None:
+        """Return how *document* is filed after *decision*; None if it is not.
+
+        A *crowded* one is like more documents than a lookup finds. It is filed as the pages of a template
+        are: lookups would not find it among the others, and each would take longer.
+        """
+        if not decision.filed:
+            return None
+        if crowded or decision.of_template:
+            document = as_template(document, self.matcher.scheme, keyed=decision.keyed and not crowded)
+        return Filing(document, decision.replaces)
+
     def _verdict(
-        self, answer: Answer, url: str, tokens: int, reservation: Reservation | None, *, count: bool
+        self, answer: _Answer, url: str, tokens: int, reservation: Reservation | None, *, count: bool
     ) -> Verdict:
         """Return the verdict on the document at *url*, of so many *tokens*.
 
@@ -116,9 +149,9 @@ class Judge:
             similarity=float(candidates.judgement.similarity[row]),
             reservation=reservation,
             pending=candidates.pending[row],
-            weak=bool(candidates.weak[row]),
             unchanged=decision.unchanged,
             bounded=bounded,
+            repeats=partial(_repeated, candidates, row),
             explain=partial(
                 self.matcher.explain,
                 candidates.record.copy(),
@@ -126,6 +159,23 @@ class Judge:
                 candidates.shared[:, row].tolist(),
             ),
         )
+
+
+def _repeated(candidates: Candidates, best: int) -> list[Repeated]:
+    """Return the stored documents that a document repeats, the *best* row first."""
+    judgement, site = candidates.judgement, candidates.record["site"]
+    rows = [row for row, near in enumerate(judgement.near.tolist()) if near and row != best]
+    return [
+        Repeated(
+            candidates.urls[row],
+            candidates.notes[row],
+            int(candidates.stored["site"][row]),
+            one_site=bool(candidates.stored["site"][row] == site),
+            exact=bool(judgement.exact[row]),
+            pending=candidates.pending[row] is not None,
+        )
+        for row in (best, *rows)
+    ]
 
 
 def _title(signature: Signature) -> bytes:

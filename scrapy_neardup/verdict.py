@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 #: another page, with another title, other numbers or other short lines. ``boilerplate``: the text of
 #: several pages of its site with other titles, such as a menu. ``fuller``: most of another page, and more;
 #: it is stored, and copies of it repeat it. ``preferred``: a near-duplicate that is the better version of
-#: the two; it is stored, and takes the place of the other.
+#: the two; it is stored, and takes the place of the other. ``items_differ``: the text of another page, but an
+#: item that says something else; it is stored. Only a crawl can see that.
 Kind = Literal[
     "unique",
     "exact",
@@ -29,7 +30,23 @@ Kind = Literal[
     "boilerplate",
     "fuller",
     "preferred",
+    "items_differ",
 ]
+
+
+class Repeated(NamedTuple):
+    """A stored document that another one repeats."""
+
+    url: str
+    #: What is kept of its page's items, see `matching.items`.
+    note: bytes
+    #: The key of its site, and whether the other document is of the same one.
+    site: int
+    one_site: bool
+    #: Whether the normalised texts are equal.
+    exact: bool
+    #: Whether nobody knows yet what becomes of it, so that its note is empty.
+    pending: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +64,12 @@ class Verdict:
     reservation: Reservation | None = None
     #: The handle of the matched document while that is not settled.
     pending: Pending | None = None
-    #: Whether the page of the matched document has stored no item, see `Reservation.confirm`.
-    weak: bool = False
     #: Whether this is a revisit, and its text is the stored one.
     unchanged: bool = False
     #: Whether so many like documents are stored that not all of them were compared.
     bounded: bool = False
+    #: Returns all stored documents that this one repeats, the matched one first.
+    repeats: Callable[[], list[Repeated]] | None = field(default=None, repr=False, compare=False)
     #: Returns what `explanation` says. It is made when somebody asks: most verdicts are never explained.
     explain: Callable[[], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
 

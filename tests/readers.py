@@ -413,7 +413,7 @@ def stored_record(data: bytes, folder: Path) -> Any:
         with Detector(index, clock=lambda: 1e9) as detector:
             signature = detector.signature(words)
             own = entries([signature], ["https://a.example/"], index.header)
-            index.add(Documents(own.keys, stored.records, stored.urls))
+            index.add(Documents(own.keys, *stored))
             found.append(detector.check(words, "https://b.example/", scope=words[:1]))
             found.append(detector.check(words, stored.urls[0]))
             found.append(detector.add(words, "https://www.a.example/c"))

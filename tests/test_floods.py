@@ -69,7 +69,7 @@ def flood(detector: Detector, like: Signature, count: int, make: Make, *, digest
     keys[0 if digests else OWN] = make(int(one.keys[0 if digests else OWN, 0]), count)
     records["fingerprint"] = keys[OWN]
     urls = [f"https://s{number % 97}.example/{number}" for number in range(count)]
-    documents = Documents(keys, records, urls)
+    documents = Documents(keys, records, urls, [b""] * len(urls))
     for start in range(0, count, 20_000):
         detector.index.add(documents.take(slice(start, start + 20_000)))
 
@@ -227,7 +227,7 @@ def test_a_hundred_thousand_pages_of_one_template_do_not_hold_the_event_loop(tmp
         count = 128_000
         keys = np.random.default_rng(3).integers(0, 2**63, (len(one.keys), count), np.uint64)
         urls = [f"https://a.example/{number}" for number in range(count)]
-        others = Documents(keys, np.repeat(one.records, count), urls)
+        others = Documents(keys, np.repeat(one.records, count), urls, [b""] * count)
         detector.index.add(as_template(others, detector.matcher.scheme))
         kinds, taken = [], []
         for number in range(200):

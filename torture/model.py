@@ -55,7 +55,9 @@ class Model:
         self.keys.update(zip(numbers, rows, strict=True))
         keys = np.array(rows, np.uint64).reshape(count, self.header.keys).T
         records = np.zeros(count, self.header.dtype)
-        return numbers, Documents(np.ascontiguousarray(keys), records, [f"u{number}" for number in numbers])
+        return numbers, Documents(
+            np.ascontiguousarray(keys), records, [f"u{number}" for number in numbers], [b""] * len(numbers)
+        )
 
     def seen(self) -> list[int]:
         """Return the documents that the active side sees: what others hold as pending is theirs in LMDB."""

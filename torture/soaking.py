@@ -133,4 +133,4 @@ def _fill(path: Path, stored: int, seed: int) -> None:
             records["sketch"] = dice.integers(0, 256, records["sketch"].shape, np.uint8)
             records["time"] = 0xFFFFFFFF
             urls = [f"https://old{number % 977}.example/{start + number}" for number in range(BATCH)]
-            detector.index.add(Documents(keys, records, urls))
+            detector.index.add(Documents(keys, records, urls, [b""] * len(urls)))

@@ -16,6 +16,9 @@ from collections import Counter
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from scrapy_neardup.matching.inquiry import Inquiry
+from scrapy_neardup.plugin.admission import PageAdmission
+
 from scrapy_neardup import judging
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.extraction.loading import load_extractor
@@ -25,9 +28,7 @@ from scrapy_neardup.index.local import LocalIndex
 from scrapy_neardup.index.reservation import Reservation
 from scrapy_neardup.judging import Judge
 from scrapy_neardup.matching import inquiry
-from scrapy_neardup.matching.inquiry import Inquiry
 from scrapy_neardup.matching.matcher import Matcher
-from scrapy_neardup.plugin.admission import PageAdmission
 from scrapy_neardup.plugin.downloader import NearDupDownloaderMiddleware
 from scrapy_neardup.plugin.settlement import ReservationTracker
 from scrapy_neardup.verdict import Verdict

@@ -106,7 +106,7 @@ def documents(header: Header, count: int, seed: int) -> Documents:
     records["tokens"] = dice.integers(100, 2000, count)
     records["shingles"] = records["tokens"]
     keys = dice.integers(0, 2**64 - 1, (header.keys, count), np.uint64)
-    return Documents(keys, records, list(itertools.islice(urls(seed), count)))
+    return Documents(keys, records, list(itertools.islice(urls(seed), count)), [b""] * count)
 
 
 def urls(seed: int) -> Iterator[str]:

@@ -111,7 +111,8 @@ def _sorted_crawl(columns: StoredColumns, rows: Rows, contents: Rows, settings: 
     )
     rows, contents = rows[order], contents[order]
     urls = _taken(columns.url, rows)
-    documents = Documents(np.take(columns.keys.T, contents, axis=1), records[contents], urls)
+    keys = np.take(columns.keys.T, contents, axis=1)
+    documents = Documents(keys, records[contents], urls, [b""] * len(urls))
     moved = np.flatnonzero(rows != contents)  # a page under another URL gets the site of its URL
     documents.records["site"][moved] = [site_key(urls[place]) for place in moved.tolist()]
     return Crawl(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from scrapy_neardup import extraction
-from scrapy_neardup.matching.records import TEMPLATE, WEAK
+from scrapy_neardup.matching.records import TEMPLATE
 
 from .filing import Filed, Filer, Unsigned
 from .signing import characters, spread
@@ -203,7 +203,7 @@ class Reader:
         times = documents.records["time"].tolist()
         for field in ("scope", "time"):  # they are of no account in an audit
             documents.records[field] = 0
-        documents.records["flags"] &= ~(TEMPLATE | WEAK) & 0xFF  # nor are these
+        documents.records["flags"] &= ~TEMPLATE & 0xFF  # nor are these
         rows = zip(numbers.tolist(), documents.urls, times, documents.keys.T, documents.records, strict=True)
         for number, url, time, keys, record in rows:
             origin = Origin(name, f"document {number}")

@@ -41,6 +41,7 @@ class Columns:
         self._numbers = np.empty(64, np.int64)
         self._alive = np.zeros(64, bool)
         self._urls: list[str] = []
+        self._notes: list[bytes] = []
         self._rows: dict[int, int] = {}
         self._equal_rows = self._no_equal_rows()
 
@@ -60,9 +61,12 @@ class Columns:
         self._numbers[start:stop] = numbers
         self._alive[start:stop] = True
         self._urls.extend(documents.urls)
+        self._notes.extend(documents.notes)
         self._rows.update(zip(numbers.tolist(), range(start, stop), strict=True))
 
-    def append_one(self, number: int, keys: NDArray[np.uint64], record: NDArray[Any], url: str) -> None:
+    def append_one(
+        self, number: int, keys: NDArray[np.uint64], record: NDArray[Any], url: str, note: bytes
+    ) -> None:
         """Add one document (keys uint64[keys], record of shape ()), in a third of the time of `append`."""
         row = len(self._urls)
         if row >= len(self._numbers):
@@ -72,7 +76,12 @@ class Columns:
         self._numbers[row] = number
         self._alive[row] = True
         self._urls.append(url)
+        self._notes.append(note)
         self._rows[number] = row
+
+    def annotate(self, number: int, note: bytes) -> None:
+        """Replace the note of a document. Raises KeyError if it is not here."""
+        self._notes[self._rows[number]] = note
 
     def search(
         self, family: int, keys: NDArray[np.uint64], distance: int, most: int = 0, first: int = 0
@@ -103,12 +112,17 @@ class Columns:
         Raises KeyError for one that is not here.
         """
         rows = [self._rows[number] for number in numbers]
-        return Documents(self._keys[:, rows], self._records[rows], [self._urls[row] for row in rows])
+        return Documents(self._keys[:, rows], *self._stored(rows))
 
     def fetch(self, numbers: Iterable[int]) -> Stored:
         """Return what `documents` does, without the keys."""
         rows = [self._rows[number] for number in numbers]
-        return Stored(self._records[rows], [self._urls[row] for row in rows])
+        return self._stored(rows)
+
+    def _stored(self, rows: list[int]) -> Stored:
+        return Stored(
+            self._records[rows], [self._urls[row] for row in rows], [self._notes[row] for row in rows]
+        )
 
     def numbers(self) -> NDArray[np.int64]:
         """Return the numbers of all documents, in the order in which they were added: int64[n]."""
@@ -219,5 +233,6 @@ class Columns:
         self._numbers[:size] = self._numbers[rows]
         self._alive[:size], self._alive[size:] = True, False
         self._urls = [self._urls[row] for row in rows.tolist()]
+        self._notes = [self._notes[row] for row in rows.tolist()]
         self._rows = dict(zip(self._numbers[:size].tolist(), range(size), strict=True))
         self._equal_rows = self._no_equal_rows()

@@ -72,7 +72,7 @@ class FingerprintIndex:
         """
         keys = _row("Fingerprints", fingerprints, np.uint64)
         records = keys.astype(self._index.header.dtype)
-        return self._index.add(Documents(keys[np.newaxis, :], records, [""] * len(keys)))
+        return self._index.add(Documents(keys[np.newaxis, :], records, [""] * len(keys), [b""] * len(keys)))
 
     def search(self, fingerprints: ArrayLike, distance: int = DISTANCE) -> Matches:
         """Find what is stored within *distance* bits of each of *fingerprints* (uint64[n]).

@@ -81,7 +81,7 @@ class LocalIndex(ABC):
         """Return what is stored of documents."""
 
     @abstractmethod
-    def _reserve(self, document: Documents, holder: Reservation | None) -> int:
+    def _reserve(self, document: Documents, holder: Reservation) -> int:
         """File *document*, one row, as pending; return its number."""
 
     @abstractmethod
@@ -89,8 +89,8 @@ class LocalIndex(ABC):
         """Return the reservation of a document; None if it is not pending."""
 
     @abstractmethod
-    def _confirm(self, document: int, replaces: Sequence[int]) -> None:
-        """Keep a pending document, in the place of those that it *replaces*."""
+    def _confirm(self, document: int, note: bytes, replaces: Sequence[int]) -> None:
+        """Keep a pending document with its *note*, in the place of those that it *replaces*."""
 
     @abstractmethod
     def _release(self, document: int) -> None:
@@ -101,14 +101,10 @@ class LocalIndex(ABC):
             with self.lock:
                 if self._holder(number) is None:  # somebody has removed it meanwhile
                     return
-                if not reservation.confirmed:
-                    self._release(number)
-                elif not reservation.weak:
-                    self._confirm(number, filing.replaces)
+                if reservation.confirmed:
+                    self._confirm(number, reservation.note, filing.replaces)
                 else:
                     self._release(number)
-                    if filing.weak is not None:
-                        self._confirm(self._reserve(filing.weak, None), filing.replaces)
 
         reservation = Reservation(filing.document.urls[0], settle)
         number = self._reserve(filing.document, reservation)
@@ -144,5 +140,5 @@ class LocalIndex(ABC):
         return keys if len(keys) == 1 else keys[self.header.families[family].has(keys)]
 
     def _nothing(self, lookups: int) -> Found:
-        nothing = Stored(np.empty(0, self.header.dtype), [])
+        nothing = Stored(np.empty(0, self.header.dtype), [], [])
         return Found(np.empty(0, np.int64), np.empty((lookups, 0), np.int64), nothing, [])

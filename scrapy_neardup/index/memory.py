@@ -33,7 +33,7 @@ class MemoryIndex(LocalIndex):
         self.header = header
         self._columns = Columns(header)
         self._next = 0
-        self._pending: dict[int, Reservation | None] = {}
+        self._pending: dict[int, Reservation] = {}
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock:
@@ -85,7 +85,7 @@ class MemoryIndex(LocalIndex):
         # To compare a key with all others takes a millisecond a million, whatever they are.
         return closest([*self._columns.search(lookup.family, keys, lookup.distance)], lookup.nearest)
 
-    def _reserve(self, document: Documents, holder: Reservation | None) -> int:
+    def _reserve(self, document: Documents, holder: Reservation) -> int:
         number = int(self.add(document)[0])
         self._pending[number] = holder
         return number
@@ -93,9 +93,10 @@ class MemoryIndex(LocalIndex):
     def _holder(self, document: int) -> Reservation | None:
         return self._pending.get(document)
 
-    def _confirm(self, document: int, replaces: Sequence[int]) -> None:
+    def _confirm(self, document: int, note: bytes, replaces: Sequence[int]) -> None:
         if document in self._pending:
             del self._pending[document]
+            self._columns.annotate(document, note)
             self._columns.remove(replaces)
 
     def _release(self, document: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from .reservation import Reservation
 
 
+Value = TypeVar("Value")
+
+#: Bytes of the longest note of a document.
+MOST_NOTE = 4096
+
+
 class Stored(NamedTuple):
     """What is stored of some documents beside their keys, row by row."""
 
@@ -23,16 +29,21 @@ class Stored(NamedTuple):
     records: NDArray[Any]
     #: The URL of each.
     urls: list[str]
+    #: What was noted of each when it was confirmed: at most `MOST_NOTE` bytes, which the index does not look
+    #: into; b"" for nothing.
+    notes: list[bytes]
 
     def take(self, rows: NDArray[np.int64] | slice) -> Stored:
         """Return some of the rows, in the order of *rows*."""
-        return Stored(self.records[rows], _take(self.urls, rows))
+        return Stored(self.records[rows], _take(self.urls, rows), _take(self.notes, rows))
 
     @classmethod
     def concatenate(cls, parts: Sequence[Stored]) -> Stored:
         """Return the rows of all *parts*, of which there must be one."""
         return cls(
-            np.concatenate([part.records for part in parts]), [url for part in parts for url in part.urls]
+            np.concatenate([part.records for part in parts]),
+            [url for part in parts for url in part.urls],
+            [note for part in parts for note in part.notes],
         )
 
 
@@ -45,15 +56,19 @@ class Documents(NamedTuple):
     records: NDArray[Any]
     #: The URL of each.
     urls: list[str]
+    #: The note of each: see `Stored.notes`.
+    notes: list[bytes]
 
     def take(self, rows: NDArray[np.int64] | slice) -> Documents:
         """Return some of the rows, in the order of *rows*."""
-        return Documents(self.keys[:, rows], self.records[rows], _take(self.urls, rows))
+        return Documents(
+            self.keys[:, rows], self.records[rows], _take(self.urls, rows), _take(self.notes, rows)
+        )
 
     @property
     def stored(self) -> Stored:
         """What remains without the keys."""
-        return Stored(self.records, self.urls)
+        return Stored(self.records, self.urls, self.notes)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Documents]) -> Documents:
@@ -62,11 +77,12 @@ class Documents(NamedTuple):
             np.concatenate([part.keys for part in parts], axis=1),
             np.concatenate([part.records for part in parts]),
             [url for part in parts for url in part.urls],
+            [note for part in parts for note in part.notes],
         )
 
 
-def _take(urls: list[str], rows: NDArray[np.int64] | slice) -> list[str]:
-    return urls[rows] if isinstance(rows, slice) else [urls[row] for row in rows.tolist()]
+def _take(values: list[Value], rows: NDArray[np.int64] | slice) -> list[Value]:
+    return values[rows] if isinstance(rows, slice) else [values[row] for row in rows.tolist()]
 
 
 class Lookup(NamedTuple):
@@ -96,7 +112,7 @@ class Found(NamedTuple):
     documents: NDArray[np.int64]
     #: How many keys they match of each lookup: int64[lookups, n].
     shared: NDArray[np.int64]
-    #: Their records and URLs.
+    #: Their records, URLs and notes.
     stored: Stored
     #: The handle of each one that is pending, None for the others.
     pending: list[Pending | None]
@@ -123,8 +139,6 @@ class Filing(NamedTuple):
     document: Documents
     #: Numbers of the documents that go when it is confirmed.
     replaces: Sequence[int] = ()
-    #: What is kept in its place if it is confirmed as weak: one row, or None for nothing.
-    weak: Documents | None = None
 
 
 class Pending(Protocol):

@@ -6,6 +6,8 @@ import math
 import threading
 from typing import TYPE_CHECKING
 
+from .protocol import MOST_NOTE
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -20,24 +22,26 @@ class Reservation:
     #: As long as this process lives.
     holds_until = math.inf
 
-    __slots__ = ("_callbacks", "_lock", "_on_settle", "confirmed", "url", "weak")
+    __slots__ = ("_callbacks", "_lock", "_on_settle", "confirmed", "note", "url")
 
     def __init__(self, url: str, on_settle: Callable[[Reservation], None]) -> None:
         self.url = url
         #: True once confirmed, False once released, None while pending.
         self.confirmed: bool | None = None
-        #: Whether it is confirmed without items.
-        self.weak = False
+        #: What `confirm` was told to keep with the document.
+        self.note = b""
         self._on_settle = on_settle
         self._callbacks: list[Callable[[Reservation], object]] = []
         self._lock = threading.Lock()
 
-    def confirm(self, *, weak: bool = False) -> None:
-        """Keep the document: its page was stored.
+    def confirm(self, *, note: bytes = b"") -> None:
+        """Keep the document: its page was stored. The *note* is stored with it, in one step.
 
-        A *weak* one has stored no item, and the verdicts on its copies say so: `Verdict.weak`.
+        Raises ValueError for a note of more than `MOST_NOTE` bytes.
         """
-        self._settle(confirmed=True, weak=weak)
+        if len(note) > MOST_NOTE:
+            raise ValueError(f"The note of a document has {len(note)} bytes, and {MOST_NOTE} are stored.")
+        self._settle(confirmed=True, note=note)
 
     def release(self) -> None:
         """Forget the document: its page was not stored, so nothing may be judged by it."""
@@ -55,11 +59,11 @@ class Reservation:
                 return
         callback(self)
 
-    def _settle(self, *, confirmed: bool, weak: bool = False) -> None:
+    def _settle(self, *, confirmed: bool, note: bytes = b"") -> None:
         with self._lock:
             if self.confirmed is not None:
                 return
-            self.confirmed, self.weak = confirmed, weak
+            self.confirmed, self.note = confirmed, note
             callbacks, self._callbacks = self._callbacks, []
         try:
             self._on_settle(self)

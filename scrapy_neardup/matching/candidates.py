@@ -48,10 +48,10 @@ class Candidates(NamedTuple):
     #: Numbers in the index: int64.
     documents: NDArray[np.int64]
     urls: list[str]
+    #: What is kept of the items of each page, see `items.pack`.
+    notes: list[bytes]
     #: Whether each is filed under the URL of the new one: bool.
     own: NDArray[np.bool_]
-    #: Whether its page has stored no item: bool.
-    weak: NDArray[np.bool_]
     #: When it was stored, in seconds since 1970: uint32.
     time: NDArray[np.uint32]
     #: The handle of each one that is pending, None for the others.
@@ -70,8 +70,7 @@ class Candidates(NamedTuple):
     def best(self, among: NDArray[np.bool_]) -> int | None:
         """Return the row of the best of *among* (bool[n]), None if there is none.
 
-        Documents that are not pending come first; then those with items, exact ones, the most similar, the
-        closest, the oldest.
+        Documents that are not pending come first; then exact ones, the most similar, the closest, the oldest.
         """
         rows = np.flatnonzero(among).tolist()
         if not rows:
@@ -80,7 +79,6 @@ class Candidates(NamedTuple):
             rows,
             key=lambda row: (
                 self.pending[row] is not None,
-                self.weak[row],
                 not self.judgement.exact[row],
                 -self.judgement.similarity[row],
                 self.judgement.distance[row],

@@ -10,7 +10,7 @@ import numpy as np
 from .sites import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,9 +49,6 @@ class Decision(NamedTuple):
     of_template: bool = False
     #: Whether such a page is found by the keys of its text nevertheless.
     keyed: bool = False
-    #: Whether it is not filed if its page stores no item, because better knowledge of that page, or of the
-    #: one that it replaces, would be lost.
-    known_weak: bool = False
     #: Whether it is a revisit, and its text is the stored one.
     unchanged: bool = False
 
@@ -68,7 +65,7 @@ def decide(
     candidates: Candidates,
     renewed: float = -np.inf,
     *,
-    has_items: bool = False,
+    beside: Collection[str] = (),
     preference: Preference | None = None,
     is_of_the_site: Callable[[str], bool] | None = None,
 ) -> Decision:
@@ -80,18 +77,17 @@ def decide(
 
     If a bound has left candidates out, only equal texts repeat each other: the page is kept.
 
-    With *has_items* the document's page yields items. Then it repeats no page that has stored none, but takes
-    the place of such pages. *preference* says which near-duplicates are better than what they repeat.
+    It repeats none of the pages whose URLs are *beside* it: its items say something else than theirs.
+    *preference* says which near-duplicates are better than what they repeat.
     *is_of_the_site* gets the URL of a near-duplicate, and returns whether what the document shares with it is
     known to be of the document's own site.
     """
-    judgement, own, weak = candidates.judgement, candidates.own, candidates.weak
-    repeats = judgement.near
+    judgement, own = candidates.judgement, candidates.own
+    others = np.array([url not in beside for url in candidates.urls], bool)
+    near = judgement.near & others
     if not candidates.complete:
         # One of those that were left out might show that it is a page of its own, as boilerplate does.
-        repeats = repeats & (own | judgement.exact)
-    outdone = repeats & weak & ~own & has_items
-    near = repeats & ~outdone
+        near = near & (own | judgement.exact)
     kind, row = _strongest(candidates, near)
     with_its_text = judgement.text_only & ~own
     pages = int(with_its_text.sum())
@@ -116,19 +112,16 @@ def decide(
             "preferred",
             candidates.best(better.than),
             filed=True,
-            replaces=candidates.documents[own | outdone | better.replaced].tolist(),
-            known_weak=bool((better.than & ~weak).any()),
+            replaces=candidates.documents[own | better.replaced].tolist(),
         )
-    same = own & judgement.exact & (candidates.time > renewed)
     return Decision(
         kind,
         row,
-        # A stored page without items may have some this time.
-        filed=not (same & ~weak).any(),
-        replaces=candidates.documents[own | outdone].tolist(),
-        of_template=bool((judgement.template & ~own).any()) or pages > 0 or of_the_site,
+        filed=not (own & others & judgement.exact & (candidates.time > renewed)).any(),
+        replaces=candidates.documents[own].tolist(),
+        of_template=bool(others.all())
+        and (bool((judgement.template & ~own).any()) or pages > 0 or of_the_site),
         keyed=0 < pages < KEYED and not near.any(),
-        known_weak=bool(same.any()),
         unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),
     )
 

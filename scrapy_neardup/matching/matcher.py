@@ -20,7 +20,7 @@ from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .candidates import COMPARED, NEAREST, Candidates, Judgement
-from .records import DIGEST, FILTERS, OWN, TEMPLATE, URL, WEAK, filters
+from .records import DIGEST, FILTERS, OWN, TEMPLATE, URL, filters
 from .rules import CONTAINMENTS, Evidence, verify
 from .sites import UNKNOWN
 from .variety import beyond_chance, characters, counts
@@ -132,8 +132,8 @@ class Matcher:
         return Candidates(
             found.documents,
             found.stored.urls,
+            found.stored.notes,
             np.array([url == document.urls[0] for url in found.stored.urls], bool),
-            stored["flags"] & WEAK != 0,
             stored["time"],
             found.pending,
             self.judge(record, stored, exact, shared),

@@ -51,8 +51,6 @@ FILTERS = (NUMBERS, TITLE, FIGURES, WORDS)
 _FILTERS = np.dtype((np.uint8, sum(each.size for each in FILTERS)))
 #: Flag of a record: one of many pages of a template, which only equal texts repeat.
 TEMPLATE = 1
-#: Flag of a record: the page has stored no item.
-WEAK = 2
 #: Flags of a record: of most of the text a token is two characters, or four.
 HALVES, QUARTERS = 4, 8
 _CHARACTERS = {1: 0, 2: HALVES, 4: QUARTERS}
@@ -207,7 +205,7 @@ def entries(
         records += _record_bytes(each, url, scope_key, time)
         keys += _key_bytes(each, url, header.seed, with_fingerprint=with_fingerprint)
     filed_keys = np.frombuffer(keys, "<u8").reshape(-1, header.keys).T.astype(np.uint64, order="C")
-    return Documents(filed_keys, np.frombuffer(records, header.dtype), urls)
+    return Documents(filed_keys, np.frombuffer(records, header.dtype), urls, [b""] * len(urls))
 
 
 def _record_bytes(signature: Signature, url: str, scope_key: int, time: int) -> bytes:

@@ -9,8 +9,8 @@ with items, if wanted.
 from __future__ import annotations
 
 from .downloader import NearDupDownloaderMiddleware
-from .duplicates import NearDuplicateItem, NearDuplicatePage
 from .extension import NearDupExtension
+from .outcome import NearDuplicateItem, NearDuplicatePage
 from .pipeline import NearDupPipeline
 from .spider import NearDupSpiderMiddleware
 

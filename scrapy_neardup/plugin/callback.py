@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.http import Response
 
-    from .duplicates import NearDuplicatePage
-    from .page_state import PageState
+    from .outcome import NearDuplicatePage
+    from .page import Page
 
     #: A coroutine function that is awaited before the callback. If it returns an exception, the errback is
     #: called with the exception, and the callback is not called.
@@ -43,7 +43,7 @@ class WatchedCallback:
         self,
         response: Response,
         request: Request,
-        page: PageState,
+        page: Page,
         spider: Spider,
         before: BeforeCallback | None,
     ) -> None:

@@ -10,8 +10,9 @@ from scrapy_neardup.extraction import Page
 
 from .carried import carries_item
 from .extension import NearDupExtension
-from .filters import is_for_spider, skip_reason
-from .marks import clear_marks
+from .outcome import clear_marks
+from .page import Page as CrawledPage
+from .responses import is_for_spider, skip_reason
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -54,12 +55,12 @@ class NearDupDownloaderMiddleware:
             raise IgnoreRequest(f"The crawl of the site of {request.url} has come to where nothing is new")
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        self.extension.outcomes[request] = ""
         with self.extension.reporter.fails_open("extract", response.url):
             clear_marks(request, response)
-            self.extension.arguments[request] = frozenset(request.cb_kwargs)
             if is_for_spider(request):
-                self.extension.outcomes[request] = await self._examine(request, response)
+                page = self.extension.pages[request] = CrawledPage(self.extension, "")
+                page.arguments = frozenset(request.cb_kwargs)
+                page.outcome = await self._examine(request, response)
         return response
 
     async def _examine(self, request: Request, response: Response) -> Extraction | str:

@@ -1,16 +1,24 @@
-"""Reports what was decided and what failed: in stats, log, signals and the report file."""
+"""Reports what was decided and what failed: in stats, log, signals and the report file.
+
+Lines that would come with every page come once, or a few times.
+"""
 
 from __future__ import annotations
 
 import inspect
 import logging
 import math
+from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals as scrapy_signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
+from scrapy_neardup.surrogates import escaped
+
 from . import signals
-from .crawl_log import CrawlLog
+from .outcome import NearDuplicateItem, describe
 from .report_file import ReportFile
 
 if TYPE_CHECKING:
@@ -21,7 +29,6 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.verdict import Verdict
 
-    from .policies import Policy
     from .report_file import Action, What
     from .settings import CrawlOptions
 
@@ -37,12 +44,91 @@ _SUMMARY_STATS = {
     "with a text of their site": "boilerplate",
     "fuller than another": "fuller",
     "better than another": "preferred",
+    "with items that differ": "items_differ",
     "walls": "wall",
     "too short": "too_short",
     "revisits": "revisit",
 }
 #: Those words of which one is said in another way.
 _SINGULARS = {"walls": "wall", "revisits": "revisit"}
+
+
+logger = logging.getLogger("scrapy_neardup")
+
+#: How many failures of each kind are logged without NEARDUP_DEBUG; the stats count all.
+_SHOWN_FAILURES = 3
+_NO_MORE_FAILURES = (
+    " - no more failures of this kind will be shown (NEARDUP_DEBUG shows all); the stats count them as "
+    "neardup/error/…"
+)
+_NO_MORE_DUPLICATES = " - no more duplicates will be shown (NEARDUP_DEBUG shows all)"
+
+
+class CrawlLog:
+    """The log of one crawl. With *debug* (NEARDUP_DEBUG) it has every failure and every duplicate.
+
+    No method raises, whatever the user's logging handlers do.
+    """
+
+    def __init__(self, crawler: Crawler, *, debug: bool) -> None:
+        self._crawler = crawler
+        self._debug = debug
+        self._said: set[str] = set()
+        self._failures: Counter[str] = Counter()
+        self._duplicates = 0
+
+    def write(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
+        """Log *message* with *values* in it, and with *trace* the error that is being handled.
+
+        ``%(spider)s`` is the name of the spider: one process may have several crawls.
+        """
+        # If a logging handler or filter of the user's raises, there is nowhere to report it.
+        with suppress(Exception):
+            values["spider"] = getattr(self._crawler.spider, "name", None)
+            logger.log(
+                level,
+                message,
+                {name: escaped(str(value)) for name, value in values.items()},
+                exc_info=trace,
+                extra={"spider": self._crawler.spider},
+            )
+
+    def warn_once(self, message: str, url: str, **values: str) -> None:
+        """Log *message* with *values* and the URL of an example, unless it was logged with these before."""
+        said = message % {"url": "", **values}
+        if said not in self._said:
+            self._said.add(said)
+            self.write(logging.WARNING, message % {"url": "%(url)s", **values}, url=url)
+
+    def failure(self, stage: str, message: str, *, trace: bool) -> None:
+        """Log that *stage* has failed; only the first times, since one fault often meets every page."""
+        self._failures[stage] += 1
+        if self._failures[stage] > _SHOWN_FAILURES and not self._debug:
+            return
+        last = self._failures[stage] == _SHOWN_FAILURES and not self._debug
+        self.write(
+            logging.WARNING,
+            "Near-duplicate detection of spider %(spider)s failed (%(stage)s) and lets this pass: "
+            "%(message)s%(more)s",
+            trace=trace,
+            stage=stage,
+            message=message,
+            more=_NO_MORE_FAILURES if last else "",
+        )
+
+    def duplicate(self, url: str, verdict: Verdict, action: Action) -> None:
+        """Log the first duplicate, as an example."""
+        self._duplicates += 1
+        if self._duplicates > 1 and not self._debug:
+            return
+        self.write(
+            logging.DEBUG,
+            "<%(url)s> is %(match)s: %(action)s%(more)s",
+            url=url,
+            match=describe(verdict),
+            action=action,
+            more="" if self._debug else _NO_MORE_DUPLICATES,
+        )
 
 
 class FailsOpen:
@@ -99,24 +185,28 @@ class EventReporter:
         self.count(f"error/{stage}")
         self.log.failure(stage, message, trace=trace)
 
-    def page_judged(
-        self, url: str, response: Response, verdict: Verdict, action: Action
-    ) -> list[Awaitable[object]]:
-        """Report the decision about the page at *url*; return the signal handlers to await."""
+    def page_decided(self, url: str, verdict: Verdict, action: Action) -> None:
+        """Report the decision about the page at *url* in stats, log and report."""
         self._decided("page", url, verdict, action)
+
+    def page_signals(self, response: Response, verdict: Verdict, action: Action) -> list[Awaitable[object]]:
+        """Send the signal about a page, before its callback; return the signal handlers to await."""
         if not verdict.is_duplicate and verdict.kind != "revisit":
             return []
         signal = signals.page_revisited if verdict.kind == "revisit" else signals.page_duplicate
         policy = "keep" if action == "passed" else action
         return self._send(signal, response=response, verdict=verdict, policy=policy)
 
-    def page_judged_again(
-        self, url: str, response: Response, verdict: Verdict, policy: Policy
-    ) -> list[Awaitable[object]]:
-        """Report that a page repeats yet another one. The stats do not count the page twice."""
-        self.log.duplicate(url, verdict, policy)
-        self._write("page", url, verdict, policy)
-        return self._send(signals.page_duplicate, response=response, verdict=verdict, policy=policy)
+    async def item_refused(self, response: Response, item: Any, verdict: Verdict) -> None:
+        """Report that *item* is dropped because an item of a page that its page repeats says the same."""
+        self.count("dropped/item")
+        await self.crawler.signals.send_catch_log_async(
+            scrapy_signals.item_dropped,
+            item=item,
+            response=response,
+            spider=self.crawler.spider,
+            exception=NearDuplicateItem(item, response.url, verdict, response),
+        )
 
     def item_judged(self, item: Any, url: str, verdict: Verdict) -> list[Awaitable[object]]:
         """Report the decision about an item; return the signal handlers to await."""
@@ -153,6 +243,11 @@ class EventReporter:
             for words, name in _SUMMARY_STATS.items()
         }
         judged = counts.pop("judged")
+        aside = [
+            f"{sum(reasons.values())} {words} ({', '.join(f'{n} {why}' for why, n in reasons.items())})"
+            for words, group in (("skipped", "skipped"), ("failed", "error"))
+            if (reasons := self._reasons(_PREFIXES[what] + group))
+        ]
         self.log.write(
             logging.INFO,
             "Near-duplicate detection of spider %(spider)s: %(sum)s",
@@ -160,9 +255,16 @@ class EventReporter:
                 (
                     f"{judged} {what if judged == 1 else f'{what}s'} judged",
                     *(_counted(count, words) for words, count in counts.items() if count),
+                    *aside,
                 )
             ),
         )
+
+    def _reasons(self, group: str) -> dict[str, int]:
+        """Return how often each reason was counted of a group of stats, such as ``skipped``."""
+        prefix = f"neardup/{group}/"
+        stats = sorted(self.crawler.stats.get_stats().items())
+        return {name.removeprefix(prefix): count for name, count in stats if name.startswith(prefix)}
 
     def _decided(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
         prefix = _PREFIXES[what]

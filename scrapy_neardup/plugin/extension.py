@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -11,24 +12,23 @@ from weakref import WeakKeyDictionary
 from scrapy import signals
 from scrapy.exceptions import CloseSpider, NotConfigured
 
+from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, NearDupError
 from scrapy_neardup.extraction import Workers, load_extractor
 from scrapy_neardup.extraction.process import ForkServer
 from scrapy_neardup.extraction.rehearsal import rehearse
-from scrapy_neardup.extraction.turns import Turns
-from scrapy_neardup.matching.sites import site_key
+from scrapy_neardup.matching.items import ItemNotes
 
+from .canonical import CanonicalMemory
 from .closing import REASON, NoNewPages
-from .eventloop import run_bounded, wait_through_stop
+from .eventloop import run_bounded
 from .events import EventReporter
-from .garbage import GarbageCollector
-from .identity import page_url
-from .opening import note_begun, open_detector
+from .extracting import Extracting
 from .pending import PendingResolver
 from .policies import POLICIES
+from .responses import page_url
 from .settings import CrawlOptions, is_enabled
 from .settlement import ReservationTracker
-from .throttle import ExtractionThrottle
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -36,12 +36,18 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_neardup.extraction import Extraction, Page
+    from scrapy_neardup.extraction import Extraction
+    from scrapy_neardup.extraction import Page as ExtractedPage
 
+    from .page import Page
     from .policies import Policy
 
-#: How many pages more than workers are handed out, so that a worker that is done has the next one at once.
-_SPARE_PAGES = 1
+#: The crawls that have opened an index and have not begun, each with its detector. Scrapy makes the
+#: extensions first. If another component cannot be made then, no extension is told that the crawl has failed,
+#: and a process that runs one crawl after another would keep each of these indexes open.
+_opened: dict[Crawler, Detector] = {}
+#: The indexes that crawls of this process have emptied: the second of two crawls keeps what the first stores.
+_emptied: set[str] = set()
 
 
 class NearDupExtension:
@@ -55,8 +61,6 @@ class NearDupExtension:
 
     #: How long the last fingerprints may take to reach the disk when the crawl ends.
     close_timeout_seconds = 60.0
-    #: A page has to be extracted within three time limits and this time: it may queue behind other pages.
-    worker_grace_seconds = 5.0
     #: How long a page of a browser may take to close.
     browser_page_timeout_seconds = 10.0
     #: What forks the worker processes.
@@ -68,18 +72,17 @@ class NearDupExtension:
         self.reporter = EventReporter(crawler, self.config)
         self.reporter.require_report()
         self.reservations = ReservationTracker(crawler, self.reporter)
-        #: What the downloader middleware leaves for the spider middleware: an extraction, or the name of the
-        #: stat that counts why there is none, which is empty if a failure was counted already.
-        self.outcomes: WeakKeyDictionary[Request, Extraction | str] = WeakKeyDictionary()
-        #: Names of the callback's arguments that a request had before its response came. What components put
-        #: there later, such as the page objects of scrapy-poet, is made of the response.
-        self.arguments: WeakKeyDictionary[Request, frozenset[str]] = WeakKeyDictionary()
+        #: The pages in progress, by their requests.
+        self.pages: WeakKeyDictionary[Request, Page] = WeakKeyDictionary()
+        #: Tells which items say the same.
+        self.item_notes = ItemNotes(self.config.item_ignore)
+        #: Which pages have named which as canonical.
+        self.canonical = CanonicalMemory()
         #: URL and scope of the page that yielded an item, by the item's ``id()``, until the page is settled.
         self.item_origins: dict[int, tuple[str, str]] = {}
         extractor = load_extractor(self.config.extractor)
-        self.detector = open_detector(
-            crawler, self.config, self.reporter, self.config.area.identity(extractor.identity)
-        )
+        self._require_scope()
+        self.detector = self._open(self.config.area.identity(extractor.identity))
         rehearse(extractor, self.detector.fingerprinter)
         self.workers = Workers(
             self.detector.fingerprinter,
@@ -99,10 +102,8 @@ class NearDupExtension:
         )
         #: Tells which sites have come to where nothing is new.
         self.no_new_pages = NoNewPages(self.config.closespider_pagecount_no_new)
-        self._garbage = GarbageCollector()
-        self._throttle = ExtractionThrottle(
-            Turns(self.config.processes + _SPARE_PAGES, self.config.extract_timeout)
-        )
+        self._extracting = Extracting(self.workers, self.config.processes, self.config.extract_timeout)
+        self._froze = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -142,17 +143,18 @@ class NearDupExtension:
         return extension
 
     def spider_opened(self) -> None:
-        note_begun(self.crawler)
+        _opened.pop(self.crawler, None)  # it closes its index when it ends
         with self.reporter.fails_open("start", "the extraction workers"):
             self.workers.start()
-        self._garbage.spare()
+        self._spare_garbage_collector()
 
     def spider_idle(self) -> None:
         if self.no_new_pages.any_has_ended:
             raise CloseSpider(REASON)
 
     async def spider_closed(self) -> None:
-        self._garbage.close()
+        if self._froze:
+            gc.unfreeze()
         self.reservations.close()
         if not await run_bounded(self._close, self.close_timeout_seconds):
             self.reporter.failed(
@@ -160,23 +162,9 @@ class NearDupExtension:
             )
         self.reporter.close()
 
-    async def extract(self, page: Page) -> Extraction | str:
-        """Have a worker extract and fingerprint *page*.
-
-        Returns the name of a stat if the page is not extracted: its site is too slow, or no worker has
-        answered.
-        """
-        async with self._throttle.turn(site_key(page.url)) as cost:
-            if cost is None:
-                return "skipped/slow_site"
-            future = self.workers.submit(page)
-            timeout_seconds = self.worker_grace_seconds + 3 * self.config.extract_timeout
-            if await wait_through_stop(future.add_done_callback, timeout_seconds):
-                extraction = future.result()
-                cost.seconds, cost.late = extraction.seconds, extraction.reason == "timeout"
-                return extraction
-            future.cancel()
-            return "error/extract/stuck"
+    async def extract(self, page: ExtractedPage) -> Extraction | str:
+        """Have a worker extract and fingerprint *page*, see `Extracting.extract`."""
+        return await self._extracting.extract(page)
 
     def policy_for(self, url: str, request: Request) -> tuple[Policy, bool]:
         """Return the policy for a page, and whether it was named for this page rather than for the crawl.
@@ -206,14 +194,64 @@ class NearDupExtension:
             return str(value)
         assert self.crawler.spider is not None
         rule = self.config.rules.find(url)
-        scope = rule.scope if rule is not None else None
-        return str((scope or self.config.scope)(url, self.crawler.spider))
+        scope = (rule.scope if rule is not None else None) or self.config.scope
+        found = scope(url, self.crawler.spider)
+        if not isinstance(found, str):
+            raise TypeError(f"NEARDUP_SCOPE gives {found!r} for {url}: return a str")
+        return found
 
     def url_of(self, response: Response, request: Request) -> str:
         """Return the URL that a page is filed under."""
         fingerprinter = self.crawler.request_fingerprinter
         assert fingerprinter is not None
         return page_url(response, request, fingerprinter, keep_fragments=self.config.keep_fragments)
+
+    def _require_scope(self) -> None:
+        """Raise `ConfigurationError` if the function of NEARDUP_SCOPE returns no str for a page like any."""
+        try:
+            found = self.config.scope("https://example.com/", self.crawler.spider)  # type: ignore[arg-type]
+        except Exception:  # noqa: BLE001
+            return  # it may ask for more of a URL than this one has
+        if not isinstance(found, str):
+            raise ConfigurationError(
+                f"NEARDUP_SCOPE names a function that returns {found!r}: let it return a str."
+            )
+
+    def _open(self, extractor: str) -> Detector:
+        """Open the index for texts of the *extractor* of that identity. Raises what `Detector.open` does."""
+        config = self.config
+        with self.reporter.fails_open("close", "the index of a crawl that has not begun"):
+            for failed in [each for each in _opened if not each.crawling]:
+                _opened.pop(failed).close()
+        place = config.store or config.dir
+        detector = Detector.open(
+            place,
+            scheme=config.scheme,
+            distance=config.distance,
+            tables=config.tables,
+            threshold=config.threshold,
+            verified=config.verified,
+            features=config.features,
+            min_tokens=config.min_tokens,
+            window=config.window,
+            extractor=extractor,
+            reset=config.reset and str(place) not in _emptied,
+        )
+        if config.reset:
+            _emptied.add(str(place))
+        if self.crawler.crawling:  # else it is none of Scrapy's crawls, so nobody says when it fails
+            _opened[self.crawler] = detector
+        return detector
+
+    def _spare_garbage_collector(self) -> None:
+        """Keep the objects of now out of all full collections of garbage, which hold up the event loop.
+
+        Most of them are modules, which no crawl frees; with the plugin they are twice as many as without it.
+        """
+        if not gc.get_freeze_count():
+            gc.collect()  # what is garbage already would stay
+            gc.freeze()
+            self._froze = True
 
     def _close(self) -> None:
         """Close workers and index. Runs in a thread, because the last commit to the disk may take long."""

@@ -37,8 +37,8 @@ class Document:
     scope: str
     #: Whether this is an item and no page.
     is_item: bool = False
-    #: Whether the page yields an item. Then it takes the place of an equal page that has stored none.
-    has_items: bool = False
+    #: URLs of documents that it is stored beside although it may repeat them: its items differ from theirs.
+    beside: frozenset[str] = frozenset()
     #: Says which near-duplicates this page is better than; None if it is better than none.
     preference: Preference | None = None
 
@@ -144,7 +144,7 @@ class PendingResolver:
             document.signature,
             document.url,
             scope=document.scope,
-            has_items=document.has_items,
+            beside=document.beside,
             keep_fragment=True,
             preference=document.preference,
         )

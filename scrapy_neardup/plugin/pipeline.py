@@ -12,9 +12,8 @@ from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_neardup.matching.records import filed_url
 
-from .duplicates import NearDuplicateItem
 from .extension import NearDupExtension
-from .marks import MATCH_KEY, match_of
+from .outcome import MATCH_KEY, NearDuplicateItem, match_of
 from .pending import Document
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ Action = Literal["passed", "tag", "drop_items", "drop_page", "drop_item"]
 
 
 class ReportFile:
-    """Appends JSON lines to a file. The file and its folder are made where they are missing.
+    """Appends JSON lines to a file, which is made where it is missing.
 
     A line that cannot be written is lost. The next one is written if that is possible again by then.
     """
@@ -39,6 +39,10 @@ class ReportFile:
         """Raise `ConfigurationError` if the file cannot be opened for writing."""
         try:
             self._open().close()
+        except FileNotFoundError:
+            raise ConfigurationError(
+                f"NEARDUP_REPORT is {str(self.path)!r}, whose folder does not exist: make it or name another."
+            ) from None
         except OSError as error:
             raise ConfigurationError(
                 f"NEARDUP_REPORT is {str(self.path)!r}, which cannot be written ({error.strerror}): "
@@ -89,7 +93,6 @@ class ReportFile:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _open(self) -> FileIO:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         # Without a buffer each line is written whole, and a full disk leaves nothing to write later.
         return open(self.path, "ab", buffering=0, opener=_without_waiting)
 

@@ -129,6 +129,16 @@ def _item_fields(name: str, value: object) -> dict[type, tuple[str, ...]]:
     return found
 
 
+def _names(name: str, value: object) -> tuple[str, ...]:
+    """Read the names of fields: a list, or text with commas."""
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)) or not all(
+        isinstance(each, str) and each.strip() for each in names
+    ):
+        raise ConfigurationError(f"{name} is {value!r}: set it to a list of field names.")
+    return tuple(each.strip() for each in names)
+
+
 @dataclass(frozen=True)
 class CrawlOptions(DetectionOptions):
     """The options of a crawl: those that it shares with an audit, and its own."""
@@ -158,6 +168,8 @@ class CrawlOptions(DetectionOptions):
     window: float | None = field(default=None, metadata=parsed(duration, "days"))
     #: Names of the fields of each item class that are compared; ``object`` stands for every class.
     item_fields: Mapping[type, tuple[str, ...]] = field(default_factory=dict, metadata=parsed(_item_fields))
+    #: Names of fields that never tell items apart.
+    item_ignore: tuple[str, ...] = field(default=(), metadata=parsed(_names))
     #: File that gets a line for each decision.
     report: Path | None = field(default=None, metadata=parsed(_absolute_path))
     debug: bool = field(default=False, metadata=parsed(boolean))

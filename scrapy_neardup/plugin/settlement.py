@@ -34,8 +34,8 @@ class ReservationTracker:
         self.reporter = reporter
         #: Reservations that are not settled, each with the prefix of the stats that count it.
         self._open: dict[Reservation, str] = {}
-        #: Reservations that the next turn of the event loop confirms, and whether each is weak.
-        self._to_confirm: dict[Reservation, bool] = {}
+        #: Reservations that the next turn of the event loop confirms, and the note on the items of each.
+        self._to_confirm: dict[Reservation, bytes] = {}
         #: Functions to call when Scrapy is done with a request, each with the request.
         self._waiting: dict[Callable[[], None], Request] = {}
 
@@ -43,8 +43,8 @@ class ReservationTracker:
         """Take charge of *reservation* until it is settled, at the latest when the crawl ends."""
         self._open[reservation] = stats_prefix
 
-    def confirm(self, reservation: Reservation, *, weak: bool = False) -> None:
-        """Keep the document, because its output is stored; *weak* says that it had no output to store.
+    def confirm(self, reservation: Reservation, *, note: bytes = b"") -> None:
+        """Keep the document, because its output is stored, with the *note* on its items.
 
         This happens in the next turn of the event loop. Handlers of the signal ``item_scraped`` run in no
         defined order, so in this turn the feed may still lack the item.
@@ -53,7 +53,7 @@ class ReservationTracker:
             return
         if not self._to_confirm:
             call_later(0, self.confirm_stored)
-        self._to_confirm[reservation] = weak
+        self._to_confirm[reservation] = note
 
     def release(self, reservation: Reservation) -> None:
         """Forget the document at once, because its output is not stored."""
@@ -86,8 +86,8 @@ class ReservationTracker:
         if to_confirm:
             with self.reporter.fails_open("flush", "the feeds"):
                 flush_feeds(self.crawler)
-        for reservation, weak in to_confirm.items():
-            self._settle(reservation, confirmed=True, weak=weak)
+        for reservation, note in to_confirm.items():
+            self._settle(reservation, confirmed=True, note=note)
 
     def _call_done(self) -> None:
         with self.reporter.fails_open("settle", "pages that are over"):
@@ -99,13 +99,13 @@ class ReservationTracker:
             if self._waiting:
                 call_later(_POLL_SECONDS, self._call_done)
 
-    def _settle(self, reservation: Reservation, *, confirmed: bool, weak: bool = False) -> None:
+    def _settle(self, reservation: Reservation, *, confirmed: bool, note: bytes = b"") -> None:
         stats_prefix = self._open.pop(reservation, None)
         if stats_prefix is None:
             return
         with self.reporter.fails_open("settle", reservation.url):
             if confirmed:
-                reservation.confirm(weak=weak)
+                reservation.confirm(note=note)
             else:
                 reservation.release()
             self.reporter.count(stats_prefix + ("confirmed" if confirmed else "released"))

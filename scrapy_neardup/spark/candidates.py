@@ -61,7 +61,7 @@ def text_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterat
 
     header, further = settings.header, settings.loaded_scheme.keys
     for batch in batches:
-        documents = Documents(keys_of(batch, header), records_of(batch, header), [])
+        documents = Documents(keys_of(batch, header), records_of(batch, header), [], [])
         crawl = crawl_of(documents, numbers(batch, "wall"), None, settings)
         count = batch.num_rows
         own = pieces(documents.keys[header.keys - further :].T) if further else [b""] * count

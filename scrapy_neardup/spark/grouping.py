@@ -116,7 +116,8 @@ def _group(pages: Any, edges: Any, settings: AuditOptions) -> pa.RecordBatch:
 
     header, rows = settings.header, numbers(pages, "row")
     shown = {name: texts(pages, name) for name in _SHOWN}
-    documents = Documents(keys_of(pages, header), records_of(pages, header), shown["url"])
+    notes = [b""] * pages.num_rows
+    documents = Documents(keys_of(pages, header), records_of(pages, header), shown["url"], notes)
     crawl = crawl_of(
         documents,
         numbers(pages, "wall"),

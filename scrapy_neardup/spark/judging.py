@@ -78,6 +78,7 @@ def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
         np.concatenate([keys_of(pairs, header, f"keys_{side}") for side in "ab"], axis=1),
         np.concatenate([records_of(pairs, header, f"record_{side}") for side in "ab"]),
         [],
+        [],
     )
     wall = np.concatenate([numbers(pairs, f"wall_{side}") for side in "ab"])
     names = merged_names(names_of(pairs, "_a"), names_of(pairs, "_b"))

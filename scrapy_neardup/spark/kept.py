@@ -94,7 +94,8 @@ def make_index(folder: str | os.PathLike[str], where: str) -> int:
             records["time"] = np.clip(fetched, 0, 2**32 - 1)
             urls = [filed_url(url) for url in texts(batch, "url")]
             fit = (records["tokens"] >= max(settings.min_tokens, 1)) & ~numbers(batch, "wall")
-            documents = Documents(keys_of(batch, header), records, urls).take(np.flatnonzero(fit))
+            documents = Documents(keys_of(batch, header), records, urls, [b""] * len(urls))
+            documents = documents.take(np.flatnonzero(fit))
             index.add(documents)
             count += len(documents.urls)
     finally:

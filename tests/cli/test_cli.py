@@ -461,7 +461,7 @@ def test_compact_shrinks_and_loses_nothing(index: Path) -> None:
         records = np.zeros(count, opened_index.header.dtype)
         records["sketch"][:, :8] = np.arange(count, dtype=">u8").view("u1").reshape(count, 8) + 17
         numbers = opened_index.add(
-            Documents(keys, records, [f"https://bulk.example/{n}" for n in range(count)])
+            Documents(keys, records, [f"https://bulk.example/{n}" for n in range(count)], [b""] * count)
         )
         opened_index.discard(numbers[:-1].tolist())
     (index / "compact-left").mkdir()
@@ -490,7 +490,8 @@ def test_compact_keeps_the_old_file_if_the_disk_is_full(index: Path) -> None:
     with closing(open_index(index, None)) as opened_index:
         records = np.zeros(5000, opened_index.header.dtype)
         keys = np.random.default_rng(1).integers(0, 2**64, (opened_index.header.keys, 5000), np.uint64)
-        opened_index.add(Documents(keys, records, [f"https://bulk.example/{n}" for n in range(5000)]))
+        urls = [f"https://bulk.example/{n}" for n in range(5000)]
+        opened_index.add(Documents(keys, records, urls, [b""] * 5000))
     run("index", "compact", index)
     size = (index / "data.mdb").stat().st_size
 

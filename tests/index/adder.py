@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb import compaction
-from tests.index.small import HEADER, SMALL, documents
+from tests.index.small import HEADER, SMALL, documents, note_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def add(path: Path, number: int, log: str, mode: str) -> int:
             if act < 0.1:
                 reservation.release()
             else:
-                reservation.confirm()
+                reservation.confirm(note=note_of(new.urls[0]))
                 say("confirmed", number)
         elif act < 0.9:
             numbers = range(number, number + dice.choice((1, 5, 30)))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: *until* is the time when the lease of a pending document ends, null for one that is confirmed.
 TABLE = """CREATE TABLE IF NOT EXISTS documents (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, keys BLOB, record BLOB, url TEXT, until REAL)"""
+    number INTEGER PRIMARY KEY AUTOINCREMENT, keys BLOB, record BLOB, url TEXT, note BLOB, until REAL)"""
 
 
 class SqliteIndex:
@@ -115,13 +115,12 @@ class SqliteIndex:
     # Leases
 
     def _settle(self, number: int, reservation: Reservation, filing: Filing) -> None:
-        kept = filing.weak if reservation.weak else filing.document
+        kept = filing.document._replace(notes=[reservation.note])
         with self._transaction() as database:
             self._delete(database, [number])
             if reservation.confirmed:
                 self._delete(database, filing.replaces)
-                if kept is not None:
-                    self._put(database, kept, 0, number)  # again, if its lease had run out
+                self._put(database, kept, 0, number)  # again, if its lease had run out
             del self._own[number]
         self.leases.drop(number)
 
@@ -188,12 +187,13 @@ class SqliteIndex:
     def _all(self, database: sqlite3.Connection) -> tuple[NDArray[np.int64], Documents, list[float | None]]:
         """Return all documents, their numbers in ascending order, and when the lease of each ends."""
         rows = database.execute(
-            "SELECT number, keys, record, url, until FROM documents ORDER BY number"
+            "SELECT number, keys, record, url, note, until FROM documents ORDER BY number"
         ).fetchall()
         keys = np.frombuffer(b"".join(row[1] for row in rows), np.uint64).reshape(-1, self.header.keys).T
         records = np.frombuffer(b"".join(row[2] for row in rows), self.header.dtype)
         numbers = np.array([row[0] for row in rows], np.int64)
-        return numbers, Documents(keys, records, [row[3] for row in rows]), [row[4] for row in rows]
+        urls, notes = [row[3] for row in rows], [row[4] for row in rows]
+        return numbers, Documents(keys, records, urls, notes), [row[5] for row in rows]
 
     def _search(
         self,
@@ -223,8 +223,8 @@ class SqliteIndex:
         until: float | None = None,
     ) -> int:
         keys, record = documents.keys[:, row].tobytes(), documents.records[row].tobytes()
-        values = (number, keys, record, documents.urls[row], until)
-        return int(database.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", values).lastrowid or 0)
+        values = (number, keys, record, documents.urls[row], documents.notes[row], until)
+        return int(database.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", values).lastrowid or 0)
 
     def _delete(self, database: sqlite3.Connection, numbers: Sequence[int]) -> None:
         database.executemany("DELETE FROM documents WHERE number = ?", [(number,) for number in numbers])

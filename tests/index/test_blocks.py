@@ -41,7 +41,9 @@ def documents(urls: list[str], header: Header) -> Documents:
         else None
     )
     keys = rng.integers(0, 2**64, (header.keys, len(urls)), np.uint64)
-    return Documents(keys, np.zeros(len(urls), header.dtype) if records is None else records, urls)
+    return Documents(
+        keys, np.zeros(len(urls), header.dtype) if records is None else records, urls, [b""] * len(urls)
+    )
 
 
 def test_each_url_is_found_in_its_chunk() -> None:

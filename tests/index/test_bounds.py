@@ -43,7 +43,9 @@ rows = st.tuples(fingerprints, st.integers(0, 2), st.integers(0, 3), st.integers
 def documents(new: Sequence[tuple[int, ...]], first: int = 0) -> Documents:
     keys = np.array(new, np.uint64).reshape(len(new), HEADER.keys).T
     tags = np.bitwise_xor.reduce(keys, axis=0)
-    return Documents(keys, tags.astype(HEADER.dtype), [f"u{first + place}" for place in range(len(new))])
+    return Documents(
+        keys, tags.astype(HEADER.dtype), [f"u{first + place}" for place in range(len(new))], [b""] * len(new)
+    )
 
 
 def expected(stored: dict[str, tuple[int, ...]], asked: tuple[int, ...], lookup: Lookup) -> set[str]:
@@ -174,7 +176,7 @@ from scrapy_neardup.index import Documents, LmdbIndex
 from scrapy_neardup.index.protocol import Lookup
 with closing(LmdbIndex(Path(sys.argv[1]), None)) as index:
     keys = np.array([[0], [9], [7], [9]], np.uint64)
-    asked = Documents(keys, np.zeros(1, index.header.dtype), [""])
+    asked = Documents(keys, np.zeros(1, index.header.dtype), [""], [b""])
     for lookup in (Lookup(0, 3, nearest=10), Lookup(2, most=40, nearest=10)):
         print(*sorted(index.find(asked, [lookup]).stored.urls))
 """

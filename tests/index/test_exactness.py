@@ -198,7 +198,7 @@ def test_slices_of_a_batch_make_no_difference(rows: int, distance: int, tmp_path
     queries = np.where(rng.random(60) < 0.3, np.uint64(77), neighbours(rng, stored[:60], np.arange(60) % 5))
     header = Header((Family(LAYOUTS[4]),))
     with closing(LmdbIndex(tmp_path, header)) as index:
-        index.add(Documents(stored[np.newaxis], np.zeros(400, header.dtype), [""] * 400))
+        index.add(Documents(stored[np.newaxis], np.zeros(400, header.dtype), [""] * 400, [b""] * 400))
         index.compact()
         with index.reading() as reader:
             matches = search_all([lambda some: search_runs(reader, 0, some, distance, 0)], queries, 0, rows)

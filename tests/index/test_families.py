@@ -66,7 +66,7 @@ def documents(new: list[tuple[int, ...]]) -> Documents:
     keys = np.array(new, np.uint64).reshape(len(new), HEADER.keys).T
     filed = np.where((keys == NO_KEY) & ([[True]] * 3 + [[False]] * 3), np.uint64(0), keys)
     tags = np.bitwise_xor.reduce(filed, axis=0)
-    return Documents(keys, tags.astype(HEADER.dtype), [""] * len(new))
+    return Documents(keys, tags.astype(HEADER.dtype), [""] * len(new), [b""] * len(new))
 
 
 @given(

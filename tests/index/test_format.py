@@ -5,6 +5,7 @@ Nothing of the package is used to read. So a change by which older indexes could
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
 import zlib
@@ -17,7 +18,7 @@ import pytest
 
 from scrapy_neardup.index import Documents, LmdbIndex
 
-from .small import HEADER, SMALL, documents
+from .small import HEADER, SMALL, documents, note_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +49,7 @@ def some(start: int, stop: int) -> Documents:
         [fingerprint(number) for number in range(start, stop)], [f"u{n}" for n in range(start, stop)]
     )
     made.records["time"] = 1_700_000_000 + np.arange(start, stop)
-    return Documents(made.keys, made.records, [url(number) for number in range(start, stop)])
+    return Documents(made.keys, made.records, [url(number) for number in range(start, stop)], made.notes)
 
 
 def fingerprint(number: int) -> int:
@@ -73,6 +74,7 @@ class Block(NamedTuple):
     keys: list[list[int]]
     records: list[tuple[int, int]]
     urls: list[str]
+    notes: list[bytes]
 
 
 def read_block(data: bytes, *, logged: bool) -> Block:
@@ -102,8 +104,14 @@ def read_block(data: bytes, *, logged: bool) -> Block:
     for number in range(chunks):
         chunk = data[place + (ends[number - 1] if number else 0) : place + ends[number]]
         urls += [u.decode() for u in zlib.decompress(chunk).split(b"\xff")] if chunk else [""] * 32
-    assert place + (ends[-1] if ends else 0) == len(data)
-    return Block(keys, rows, urls[:count])
+    place += ends[-1] if ends else 0
+    if place == len(data):
+        return Block(keys, rows, urls[:count], [b""] * count)
+    ends = (0, *struct.unpack_from(f"<{count}I", data, place))
+    place += 4 * count
+    assert place + ends[-1] == len(data)
+    notes = [data[place + start : place + end] for start, end in itertools.pairwise(ends)]
+    return Block(keys, rows, urls[:count], notes)
 
 
 def read_table(runs: dict[bytes, bytes], run: int, table: int, cut: int) -> list[tuple[int, int]]:
@@ -159,6 +167,7 @@ def test_the_blocks(file: dict[str, dict[bytes, bytes]]) -> None:
             assert struct.unpack(">I", key) == (number,)
             numbers = range(number, number + len(block.urls))
             assert block.urls == [url(each) for each in numbers]
+            assert block.notes == [note_of(f"u{each}") for each in numbers]
             assert block.records == [(1_700_000_000 + each, fingerprint(each) ^ each) for each in numbers]
             if name == "log":
                 assert block.keys == [[fingerprint(each) for each in numbers], [*numbers]]

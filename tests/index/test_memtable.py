@@ -13,6 +13,7 @@ from scrapy_neardup.index.lmdb import snapshot
 from scrapy_neardup.index.lmdb.layout import State
 from scrapy_neardup.index.lmdb.memtable import Memtable
 from scrapy_neardup.index.lmdb.tuning import DEFAULT, Tuning
+from scrapy_neardup.index.reservation import Reservation
 from tests.index.small import HEADER, documents
 
 if TYPE_CHECKING:
@@ -29,11 +30,10 @@ def commit(memtable: Memtable, first: int, count: int) -> list[int]:
     Return the temporary ones.
     """
     some = documents(range(count), [f"u{number}" for number in range(first, first + count)])
-    numbers = [
-        memtable.reserve(some.keys[:, row], some.records[row], some.urls[row], None) for row in range(count)
-    ]
+    holder = Reservation("", lambda _: None)
+    numbers = [memtable.reserve(some.take(slice(row, row + 1)), holder) for row in range(count)]
     for number in numbers:
-        assert memtable.confirm(number)
+        assert memtable.confirm(number, b"")
     group = memtable.begin(count)
     assert group is not None
     memtable.commit(group, State(next=first + count))

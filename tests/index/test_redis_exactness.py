@@ -47,7 +47,9 @@ def test_find_and_search_agree_with_comparing_all(address: Address, tables: int,
     header = Header((Family(LAYOUTS[tables]),), (("fingerprint", "<u8"),))
     keys = np.array([stored], np.uint64)
     with closing(RedisIndex(address, header)) as index:
-        numbers = index.add(Documents(keys, keys[0].astype(header.dtype), [str(each) for each in range(600)]))
+        numbers = index.add(
+            Documents(keys, keys[0].astype(header.dtype), [str(each) for each in range(600)], [b""] * 600)
+        )
         matches = index.search(0, np.array(centers, np.uint64), distance)
         expected = sorted(
             (query, numbers[row], (center ^ fingerprint).bit_count())
@@ -59,7 +61,7 @@ def test_find_and_search_agree_with_comparing_all(address: Address, tables: int,
         assert sorted(zip(*(column.tolist() for column in matches), strict=True)) == expected
         for query, center in enumerate(centers):
             asked = np.array([[center]], np.uint64)
-            document = Documents(asked, asked[0].astype(header.dtype), [""])
+            document = Documents(asked, asked[0].astype(header.dtype), [""], [b""])
             found = index.find(document, [Lookup(0, distance)])
             assert found.documents.tolist() == [number for row, number, _ in expected if row == query]
 

@@ -50,6 +50,7 @@ def random_documents(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Documents
         np.frombuffer(keys, "<u8").astype(np.uint64)[:, np.newaxis],
         np.frombuffer(record, HEADER.dtype),
         [url],
+        [draw(st.binary(max_size=100))],
     )
 
 
@@ -96,7 +97,7 @@ def test_a_document_that_was_cut_anywhere() -> None:
         with pytest.raises(IndexCorrupted, match="document"):
             LAYOUT.values.unpack([value, value[:size]])
     with pytest.raises(IndexCorrupted, match="document"):
-        LAYOUT.values.unpack([value + b"?"])
+        LAYOUT.values.unpack([value + bytes(4097)])
     assert LAYOUT.values.unpack([]).urls == []
 
 
@@ -106,6 +107,7 @@ def test_a_document_is_unpacked_as_it_was_packed(one: Documents) -> None:
     assert (again.keys == one.keys).all()
     assert again.records.tobytes() == one.records.tobytes()
     assert again.urls == one.urls
+    assert again.notes == one.notes
 
 
 def test_bytes_of_a_document_of_a_real_kind() -> None:

@@ -31,7 +31,7 @@ from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.protocol import Lookup
 
 from .consistency import check
-from .small import HEADER, SMALL, documents
+from .small import HEADER, SMALL, documents, note_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +115,7 @@ class Memory(RuleBasedStateMachine):
     def confirm(self, url: str) -> None:
         if url not in self.numbers:
             return  # of an index that has been closed since
-        self.reservations[url].confirm()
+        self.reservations[url].confirm(note=note_of(url))
         if url in self.waiting:
             self.stored[url] = self.waiting.pop(url)
             for other in self.replaced[url]:
@@ -175,6 +175,7 @@ class Memory(RuleBasedStateMachine):
         )
         expected = documents([everything[url] for url in found.urls], found.urls)
         assert np.array_equal(found.records, expected.records)
+        assert found.notes == expected.notes
 
     @invariant()
     def counts(self) -> None:

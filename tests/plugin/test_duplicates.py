@@ -6,10 +6,10 @@ import logging
 
 import pytest
 from scrapy.http import HtmlResponse
-
-from scrapy_neardup.plugin import NearDuplicateItem, NearDuplicatePage
 from scrapy_neardup.plugin.duplicates import describe
 from scrapy_neardup.plugin.marks import clear_marks, match_of, revisit_of
+
+from scrapy_neardup.plugin import NearDuplicateItem, NearDuplicatePage
 from scrapy_neardup.verdict import Verdict
 
 URL = "https://b.example/"

@@ -9,6 +9,8 @@ from concurrent.futures import Future
 
 import pytest
 from scrapy.utils.asyncio import run_in_thread
+from scrapy_neardup.plugin.admission import PageAdmission
+from scrapy_neardup.plugin.pages import PageTracker
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.extraction import Extraction, Workers
@@ -22,8 +24,6 @@ from scrapy_neardup.plugin import (
     pipeline,
     settlement,
 )
-from scrapy_neardup.plugin.admission import PageAdmission
-from scrapy_neardup.plugin.pages import PageTracker
 from scrapy_neardup.plugin.settlement import ReservationTracker
 
 SETTINGS = {"NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": "drop_page"}

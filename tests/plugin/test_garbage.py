@@ -6,7 +6,6 @@ import gc
 from typing import TYPE_CHECKING
 
 import pytest
-
 from scrapy_neardup.plugin.garbage import GarbageCollector
 
 if TYPE_CHECKING:

@@ -333,7 +333,7 @@ async def test_every_story_ends_in_the_output(site, crawl, pages, text, page, co
     assert {story: WAYS[int(story.split("/")[0])] for story in lost} == {}
     # Nothing has waited for long, and nothing is left.
     assert not [name for name in result.stats if name.startswith("neardup/error")]
-    assert result["unique"] + result["replaced"] == result["confirmed"] + result["released"]
+    assert result["unique"] + result["items_differ"] == result["confirmed"] + result["released"]
     # Of the good copies one is kept.
     twice = {story: kept.count(story) for story in STORIES if "tag" not in story and kept.count(story) != 1}
     assert twice == {}

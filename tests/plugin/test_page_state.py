@@ -6,8 +6,8 @@ from itertools import product
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-
 from scrapy_neardup.plugin.page_state import PageState
+
 from scrapy_neardup.plugin.policies import POLICIES
 from scrapy_neardup.verdict import Verdict
 

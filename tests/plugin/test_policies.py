@@ -6,9 +6,9 @@ import json
 import logging
 
 import pytest
+from scrapy_neardup.plugin.duplicates import NearDuplicatePage
 
 from scrapy_neardup.plugin import signals
-from scrapy_neardup.plugin.duplicates import NearDuplicatePage
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
 

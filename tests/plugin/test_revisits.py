@@ -181,7 +181,7 @@ async def test_carried_items_of_unchanged_revisits_are_kept(site, crawl, pages):
     for revisits, rules, kept in (
         ("drop_items", [], 3),
         ("drop_page", [], 3),
-        ("drop_items", [{"url": "/shipping", "policy": "drop_items"}], 1),
+        ("drop_items", [{"url": "/shipping", "policy": "drop_items"}], 3),
     ):
         settings = {"CONCURRENT_REQUESTS": 1, "NEARDUP_REVISITS": revisits, "NEARDUP_RULES": rules}
         result = await crawl(Shop, settings, urls=urls)

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from scrapy import Spider
 from scrapy.crawler import Crawler
+from scrapy_neardup.plugin.pages import PageTracker
 
 from scrapy_neardup.extraction import Workers
 from scrapy_neardup.plugin import NearDupSpiderMiddleware
-from scrapy_neardup.plugin.pages import PageTracker
 from scrapy_neardup.plugin.settlement import ReservationTracker
 
 from .site import page

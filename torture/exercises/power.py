@@ -17,7 +17,7 @@ from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb.check import check
 from scrapy_neardup.index.lmdb.shrink import compact
-from tests.index.small import HEADER, SMALL, documents
+from tests.index.small import HEADER, SMALL, documents, note_of
 from torture import shim
 from torture.children import isolated
 from torture.disk import cuts
@@ -84,7 +84,8 @@ def work(world: Path, log: Path, dice: random.Random) -> None:
             size = dice.choice((1, 2, 4, 9))
             for _ in range(size):
                 number += 1
-                reserve(index, documents([dice.getrandbits(64)], [f"u{number}"])).confirm()
+                new = documents([dice.getrandbits(64)], [f"u{number}"])
+                reserve(index, new).confirm(note=new.notes[0])
                 kept.append(number)
             index.flush()
         elif act < 0.8:
@@ -138,7 +139,9 @@ def recover(path: Path, said: list[dict[str, Any]]) -> list[str]:
                     else:
                         expected.pop(number, None)
         numbers = np.array(sorted(expected), np.uint64)
-        found_rows = set(index.search(1, numbers).query.tolist())
+        matches, stored = index.retrieve(1, numbers)
+        whole = [note == note_of(url) for url, note in zip(stored.urls, stored.notes, strict=True)]
+        found_rows = set(matches.query[whole].tolist())
         lost = [each for row, each in enumerate(numbers.tolist()) if expected[each] and row not in found_rows]
         back = [each for row, each in enumerate(numbers.tolist()) if not expected[each] and row in found_rows]
         if lost:

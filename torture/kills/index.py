@@ -13,7 +13,7 @@ from scrapy_neardup.cli import main
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.check import check
 from tests.index.adder import add
-from tests.index.small import HEADER, SMALL, documents
+from tests.index.small import HEADER, SMALL, documents, note_of
 from torture.children import isolated
 from torture.exercise import Round, in_time
 
@@ -105,6 +105,7 @@ def sound(path: Path, kept: set[int]) -> list[str]:
 
 
 def missing(index: Any, numbers: set[int]) -> set[int]:
-    """Return those of *numbers* whose documents are not found by their URLs."""
-    keys = np.array(sorted(numbers), np.uint64)
-    return numbers - set(keys[index.search(1, keys).query].tolist())
+    """Return those of *numbers* whose documents are not found by their URLs, each with its own note."""
+    _, stored = index.retrieve(1, np.array(sorted(numbers), np.uint64))
+    whole = zip(stored.urls, stored.notes, strict=True)
+    return numbers - {int(url[1:]) for url, note in whole if note == note_of(url)}

@@ -48,7 +48,7 @@ def all_documents(header: Header, reader: Snapshot) -> tuple[NDArray[np.int64], 
 
     parts = list(live_documents(reader, lambda done, total: None))
     numbers = np.concatenate([np.empty(0, np.int64), *(part for part, _ in parts)])
-    empty = Stored(np.empty(0, header.dtype), [])
+    empty = Stored(np.empty(0, header.dtype), [], [])
     stored = Stored.concatenate([empty, *(part for _, part in parts)])
     keys = np.full((header.keys, len(numbers)), NO_KEY)
     keys[header.rows[URL]] = url_keys(stored.urls, header.seed)
@@ -61,7 +61,7 @@ def all_documents(header: Header, reader: Snapshot) -> tuple[NDArray[np.int64], 
     for first, documents in reader.log(reader.state.flushed, check=True):
         among = np.flatnonzero((numbers >= first) & (numbers < first + len(documents.urls)))
         keys[:, among] = documents.keys[:, numbers[among] - first]
-    return numbers, Documents(keys, stored.records, stored.urls)
+    return numbers, Documents(keys, *stored)
 
 
 def _keys(reader: Snapshot, family: int, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:

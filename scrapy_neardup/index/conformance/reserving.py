@@ -7,9 +7,12 @@ import threading
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pytest
+
 from scrapy_neardup.index.protocol import Filing
 
-from .sample import LOOKUPS, Conformance, documents, reserve
+from .sample import LOOKUPS, URL, Conformance, documents, reserve
 
 if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Documents, Found
@@ -59,17 +62,27 @@ class ReservingConformance(Conformance):
                 getattr(reservation, settle)()
                 assert index.find(documents([1], 9), LOOKUPS).stored.urls == stored
 
-    def test_what_is_confirmed_as_weak_is_what_the_filing_says(self) -> None:
+    def test_a_note_comes_with_the_confirmation_and_stays_with_its_document(self) -> None:
         with closing(self.open()) as index:
-            new, weak = documents([1]), documents([1])
-            weak.records["time"] = 7
-            for kept in (weak, None):
-                reservation = index.reserve_if(new, (), lambda found, kept=kept: Filing(new, (), kept))  # type: ignore[misc]
-                assert reservation is not None
-                reservation.confirm(weak=True)
-            found = index.find(documents([1], 9), LOOKUPS)
-            assert found.stored.records["time"].tolist() == [7]
-            assert found.pending == [None]
+            reservation = reserve(index, documents([1]))
+            assert index.find(documents([1], 9), LOOKUPS).stored.notes == [b""]
+            with pytest.raises(ValueError, match="note"):
+                reservation.confirm(note=bytes(4097))
+            assert reservation.confirmed is None
+            reservation.confirm(note=b"\xff\0" * 2048)
+            reserve(index, documents([1], 1)).confirm()
+            index.add(documents([1], 2)._replace(notes=[b"\xff"]))
+            notes = {"u0": b"\xff\0" * 2048, "u1": b"", "u2": b"\xff"}
+            for _ in range(2):
+                found = index.find(documents([1], 9), LOOKUPS)
+                parts = (
+                    found.stored,
+                    index.fetch(found.documents),
+                    index.retrieve(URL, np.arange(3, dtype=np.uint64))[1],
+                )
+                for part in parts:
+                    assert dict(zip(part.urls, part.notes, strict=True)) == notes
+                index.flush()
 
     def test_nothing_is_filed_if_so_decided_and_all_that_is_met_is_shown(self) -> None:
         with closing(self.open()) as index:

@@ -34,7 +34,7 @@ def documents(fingerprints: Sequence[int], first: int = 0) -> Documents:
     )
     records = np.zeros(len(fingerprints), HEADER.dtype)
     records["tag"] = keys[0] ^ keys[1]
-    return Documents(keys, records, [f"u{number}" for number in numbers])
+    return Documents(keys, records, [f"u{number}" for number in numbers], [b""] * len(keys[0]))
 
 
 def reserve(index: Index, document: Documents, replaces: Sequence[int] = ()) -> Reservation:

@@ -1,9 +1,12 @@
-"""Blocks of documents as bytes: records, URLs and, in the log, keys.
+"""Blocks of documents as bytes: records, URLs, notes and, in the log, keys.
 
 Many bytes are the same in all records of a block, such as those of the scope and the upper ones of times and
 counts: they are stored once. URLs that follow one another resemble each other: 32 of them compressed together
 take a quarter of their length, and 8 µs to read. The byte 0xFF, which UTF-8 never has, stands between two
 URLs.
+
+The notes come last, and a block without any ends before them: so blocks that were written before there were
+notes are read alike.
 """
 
 from __future__ import annotations
@@ -65,7 +68,7 @@ def decode_logged(data: bytes | memoryview, header: Header, *, check: bool = Fal
         count = _count(data, check)
         keys = np.frombuffer(data, np.uint64, header.keys * count, _HEAD.size).reshape(header.keys, count)
         stored = _decode(data, _HEAD.size + keys.nbytes, header, count, np.arange(count))
-        return Documents(keys.copy(), stored.records, stored.urls)
+        return Documents(keys.copy(), *stored)
 
 
 def block_size(data: bytes | memoryview) -> int:
@@ -79,11 +82,12 @@ def _with_head(count: int, body: bytes) -> bytes:
 
 
 def _body(documents: Stored | Documents, level: int) -> bytes:
-    """Return the packed records, where each chunk of URLs ends (uint32[chunks]), and the chunks."""
+    """Return the packed records, where each chunk of URLs ends (uint32[chunks]), the chunks, the notes."""
     urls = documents.urls
     chunks = [_pack(urls[start : start + CHUNK_URLS], level) for start in range(0, len(urls), CHUNK_URLS)]
     ends = np.cumsum([len(chunk) for chunk in chunks], dtype=np.uint32)
-    return b"".join((_pack_records(documents.records), ends.tobytes(), *chunks))
+    notes = _pack_notes(documents.notes)
+    return b"".join((_pack_records(documents.records), ends.tobytes(), *chunks, notes))
 
 
 def _pack_records(records: NDArray[Any]) -> bytes:
@@ -135,6 +139,25 @@ def _unpack(data: bytes | memoryview) -> list[bytes]:
     return zlib.decompress(data).split(SEPARATOR) if len(data) else [b""] * CHUNK_URLS
 
 
+def _pack_notes(notes: list[bytes]) -> bytes:
+    """Return where each note ends (uint32[n]), and the notes; nothing if all of them are empty."""
+    if not any(notes):
+        return b""
+    ends = np.cumsum([len(note) for note in notes], dtype=np.uint32)
+    return ends.tobytes() + b"".join(notes)
+
+
+def _unpack_notes(data: bytes | memoryview, place: int, count: int, rows: list[int]) -> list[bytes]:
+    """Return the notes of *rows* of the *count* documents whose notes `_pack_notes` has put at *place*."""
+    if place == len(data):
+        return [b""] * len(rows)
+    ends = [0, *np.frombuffer(data, np.uint32, count, place).tolist()]
+    place += 4 * count
+    if place + ends[-1] != len(data):
+        raise ValueError("the notes are cut short")
+    return [bytes(data[place + ends[row] : place + ends[row + 1]]) for row in rows]
+
+
 def _count(data: bytes | memoryview, check: bool) -> int:
     """Return how many documents a block has; with *check*, verify its checksum first."""
     count, checksum = _HEAD.unpack_from(data)
@@ -162,4 +185,5 @@ def _decode(
             start = int(ends[chunk - 1]) if chunk else 0
             chunks[chunk] = _unpack(data[place + start : place + int(ends[chunk])])
         urls.append(chunks[chunk][at].decode("utf-8", "surrogatepass"))
-    return Stored(records, urls)
+    place += int(ends[-1]) if len(ends) else 0
+    return Stored(records, urls, _unpack_notes(data, place, count, rows.tolist()))

@@ -101,15 +101,15 @@ class LmdbIndex(LocalIndex):
 
     # Adding and removing
 
-    def _reserve(self, document: Documents, holder: Reservation | None) -> int:
+    def _reserve(self, document: Documents, holder: Reservation) -> int:
         self.require_open()
-        return self._memtable.reserve(document.keys[:, 0], document.records[0], document.urls[0], holder)
+        return self._memtable.reserve(document, holder)
 
     def _holder(self, document: int) -> Reservation | None:
         return self._memtable.holder(document)
 
-    def _confirm(self, document: int, replaces: Sequence[int]) -> None:
-        if self._memtable.confirm(document):
+    def _confirm(self, document: int, note: bytes, replaces: Sequence[int]) -> None:
+        if self._memtable.confirm(document, note):
             if replaces:
                 self.discard(replaces)
             self._writer.notice()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class Memtable:
         #: Numbers of documents that wait for a tombstone. Those of the group have temporary numbers still.
         self.removals: list[int] = []
         #: What holds the reservation of each pending document.
-        self._pending: dict[int, Reservation | None] = {}
+        self._pending: dict[int, Reservation] = {}
         #: Temporary numbers of the group on its way to the disk.
         self._group: set[int] = set()
         #: For each temporary number that was handed out, the number on disk.
@@ -110,16 +110,12 @@ class Memtable:
 
     # One document
 
-    def reserve(
-        self, keys: NDArray[np.uint64], record: NDArray[Any], url: str, holder: Reservation | None
-    ) -> int:
-        """Take in a pending document (keys uint64[keys], record of shape ()).
-
-        Returns its temporary number.
-        """
+    def reserve(self, document: Documents, holder: Reservation) -> int:
+        """Take in a pending document, one row. Returns its temporary number."""
         number = self._serial
         self._serial -= 1
-        self.columns.append_one(number, keys, record, url)
+        keys, records, urls, notes = document
+        self.columns.append_one(number, keys[:, 0], records[0], urls[0], notes[0])
         self._pending[number] = holder
         return number
 
@@ -127,11 +123,12 @@ class Memtable:
         """Return what holds a pending document; None if it is not pending."""
         return self._pending.get(document)
 
-    def confirm(self, document: int) -> bool:
-        """Queue a pending document; returns whether it was one."""
+    def confirm(self, document: int, note: bytes) -> bool:
+        """Queue a pending document with its *note*; returns whether it was pending."""
         if document not in self._pending:
             return False
         del self._pending[document]
+        self.columns.annotate(document, note)
         self.queue.append(document)
         return True
 

@@ -147,7 +147,7 @@ class Salvage:
             usable = known[near][:, rows].all(axis=0)
             self.losses.gone += (rows[~usable] + run.start).tolist()
             self.losses.weaker += int(lacking[rows][usable].sum())
-            yield Documents(part, stored.records, stored.urls).take(np.flatnonzero(usable))
+            yield Documents(part, *stored).take(np.flatnonzero(usable))
         lost = ~found if held is None else alive & ~found
         lost[removed] = False
         self.losses.gone += (np.flatnonzero(lost) + run.start).tolist()

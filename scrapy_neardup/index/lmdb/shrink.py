@@ -98,10 +98,10 @@ def _purge(environment: Environment, header: Header) -> None:
 
 
 def _blanked(documents: Stored, rows: NDArray[np.int64]) -> bytes:
-    """Return the block of *documents*, with zeros and an empty URL in the place of *rows*."""
+    """Return the block of *documents*, with zeros, an empty URL and an empty note in the place of *rows*."""
     documents.records[rows] = np.zeros((), documents.records.dtype)
     for row in rows.tolist():
-        documents.urls[row] = ""
+        documents.urls[row], documents.notes[row] = "", b""
     return encode_block(documents)
 
 

@@ -156,7 +156,8 @@ class Snapshot:
 
         Raises `IndexCorrupted` if one is missing.
         """
-        records, urls = np.empty(len(documents), self.header.dtype), [""] * len(documents)
+        records = np.empty(len(documents), self.header.dtype)
+        urls, notes = [""] * len(documents), [b""] * len(documents)
         order = np.argsort(documents, kind="stable")
         wanted, place = documents[order], 0
         with self._reader().cursor(self._environment.databases["documents"]) as cursor:
@@ -172,10 +173,10 @@ class Snapshot:
                 part = decode_block(cursor.value(), self.header, wanted[place:end] - start)
                 rows = order[place:end]
                 records[rows] = part.records
-                for row, url in zip(rows.tolist(), part.urls, strict=True):
-                    urls[row] = url
+                for row, url, note in zip(rows.tolist(), part.urls, part.notes, strict=True):
+                    urls[row], notes[row] = url, note
                 place = end
-        return Stored(records, urls)
+        return Stored(records, urls, notes)
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
         """Yield the blocks of runs and log that begin in [start, stop), each with its first number.

@@ -213,10 +213,8 @@ class RedisIndex:
         filed = self._store.filed(number, filing.document, places)
 
         def settle(reservation: Reservation) -> None:
-            kept = None
-            if reservation.confirmed:
-                kept = filing.weak if reservation.weak else filing.document
-            writes = self._store.settlement(filed, filing.document, kept)
+            kept = filing.document._replace(notes=[reservation.note]) if reservation.confirmed else None
+            writes = self._store.settlement(filed, kept)
             if reservation.confirmed:
                 writes += [Write(self._store.removal(each)) for each in replaced]
             self._store.calls.settling.put(writes)

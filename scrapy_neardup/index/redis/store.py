@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from scrapy_neardup.errors import IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.leases import Lease
 
@@ -212,16 +210,14 @@ class Store:
     def _filed_as(self, number: int, value: bytes) -> Filed:
         return self.filed(number, self.layout.values.unpack([value]))
 
-    def settlement(self, filed: Filed, document: Documents, kept: Documents | None) -> list[Write]:
-        """Return the writes that settle a pending *document*, which is *filed*.
+    def settlement(self, filed: Filed, kept: Documents | None) -> list[Write]:
+        """Return the writes that settle a pending document, which is *filed*.
 
-        *kept* is what takes its place: the same document, another one, or None if it is released.
+        *kept* is the document with its note, one row, or None if it is released.
         """
         if kept is None:
             return [Write(self.removal(filed))]
-        if kept is not document and not np.array_equal(kept.keys, document.keys):
-            return [Write(self.removal(filed), lambda _: [self._filed_again(kept)])]
-        value = b"" if kept is document else self.layout.values.pack(kept)
+        value = self.layout.values.pack(kept) if kept.notes[0] else b""
         confirmation = Call("confirm", (), (filed.number, filed.start, value))
         return [Write(confirmation, lambda there: () if there else [self._filed_again(kept)])]
 

@@ -1,4 +1,4 @@
-"""How a document is packed on a server: its keys, then its URL and its record, compressed.
+"""How a document is packed on a server: its keys, then its URL and its record, compressed, then its note.
 
 Keys are random bits. Much of a record is zero, one of its fields repeats a key, and URLs have parts in
 common, so the rest takes two thirds of its length: deflated on its own, with the keys and common parts of
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.protocol import Documents
+from scrapy_neardup.index.protocol import MOST_NOTE, Documents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,8 @@ class Values:
             9, zlib.DEFLATED, _WINDOW, _MEMORY_LEVEL, zlib.Z_FIXED, zdict=keys + URL_PARTS
         )
         url = document.urls[0].encode("utf-8", "surrogatepass")
-        return b"".join((keys, packer.compress(url + document.records[0].tobytes()), packer.flush()))
+        packed = packer.compress(url + document.records[0].tobytes()) + packer.flush()
+        return b"".join((keys, packed, document.notes[0]))
 
     def start(self, document: Documents) -> bytes:
         """Return how the value of one document, one row, begins: with the first of its keys."""
@@ -59,28 +60,30 @@ class Values:
 
     def unpack(self, values: Sequence[bytes]) -> Documents:
         """Unpack documents. Raises `IndexCorrupted` for a value that is none."""
-        keys, records, urls = [], [], []
+        keys, records, urls, notes = [], [], [], []
         for value in values:
             keys.append(value[: self._key_bytes])
-            url, record = self._unpack_rest(value)
+            url, record, note = self._unpack_rest(value)
             records.append(record)
             urls.append(url)
+            notes.append(note)
         filed = np.frombuffer(b"".join(keys), "<u8").reshape(-1, self._header.keys).T
         return Documents(
             np.ascontiguousarray(filed, np.uint64),
             np.frombuffer(b"".join(records), self._header.dtype),
             urls,
+            notes,
         )
 
-    def _unpack_rest(self, value: bytes) -> tuple[str, bytes]:
-        """Return the URL and the record of one document."""
+    def _unpack_rest(self, value: bytes) -> tuple[str, bytes, bytes]:
+        """Return the URL, the record and the note of one document."""
         unpacker = zlib.decompressobj(_WINDOW, zdict=value[: self._key_bytes] + URL_PARTS)
         try:
             rest = unpacker.decompress(value[self._key_bytes :], _MOST_BYTES)
-            if not unpacker.eof or unpacker.unused_data or len(rest) < self._record_bytes:
+            if not unpacker.eof or len(rest) < self._record_bytes or len(unpacker.unused_data) > MOST_NOTE:
                 raise damaged("a document that was cut")
             split = len(rest) - self._record_bytes
-            return rest[:split].decode("utf-8", "surrogatepass"), rest[split:]
+            return rest[:split].decode("utf-8", "surrogatepass"), rest[split:], unpacker.unused_data
         except zlib.error:
             raise damaged("a document that was cut") from None
         except UnicodeDecodeError:

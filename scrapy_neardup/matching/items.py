@@ -1,0 +1,372 @@
+"""What items say. An item is dropped only if an item of the page that it repeats says the same.
+
+Each item is described by its fields: short values by hashes, long texts by a small sketch. The descriptions
+of a page's items are packed into a few bytes, its *note*, which the index keeps with the page's document.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import time
+import unicodedata
+import zlib
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from datetime import date, datetime, timezone
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+import mmh3
+import numpy as np
+from itemadapter import ItemAdapter
+
+from scrapy_neardup.fingerprint.murmur import mix
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+#: At most so many items of a page are described, in so many bytes together. A page with more is a list whose
+#: further items repeat nothing.
+MOST_ITEMS, MOST_BYTES = 64, 4096
+#: Fields of an item that are described one by one; the others are described together.
+_MOST_FIELDS = 40
+#: A value with more words than this is a text: it is compared as texts are.
+_WORDS = 40
+#: Characters of a value without white space that are as many words.
+_CHARACTERS = 200
+#: Texts say the same if at most so many of the 64 bits of their sketches differ, which is some eight edited
+#: words.
+_BITS = 12
+#: A time that is no further than this from now, in seconds, is the moment of crawling.
+_MOMENT = 120
+#: What stands between the title of a page and the name of its site.
+_SEPARATOR = re.compile(r" *(?:[|\u00b7\u2022\u00bb]|::) *")
+_DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\S*\d\S*")
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S*", re.IGNORECASE)
+#: How deep lists and dicts in a field are looked at.
+_DEPTH = 8
+
+#: A field is learned to say nothing from so many pages; what it has said is remembered up to a number.
+_PAGES, _MOST_VALUES = 3, 1000
+
+#: The kinds of what is packed of a field, in one byte: the moment of crawling, a text, or from 1 to `_PARTS`
+#: the number of parts of a short value.
+_IS_MOMENT, _PARTS, _IS_TEXT = 0, 14, 15
+_FIELD = struct.Struct("<HB")
+_TEXT = struct.Struct("<QI")
+_PART = 4
+#: Number of items in a note that stands for more than are described.
+_MORE = 255
+
+
+class Described(NamedTuple):
+    """An item, as it is compared."""
+
+    #: What each field says, by the hash of its name: the kind in one byte, and hashes.
+    said: Mapping[int, bytes]
+    #: The value of each field, for people; empty for an item that was read from a note.
+    shown: Mapping[int, str]
+
+
+class Difference(NamedTuple):
+    """The first field in which an item differs from the one that is most like it."""
+
+    field: str
+    value: str | None
+    #: The value of the other item; None if there is none, or if it is no longer known.
+    stored: str | None
+
+
+@dataclass
+class ItemNotes:
+    """Describes the items of one spider, and tells which say the same.
+
+    Fields that are *ignored* never count. Neither do URLs, the moment of crawling, and fields that were seen
+    to change from one URL of a page to the next, such as counters and identifiers of a session: see `learn`.
+    """
+
+    ignored: Collection[str] = ()
+    #: Names of the fields that were learned to say nothing.
+    learned: set[str] = field(default_factory=set)
+    _changed: dict[str, set[str]] = field(default_factory=dict)
+    _telling: set[str] = field(default_factory=set)
+    _values: dict[str, set[str]] = field(default_factory=dict)
+    _names: dict[int, str] = field(default_factory=dict)
+    _shown: OrderedDict[str, list[Described]] = field(default_factory=OrderedDict)
+
+    def describe(self, item: object) -> Described:
+        """Describe an item of any class that itemadapter knows; any other object by its ``str()``."""
+        adapted = ItemAdapter(item).items() if ItemAdapter.is_item(item) else [("", item)]
+        said: dict[int, bytes] = {}
+        shown: dict[int, str] = {}
+        for number, (name, value) in enumerate(sorted(adapted, key=_name)):
+            if name in self.ignored or name in self.learned:
+                continue
+            for part, packed in self._fields(value):
+                key = _key(f"{name}{part}" if number < _MOST_FIELDS else "")
+                if key in said:  # two names of one hash, or the fields that are described together
+                    packed = _short([said[key] + packed])
+                said[key] = packed
+                self._names[key] = str(name)
+                shown[key] = _display(value)
+        return Described(said, shown)
+
+    def difference(self, item: Described, other: Described) -> list[Difference]:
+        """Return the fields in which two items differ."""
+        skipped = {
+            _key(f"{name}{part}") for name in (*self.ignored, *self.learned) for part in ("", "\n")
+        }  # a note may be older than what was learned
+        return [
+            Difference(self._names.get(key, ""), item.shown.get(key), other.shown.get(key))
+            for key in sorted(item.said.keys() | other.said.keys())
+            if (found := item.said.get(key)) != (stored := other.said.get(key))
+            and key not in skipped
+            and not (found and stored and _same(found, stored))
+        ]
+
+    def remember(self, url: str, items: Sequence[Described], most: int = 2048) -> None:
+        """Keep the values of a page's items for a while, so that a report can show them."""
+        self._shown[url] = [*items[:MOST_ITEMS]]
+        self._shown.move_to_end(url)
+        if len(self._shown) > most:
+            self._shown.popitem(last=False)
+
+    def stored(self, url: str, note: bytes) -> list[Described]:
+        """Return the items of a stored page: with their values if they are still known."""
+        packed = unpack(note)
+        known = self._shown.get(url, ())
+        if len(known) >= len(packed) and all(
+            ours.said == theirs.said for ours, theirs in zip(known, packed, strict=False)
+        ):
+            return [*known]
+        return packed
+
+    def learn(self, differences: Sequence[Difference], page: str, *, unchanged: bool) -> str | None:
+        """Learn from an item that differs from that of a stored page, whose page it is under another URL.
+
+        *page* is the URL of the stored page. A field says nothing if it has changed in three pages, each time
+        to a value that no other item has, and each time either the page shows the same in every line
+        (*unchanged*), or the value is a count that has grown a little. Returns the name of a field that is
+        learned now.
+        """
+        for each in differences:
+            values = self._values.setdefault(each.field, set())
+            known = each.value is None or each.value in values
+            if known or not (unchanged or _has_grown(each)) or len(values) > _MOST_VALUES:
+                self._telling.add(each.field)
+            elif len(self._values) <= _MOST_VALUES:
+                values.add(each.value or "")
+                pages = self._changed.setdefault(each.field, set())
+                pages.add(page)
+                if len(pages) >= _PAGES and each.field not in self._telling:
+                    self.learned.add(each.field)
+                    return each.field
+        return None
+
+    def _fields(self, value: object) -> Iterator[tuple[str, bytes]]:
+        """Yield what a field says: its short values, and its text. Nothing for what says nothing."""
+        if _is_moment(value):
+            yield "", bytes([_IS_MOMENT])
+            return
+        texts: list[str] = []
+        short: list[bytes] = []
+        for path, leaf in _leaves(value):
+            text = _normalised(leaf)
+            if _is_long(text):
+                texts.append(text)
+            elif text and not _URL.fullmatch(text):
+                short.append(path.encode() + text.encode("utf-8", "surrogatepass"))
+        if len(short) == 1 and short[0][:1] != b".":
+            yield "", _short(_parted(short[0]))
+        elif short:
+            yield "", _short([b"\0".join(sorted(short))])
+        if texts:
+            yield "\n", _text(texts)
+
+
+def pack(items: Sequence[Described]) -> bytes:
+    """Pack the items of a page into its note. A page without items has one, too."""
+    parts = []
+    size = 2
+    for item in items[:MOST_ITEMS]:
+        fields = b"".join(
+            _FIELD.pack(key, packed[0]) + packed[1:] for key, packed in sorted(item.said.items())
+        )
+        part = bytes([len(item.said)]) + fields
+        size += len(part)
+        if size > MOST_BYTES:
+            break
+        parts.append(part)
+    count = len(parts) if len(parts) == len(items) else _MORE
+    return bytes([count, len(parts)]) + b"".join(parts)
+
+
+def unpack(note: bytes) -> list[Described]:
+    """Return the items of a note; none of an empty one, which says that nothing is known of any."""
+    items: list[Described] = []
+    at = 2
+    for _ in range(note[1] if note else 0):
+        fields, at = note[at], at + 1
+        said = {}
+        for _ in range(fields):
+            key, kind = _FIELD.unpack_from(note, at)
+            size = _TEXT.size if kind == _IS_TEXT else kind * _PART
+            at += _FIELD.size
+            said[key] = bytes([kind]) + note[at : at + size]
+            at += size
+        items.append(Described(said, {}))
+    return items
+
+
+def is_list(note: bytes) -> bool:
+    """Whether the page of a note has several items."""
+    return bool(note) and note[0] > 1
+
+
+def is_variant(url: str, other: str) -> bool:
+    """Whether one of two URLs has the path of the other and all of its parameters."""
+    try:
+        one, two = urlsplit(url), urlsplit(other)
+        parameters, others = ({*parse_qsl(each.query, keep_blank_values=True)} for each in (one, two))
+    except ValueError:
+        return False
+    if (one.netloc, one.path.rstrip("/")) != (two.netloc, two.path.rstrip("/")):
+        return False
+    return parameters <= others or others <= parameters
+
+
+def _same(one: bytes, other: bytes) -> bool:
+    """Whether two values that are not equal say the same nevertheless."""
+    if one[0] == other[0] == _IS_TEXT:
+        (sketch, numbers), (other_sketch, other_numbers) = _TEXT.unpack(one[1:]), _TEXT.unpack(other[1:])
+        return bool(numbers == other_numbers) and (sketch ^ other_sketch).bit_count() <= _BITS
+    if _IS_TEXT in (one[0], other[0]):
+        return False
+    parts, other_parts = _split(one), _split(other)
+    return bool(parts and other_parts) and (parts < other_parts or other_parts < parts)
+
+
+def _parted(value: bytes) -> list[bytes]:
+    """Split a title from the name of its site: "Red kettle | Shop" says what "Red kettle" says.
+
+    A part with a number is no name of a site.
+    """
+    first, *rest = _SEPARATOR.split(value.decode("utf-8", "surrogatepass"))
+    names = [part for part in rest if part and not _DIGIT.search(part)][: _PARTS - 1]
+    head = " | ".join((first, *(part for part in rest if part not in names)))
+    return [part.encode("utf-8", "surrogatepass") for part in (head, *names)]
+
+
+def _key(name: str) -> int:
+    return mmh3.hash(name.encode("utf-8", "surrogatepass"), signed=False) & 0xFFFF
+
+
+def _name(named: tuple[object, object]) -> str:
+    return str(named[0])
+
+
+def _leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
+    """Yield each value within dicts, lists and items, with the path to it; a list has one path for all."""
+    if isinstance(value, (str, bytes)) or depth > _DEPTH:
+        yield path, value
+    elif ItemAdapter.is_item(value):
+        for name, each in ItemAdapter(value).items():
+            yield from _leaves(each, f"{path}.{name}=", depth + 1)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for each in value:
+            yield from _leaves(each, path, depth + 1)
+    else:
+        yield path, value
+
+
+def _normalised(value: object) -> str:
+    """Return the text of a single value, without case and with one space between its words; "" for none."""
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    return " ".join(unicodedata.normalize("NFKC", str(value)).casefold().split())
+
+
+def _is_long(text: str) -> bool:
+    return len(text) > _CHARACTERS and (text.count(" ") > _WORDS or text.count(" ") * 25 < len(text))
+
+
+def _short(parts: Sequence[bytes]) -> bytes:
+    return bytes([len(parts)]) + b"".join(map(_hash, parts))
+
+
+def _split(packed: bytes) -> set[bytes]:
+    return {packed[at : at + _PART] for at in range(1, len(packed), _PART)}
+
+
+def _hash(value: bytes) -> bytes:
+    return mmh3.hash(value, signed=False).to_bytes(_PART, "little")
+
+
+def _text(texts: Sequence[str]) -> bytes:
+    """Pack a text: an odd sketch of its words, and a hash of its numbers.
+
+    A bit of an odd sketch says whether an odd number of words has it (Mitzenmacher, Pagh and Pham, WWW 2014),
+    so few bits differ if few words do.
+    """
+    data = " ".join(texts).encode("utf-8", "surrogatepass")
+    words = {*data.split()} if b" " in data else {data[at : at + 6] for at in range(len(data) - 5)}
+    hashes = np.fromiter(map(zlib.crc32, words), np.uint64, len(words))
+    odd = np.bincount(mix(hashes) & np.uint64(63), minlength=64) & 1
+    numbers = " ".join(sorted({word for text in texts for word in _NUMBER.findall(text)}))
+    sketch = int.from_bytes(np.packbits(odd.astype(np.uint8)).tobytes(), "big")
+    return bytes([_IS_TEXT]) + _TEXT.pack(sketch, mmh3.hash(numbers, signed=False))
+
+
+def _is_moment(value: object) -> bool:
+    """Whether *value* is the time of now: as a datetime, a number of seconds, or as text."""
+    now = time.time()
+    if isinstance(value, str):
+        if not 10 <= len(value) <= 40 or not value[-1:].isalnum():
+            return False
+        value = _read_time(value)
+    if isinstance(value, datetime):
+        local = datetime.now(value.tzinfo)
+        apart = [abs((value - local).total_seconds())]
+        if value.tzinfo is None:
+            apart.append(abs((value - datetime.now(timezone.utc).replace(tzinfo=None)).total_seconds()))
+        return min(apart) <= _MOMENT
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return any(abs(value / unit - now) <= _MOMENT for unit in (1, 1e3, 1e6, 1e9))
+
+
+def _read_time(text: str) -> datetime | float | None:
+    """Read a time with its seconds; a date alone is no moment."""
+    digits = text.replace(".", "", 1)
+    if digits.isdecimal():
+        return float(text)
+    if text.count(":") < 2:
+        return None
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        pass
+    try:
+        return parsedate_to_datetime(text)
+    except (TypeError, ValueError, IndexError):
+        return None
+
+
+def _display(value: object) -> str:
+    if isinstance(value, (datetime, date)):
+        value = value.isoformat()
+    text = str(value)
+    return text if len(text) <= 120 else f"{text[:119]}…"
+
+
+def _has_grown(change: Difference) -> bool:
+    """Whether a value is a whole number that is a little more than before, as counters of visits are."""
+    try:
+        now, before = int(change.value or ""), int(change.stored or "")
+    except ValueError:
+        return False
+    return before < now <= max(before * 1.2, before + 20)

@@ -1,0 +1,116 @@
+"""What a verdict leaves for the user's code to read: marks on responses and items, and exceptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import DropItem, IgnoreRequest
+
+from scrapy_neardup.surrogates import escaped
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_neardup.verdict import Verdict
+
+#: Key of ``response.meta`` with the kind of the verdict, such as ``unique``.
+VERDICT_KEY = "neardup_verdict"
+#: Key of ``response.meta``, and field of items, with what a duplicate repeats, see `match_of`.
+MATCH_KEY = "neardup_match"
+#: Key of ``response.meta`` with how much a revisit has changed, see `mark_revisit`.
+REVISIT_KEY = "neardup_revisit"
+#: Key of ``response.meta`` with the page that a ``preferred`` one is a better version of, as in `match_of`.
+BETTER_KEY = "neardup_better_than"
+#: Flag in ``response.flags`` of a duplicate.
+FLAG = "neardup"
+
+
+def match_of(verdict: Verdict, policy: str) -> dict[str, Any]:
+    """Return the value of ``neardup_match``: a small dict that can be pickled, and exported as UTF-8.
+
+    ``distance`` is in bits, ``similarity`` from 0 to 1; either is None if it is not known.
+    """
+    return {
+        "url": None if verdict.url is None else escaped(verdict.url),
+        "kind": verdict.kind,
+        "distance": verdict.distance,
+        "similarity": verdict.similarity,
+        "policy": policy,
+    }
+
+
+def clear_marks(request: Request, response: Response | None = None) -> None:
+    """Remove the marks of an earlier page, which redirects, retries and callbacks copy with its meta."""
+    meta = request.meta
+    for key in (VERDICT_KEY, MATCH_KEY, REVISIT_KEY, BETTER_KEY):
+        meta.pop(key, None)
+    if response is not None and FLAG in response.flags:
+        response.flags.remove(FLAG)
+
+
+def mark_verdict(response: Response, verdict: Verdict) -> None:
+    """Say in the meta of *response* what it is."""
+    response.meta[VERDICT_KEY] = verdict.kind
+
+
+def mark_duplicate(response: Response, verdict: Verdict, policy: str) -> None:
+    """Say in meta and flags of *response* what it repeats."""
+    response.meta[MATCH_KEY] = match_of(verdict, policy)
+    if FLAG not in response.flags:
+        response.flags.append(FLAG)
+
+
+def mark_revisit(response: Response, verdict: Verdict, policy: str) -> None:
+    """Say in the meta of *response* how much the page has changed, see `match_of`."""
+    response.meta[REVISIT_KEY] = {**match_of(verdict, policy), "changed": not verdict.unchanged}
+
+
+def mark_better(response: Response, verdict: Verdict, policy: str) -> None:
+    """Say in the meta of *response* which page it is a better version of."""
+    response.meta[BETTER_KEY] = match_of(verdict, policy)
+
+
+def describe(verdict: Verdict) -> str:
+    """Return a few words that say what a document is a copy of, for log lines and messages.
+
+    >>> from scrapy_neardup.verdict import Verdict
+    >>> describe(Verdict("near", url="https://a.example/1", distance=2, similarity=0.97))
+    'a near-duplicate of <https://a.example/1> (distance 2, similarity 0.97)'
+    """
+    kind = {"exact": "an exact copy", "revisit": "an unchanged revisit"}.get(verdict.kind, "a near-duplicate")
+    found = []
+    if verdict.distance is not None:
+        found.append(f"distance {verdict.distance}")
+    if verdict.similarity is not None:
+        found.append(f"similarity {verdict.similarity:.2f}")
+    return f"{kind} of <{verdict.url}> ({', '.join(found)})" if found else f"{kind} of <{verdict.url}>"
+
+
+class NearDuplicatePage(IgnoreRequest):
+    """The page repeats another one, or is an unchanged revisit, and the policy for that is ``drop_page``.
+
+    The request's errback is called with this exception. ``response`` is the page that is dropped; ``verdict``
+    says which page it repeats.
+    """
+
+    def __init__(self, response: Response, verdict: Verdict) -> None:
+        super().__init__(escaped(f"{response.url} is {describe(verdict)}"))
+        self.response = response
+        self.verdict = verdict
+
+
+class NearDuplicateItem(DropItem):
+    """The item is dropped: its text repeats that of another item, or its page repeats another page.
+
+    Pipelines after `NearDupPipeline` and listeners to Scrapy's signal ``item_dropped`` meet this exception.
+    ``verdict`` says what is repeated. ``page`` is the response if the page is the duplicate, and None if the
+    item itself is.
+    """
+
+    def __init__(self, item: Any, url: str, verdict: Verdict, page: Response | None = None) -> None:
+        # At the default level Scrapy would print each dropped item in full as a warning.
+        super().__init__(escaped(f"{url} is {describe(verdict)}"), log_level="DEBUG")
+        self.item = item
+        self.verdict = verdict
+        self.page = page
