@@ -149,7 +149,7 @@ class Detector:
         url: str,
         *,
         scope: str = "",
-        beside: Collection[str] = (),
+        beside: Collection[tuple[str, bytes]] = (),
         keep_fragment: bool = False,
         preference: Preference | None = None,
     ) -> Verdict:
@@ -158,8 +158,8 @@ class Detector:
         Such documents are unique ones, for example, and revisits whose text has changed. A pending document
         is found by others at once; the `Verdict.pending` of those that match it is its handle.
 
-        It is stored *beside* the documents with these URLs although it may repeat them, as the items of their
-        pages differ. With *keep_fragment* the fragment is part of the URL. *preference* says which
+        It is stored *beside* the documents with these URLs and notes although it may repeat them: the items
+        of their pages differ. With *keep_fragment* the fragment is part of the URL. *preference* says which
         near-duplicates are ``preferred``.
         """
         signature = self._signed(document)

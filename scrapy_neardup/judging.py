@@ -59,7 +59,7 @@ class Judge:
         scope: str,
         *,
         reserve: bool,
-        beside: Collection[str] = (),
+        beside: Collection[tuple[str, bytes]] = (),
         keep_fragment: bool = False,
         preference: Preference | None = None,
     ) -> Verdict:

@@ -149,8 +149,7 @@ def test_types_of_a_detector(tmp_path: Path) -> None:
             refused(lambda call=call: call("text", 7), TypeError)  # type: ignore[misc]
             refused(lambda call=call: call("text", None), TypeError)  # type: ignore[misc]
             refused(lambda call=call: call("text", "u", scope=7), TypeError)  # type: ignore[misc]
-        for name in ("has_items", "keep_fragment"):
-            refused(lambda name=name: detector.reserve("text", "u", **{name: "no"}))  # type: ignore[misc]
+        refused(lambda: detector.reserve("text", "u", keep_fragment="no"))  # type: ignore[arg-type]
         refused(lambda: detector.reserve("text", "u", preference=0.1), TypeError)  # type: ignore[arg-type]
         refused(lambda: detector.forget(b"u"), TypeError)  # type: ignore[arg-type]
         refused(lambda: detector.signature(None), TypeError)  # type: ignore[arg-type]

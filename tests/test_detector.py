@@ -505,12 +505,11 @@ def test_forget_lasts(tmp_path: Path) -> None:
         assert kinds == ["unique", "unique", "exact"]
 
 
-@pytest.mark.parametrize("weak", [False, True])
-def test_forgetting_a_pending_document(detector: Detector, weak: bool) -> None:
+def test_forgetting_a_pending_document(detector: Detector) -> None:
     verdict = detector.reserve(text(1), url="https://a.example/")
     assert detector.forget("https://a.example/") == 1
     assert verdict.reservation is not None
-    verdict.reservation.confirm(weak=weak)
+    verdict.reservation.confirm()
     detector.flush()
     assert detector.check(text(1), url="https://b.example/").kind == "unique"
     assert detector.gauges()["documents"] == 0

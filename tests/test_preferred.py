@@ -72,19 +72,6 @@ def test_a_longer_version_of_a_pending_page_waits(detector: Detector) -> None:
     assert (verdict.kind, verdict.pending) == ("near", first.reservation)
 
 
-@pytest.mark.parametrize("weak", [False, True])
-def test_one_whose_page_stores_no_item_is_no_better_than_one_with_items(
-    detector: Detector, weak: bool
-) -> None:
-    first = detector.reserve(text(1), ONE).reservation
-    assert first is not None
-    first.confirm(weak=weak)
-    better = detector.reserve(longer(0.15), TWO, preference=LONGER).reservation
-    assert better is not None
-    better.confirm(weak=True)
-    assert kinds(detector, OTHER, body=text(1)) == [("near", TWO) if weak else ("exact", ONE)]
-
-
 def test_the_page_that_its_copy_names_takes_its_place(detector: Detector) -> None:
     detector.add(text(1), ONE)
     unnamed = Preference(is_named_by=lambda url: url == TWO)

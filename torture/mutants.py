@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Which tests are those of a package, beside its own folder of tests.
 FURTHER = {
     "matching": [
-        "tests/test_detector.py", "tests/test_weak.py", "tests/test_preferred.py",
+        "tests/test_detector.py", "tests/test_preferred.py",
         "tests/test_short_lines.py", "tests/index/test_header.py",
     ],
     "index": ["tests/test_floods.py"],

@@ -65,7 +65,7 @@ def decide(
     candidates: Candidates,
     renewed: float = -np.inf,
     *,
-    beside: Collection[str] = (),
+    beside: Collection[tuple[str, bytes]] = (),
     preference: Preference | None = None,
     is_of_the_site: Callable[[str], bool] | None = None,
 ) -> Decision:
@@ -77,13 +77,22 @@ def decide(
 
     If a bound has left candidates out, only equal texts repeat each other: the page is kept.
 
-    It repeats none of the pages whose URLs are *beside* it: its items say something else than theirs.
+    It repeats none of the pages whose URLs and notes are *beside* it: its items say something else than
+    theirs. That holds for no page that is pending, whose items nobody knows yet.
     *preference* says which near-duplicates are better than what they repeat.
     *is_of_the_site* gets the URL of a near-duplicate, and returns whether what the document shares with it is
     known to be of the document's own site.
     """
     judgement, own = candidates.judgement, candidates.own
-    others = np.array([url not in beside for url in candidates.urls], bool)
+    others = np.array(
+        [
+            pending is not None or each not in beside
+            for each, pending in zip(
+                zip(candidates.urls, candidates.notes, strict=True), candidates.pending, strict=True
+            )
+        ],
+        bool,
+    )
     near = judgement.near & others
     if not candidates.complete:
         # One of those that were left out might show that it is a page of its own, as boilerplate does.

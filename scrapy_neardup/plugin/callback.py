@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +22,26 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from .outcome import NearDuplicatePage
-    from .page import Page
 
     #: A coroutine function that is awaited before the callback. If it returns an exception, the errback is
     #: called with the exception, and the callback is not called.
     BeforeCallback = Callable[[], Awaitable[NearDuplicatePage | None]]
 
 
+@dataclass
+class Called:
+    """What is seen of a page's callback."""
+
+    #: Whether it has come to its end.
+    ended: bool = False
+    #: How many items it has yielded.
+    items: int = 0
+    #: Whether the page was asked for again, as it is in place of one that was blocked.
+    asked_again: bool = False
+
+
 class WatchedCallback:
-    """Calls the callback of a page, and notes in the page's state what it yields and whether it ends.
+    """Calls the callback of a page, and notes what it yields and whether it ends.
 
     A spider middleware cannot see this by itself. Other middlewares may keep the page from its callback, call
     the errback, swallow what the callback raises, or filter its items.
@@ -43,7 +55,7 @@ class WatchedCallback:
         self,
         response: Response,
         request: Request,
-        page: Page,
+        called: Called,
         spider: Spider,
         before: BeforeCallback | None,
     ) -> None:
@@ -52,7 +64,7 @@ class WatchedCallback:
         self._callback = callback
         self._response = response
         self._request = request
-        self._page = page
+        self._called = called
         self._spider = spider
         self._before = before
         self._replaced = (request.callback, request.errback)
@@ -122,19 +134,19 @@ class WatchedCallback:
         for each in output:
             self._count(each)
             yield each
-        self._page.callback_ended = True
+        self._called.ended = True
 
     async def _each_async(self, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
         async for each in output:
             self._count(each)
             yield each
-        self._page.callback_ended = True
+        self._called.ended = True
 
     def _count(self, output: Any) -> None:
         if isinstance(output, Request):
-            self._page.asked_again |= asks_again(output, self._request)
+            self._called.asked_again |= asks_again(output, self._request)
         elif output is not None:
-            self._page.callback_items += 1
+            self._called.items += 1
 
 
 def asks_again(request: Request, first: Request) -> bool:

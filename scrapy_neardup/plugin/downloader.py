@@ -58,7 +58,7 @@ class NearDupDownloaderMiddleware:
         with self.extension.reporter.fails_open("extract", response.url):
             clear_marks(request, response)
             if is_for_spider(request):
-                page = self.extension.pages[request] = CrawledPage(self.extension, "")
+                page = CrawledPage.in_progress[request] = CrawledPage(self.extension, "")
                 page.arguments = frozenset(request.cb_kwargs)
                 page.outcome = await self._examine(request, response)
         return response

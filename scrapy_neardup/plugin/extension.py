@@ -7,7 +7,6 @@ import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.exceptions import CloseSpider, NotConfigured
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from scrapy_neardup.extraction import Extraction
     from scrapy_neardup.extraction import Page as ExtractedPage
 
-    from .page import Page
     from .policies import Policy
 
 #: The crawls that have opened an index and have not begun, each with its detector. Scrapy makes the
@@ -72,8 +70,6 @@ class NearDupExtension:
         self.reporter = EventReporter(crawler, self.config)
         self.reporter.require_report()
         self.reservations = ReservationTracker(crawler, self.reporter)
-        #: The pages in progress, by their requests.
-        self.pages: WeakKeyDictionary[Request, Page] = WeakKeyDictionary()
         #: Tells which items say the same.
         self.item_notes = ItemNotes(self.config.item_ignore)
         #: Which pages have named which as canonical.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from scrapy_neardup.matching.decision import Preference
 from scrapy_neardup.matching.items import Described, Difference, is_list, is_variant, pack
 
-from .callback import WatchedCallback
+from .callback import Called, WatchedCallback
 from .canonical import declared_canonical
 from .carried import carries_item, carries_value
 from .closing import origin_of
@@ -72,6 +73,9 @@ class Page:
     several items, or several pages of one site share the text and have different items.
     """
 
+    #: The pages that Scrapy works on, by their requests.
+    in_progress: ClassVar[WeakKeyDictionary[Request, Page]] = WeakKeyDictionary()
+
     def __init__(
         self, extension: NearDupExtension, outcome: Extraction | str = "skipped/not_examined"
     ) -> None:
@@ -98,11 +102,7 @@ class Page:
         self.canonical: str | None = None
         #: The first item that is told from those of the repeated pages.
         self.differing: _Found | None = None
-        #: What was counted for the page's callback: whether it has ended, how many items it has yielded, and
-        #: whether the page was asked for again, as it is in place of one that was blocked.
-        self.callback_ended = False
-        self.callback_items = 0
-        self.asked_again = False
+        self.called = Called()
         #: How often output of this page was begun, and how many such iterations run now. More than one means
         #: that another middleware has handled an exception.
         self.outputs_begun = self.outputs_running = 0
@@ -110,7 +110,7 @@ class Page:
         self.passed_items = self.stored_items = self.dropped_items = 0
         #: Whether the callback or an item has failed.
         self.failed = False
-        #: The items passed on, and what each says, by their ``id()``.
+        #: The items passed on by their ``id()``, and what each says; None once it is lost.
         self._passed: dict[int, tuple[Any, Described | None]] = {}
         #: An item of which only those that follow can tell whether it is dropped.
         self._held: Any = None
@@ -139,7 +139,7 @@ class Page:
         self.policy, named = extension.policy_for(response.url, request)
         self.scope = extension.scope_for(response.url, request)
         # The callback may have asked again, and gives up this time: then there is nothing to repeat.
-        self.asked_again = "retry_times" in request.meta
+        self.called.asked_again = "retry_times" in request.meta
         if signature is None:
             return None
         if self.policy == "drop_page" and not named and carries_item(request, self.arguments):
@@ -276,14 +276,14 @@ class Page:
     def _watch(self, response: Response, request: Request, before: Any) -> None:
         spider = self.extension.crawler.spider
         assert spider is not None
-        WatchedCallback(response, request, self, spider, before).install()
+        WatchedCallback(response, request, self.called, spider, before).install()
 
     # Its items
 
     async def pass_on(self, response: Response, item: Any) -> list[Any]:
         """Return the items that go on now that the page has yielded *item*: it may be dropped, or held."""
         held, self._held = self._held, None
-        several = held is not None or self.callback_items > 1
+        several = held is not None or self.called.items > 1
         items = [item] if held is None else [held, item]
         return [each for each in items if await self._passes(response, each, several=several)]
 
@@ -399,7 +399,7 @@ class Page:
         """
         assert self.document is not None
         assert self._repeated is not None
-        beside = frozenset(page.url for page, _ in self._repeated) | self.document.beside
+        beside = frozenset((page.url, page.note) for page, _ in self._repeated) | self.document.beside
         self.document = replace(self.document, beside=beside)
         verdict = await self.extension.pending.settle(self.document)
         if verdict is None or response.request is None:
@@ -424,8 +424,9 @@ class Page:
     def item_lost(self, item: Any, *, failed: bool) -> None:
         """Note that a pipeline has dropped *item*, or has *failed*."""
         self.dropped_items += 1
-        if self._passed.pop(id(item), None) is None:  # a pipeline has put another object in its place
-            self._passed.clear()
+        # If a pipeline has put another object in its place, nobody knows which one it was.
+        for key in [id(item)] if id(item) in self._passed else [*self._passed]:
+            self._passed[key] = (self._passed[key][0], None)
         if failed:
             self.fail()
 
@@ -442,9 +443,9 @@ class Page:
         It does if its callback was called and has ended without failure, if no item has vanished on its way,
         and if at least one item is stored, or the page never had any and was not asked for again.
         """
-        ended = self.callback_ended and not self.failed and self.outputs_running == 0
+        ended = self.called.ended and not self.failed and self.outputs_running == 0
         arrived = self.stored_items + self.dropped_items >= self.passed_items
-        had_none = self.callback_items == self.passed_items == 0 and not self.asked_again
+        had_none = self.called.items == self.passed_items == 0 and not self.called.asked_again
         return ended and arrived and (self.stored_items > 0 or had_none)
 
     def settle(self) -> None:

@@ -37,8 +37,8 @@ class Document:
     scope: str
     #: Whether this is an item and no page.
     is_item: bool = False
-    #: URLs of documents that it is stored beside although it may repeat them: its items differ from theirs.
-    beside: frozenset[str] = frozenset()
+    #: URLs and notes of documents that it is stored beside although it may repeat them: its items differ.
+    beside: frozenset[tuple[str, bytes]] = frozenset()
     #: Says which near-duplicates this page is better than; None if it is better than none.
     preference: Preference | None = None
 

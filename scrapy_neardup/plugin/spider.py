@@ -48,9 +48,9 @@ class NearDupSpiderMiddleware:
         with self.extension.reporter.fails_open("input", response.url):
             request = response.request
             if request is not None and is_for_spider(request):
-                page = self.extension.pages.get(request)
+                page = Page.in_progress.get(request)
                 if page is None or page.url:  # it did not come by the downloader middleware, or comes again
-                    page = self.extension.pages[request] = Page(self.extension)
+                    page = Page.in_progress[request] = Page(self.extension)
                 refusal = page.judge(response, request)
         if refusal is not None:
             raise refusal
@@ -118,7 +118,7 @@ class NearDupSpiderMiddleware:
         """
         if not isinstance(response, Response) or response.request is None:
             return None
-        return self.extension.pages.get(response.request)
+        return Page.in_progress.get(response.request)
 
     def _mark(self, request: Request, response: Response) -> None:
         """Give a request that a page yields the marks that it is to have, and no others. Does not raise."""

@@ -34,7 +34,6 @@ class Row:
     template: bool = False
     text_only: bool = False
     own: bool = False
-    weak: bool = False
     pending: bool = False
     time: int = 5
     similarity: float = 1.0
@@ -62,8 +61,8 @@ def candidates(
     return Candidates(
         np.arange(100, 100 + len(rows)),
         [f"u{place}" for place in range(len(rows))],
+        [b""] * len(rows),
         column("own"),
-        column("weak"),
         column("time", np.uint32),
         [HANDLE if row.pending else None for row in rows],
         Judgement(
@@ -82,22 +81,27 @@ def candidates(
 def best(rows: list[Row], among: list[int]) -> int | None:
     def rank(place: int) -> tuple[object, ...]:
         row = rows[place]
-        return (row.pending, row.weak, not row.exact, -row.similarity, row.distance, row.time, f"u{place}")
+        return (row.pending, not row.exact, -row.similarity, row.distance, row.time, f"u{place}")
 
     return min(among, key=rank, default=None)
 
 
 def expected(
-    rows: list[Row], complete: bool, renewed: float, has_items: bool, preference: Preference | None, long: int
+    rows: list[Row],
+    complete: bool,
+    renewed: float,
+    beside: set[int],
+    preference: Preference | None,
+    long: int,
 ) -> Decision:
     """Read the rules of `decide` row by row."""
 
     def which(rule: Callable[[Row], bool]) -> list[int]:
         return [place for place, row in enumerate(rows) if rule(row)]
 
+    beside = {place for place in beside if place < len(rows) and not rows[place].pending}
     repeats = which(lambda row: row.near and (complete or row.own or row.exact))
-    outdone = [place for place in repeats if has_items and rows[place].weak and not rows[place].own]
-    near = [place for place in repeats if place not in outdone]
+    near = [place for place in repeats if place not in beside]
     own = which(lambda row: row.own)
     template, fuller = which(lambda row: row.template), which(lambda row: row.fuller)
     kind, among = next(
@@ -123,23 +127,21 @@ def expected(
         assert row is not None
         better, replaced = better_than(rows, near, preference, long)
         if not better:
-            return Decision("exact" if rows[row].exact else "near", row)
+            return Decision("exact" if rows[row].exact else "near", row, replaces=[])
         return Decision(
             "preferred",
             best(rows, better),
             filed=True,
-            replaces=(*(100 + place for place in sorted({*own, *outdone, *replaced})),),
-            known_weak=any(not rows[place].weak for place in better),
+            replaces=[100 + place for place in sorted({*own, *replaced})],
         )
-    same = [place for place in own if rows[place].exact and rows[place].time > renewed]
+    same = [p for p in own if rows[p].exact and rows[p].time > renewed and p not in beside]
     return Decision(
         kind,  # type: ignore[arg-type]
         row,
-        filed=all(rows[place].weak for place in same),
-        replaces=(*(100 + place for place in sorted({*own, *outdone})),),
-        of_template=any(not rows[place].own for place in template) or len(with_text) > 0,
+        filed=not same,
+        replaces=[100 + place for place in own],
+        of_template=not beside and (any(not rows[place].own for place in template) or len(with_text) > 0),
         keyed=1 <= len(with_text) <= 3 and not near,
-        known_weak=len(same) > 0,
         unchanged=kind == "revisit" and row is not None and rows[row].exact and rows[row].near,
     )
 
@@ -173,7 +175,6 @@ some_rows = st.builds(
     template=flag,
     text_only=flag,
     own=st.sampled_from((False, False, True)),
-    weak=flag,
     pending=st.sampled_from((False, False, True)),
     time=st.integers(4, 6),
     similarity=st.sampled_from((0.75, 1.0)),
@@ -199,45 +200,43 @@ SECOND = Preference(is_named_by=lambda url: url == "u1")
     rows=st.lists(some_rows, max_size=5),
     complete=flag,
     renewed=st.sampled_from((-math.inf, 4.0, 5.0)),
-    has_items=flag,
+    beside=st.sets(st.integers(0, 5), max_size=2),
     preference=preferences,
     long=st.sampled_from((1, 100, 110, 200)),
 )
-@example([Row(text_only=True)] * 3, True, -math.inf, False, None, 100)
-@example([Row(text_only=True)] * 4, True, -math.inf, False, None, 100)
-@example([Row(text_only=True)] * 2 + [NEAR], True, -math.inf, False, None, 100)
-@example([Row(text_only=True), Row(text_only=True, words=False), NEAR], True, -math.inf, False, None, 100)
-@example([Row(text_only=True), Row(text_only=True, figures=False), NEAR], True, -math.inf, False, None, 100)
-@example([Row(near=True, weak=True)], True, -math.inf, True, None, 100)
-@example([NEAR, Row(near=True, exact=True)], False, -math.inf, False, None, 100)
-@example([Row(near=True, exact=True, own=True)], True, 5.0, False, None, 100)
-@example([NEAR, Row(near=True, site=SITE + 1)], True, -math.inf, False, Preference(1.1), 110)
-@example([Row(near=True, shingles=0)], True, -math.inf, False, Preference(2.0), 2)
-@example([Row(near=True, shingles=0)], True, -math.inf, False, Preference(2.0), 1)
-@example([NEAR, Row()], True, -math.inf, False, SECOND, 100)
-@example([NEAR, NEAR], True, -math.inf, False, SECOND, 100)
-@example([NEAR, Row(near=True, pending=True)], True, -math.inf, False, SECOND, 100)
-@example([NEAR, Row(near=True, pending=True)], True, -math.inf, False, Preference(1.0), 100)
-@example([NEAR, Row(near=True, weak=True)], True, -math.inf, False, Preference(1.0), 100)
-@example([Row(near=True, weak=True), Row(own=True)], True, -math.inf, False, Preference(1.0), 100)
-@example([NEAR, Row(near=True, weak=True, site=UNKNOWN)], True, -math.inf, True, Preference(1.0), 100)
+@example([Row(text_only=True)] * 3, True, -math.inf, set(), None, 100)
+@example([Row(text_only=True)] * 4, True, -math.inf, set(), None, 100)
+@example([Row(text_only=True)] * 2 + [NEAR], True, -math.inf, set(), None, 100)
+@example([Row(text_only=True), Row(text_only=True, words=False), NEAR], True, -math.inf, set(), None, 100)
+@example([Row(text_only=True), Row(text_only=True, figures=False), NEAR], True, -math.inf, set(), None, 100)
+@example([NEAR, Row(near=True, exact=True)], False, -math.inf, set(), None, 100)
+@example([Row(near=True, exact=True, own=True)], True, 5.0, set(), None, 100)
+@example([NEAR, Row(near=True, site=SITE + 1)], True, -math.inf, set(), Preference(1.1), 110)
+@example([Row(near=True, shingles=0)], True, -math.inf, set(), Preference(2.0), 2)
+@example([Row(near=True, shingles=0)], True, -math.inf, set(), Preference(2.0), 1)
+@example([NEAR, Row()], True, -math.inf, set(), SECOND, 100)
+@example([NEAR, NEAR], True, -math.inf, set(), SECOND, 100)
+@example([NEAR, Row(near=True, pending=True)], True, -math.inf, set(), SECOND, 100)
+@example([NEAR, Row(near=True, pending=True)], True, -math.inf, set(), Preference(1.0), 100)
+@example([NEAR, NEAR], True, -math.inf, {0}, None, 100)
+@example([Row(near=True, exact=True, own=True)], True, 4.0, {0}, None, 100)
 @examples(200)
 def test_as_read_row_by_row(
     rows: list[Row],
     complete: bool,
     renewed: float,
-    has_items: bool,
+    beside: set[int],
     preference: Preference | None,
     long: int,
 ) -> None:
     found = decide(
         candidates(rows, complete=complete, shingles=long),
         renewed,
-        has_items=has_items,
+        beside=[(f"u{place}", b"") for place in beside],
         preference=preference,
     )
-    assert found._replace(replaces=(*found.replaces,)) == expected(
-        rows, complete, renewed, has_items, preference, long
+    assert found._replace(replaces=[*found.replaces]) == expected(
+        rows, complete, renewed, beside, preference, long
     )
 
 

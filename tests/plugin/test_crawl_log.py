@@ -6,8 +6,8 @@ import logging
 from types import SimpleNamespace
 
 import pytest
-from scrapy_neardup.plugin.crawl_log import CrawlLog
 
+from scrapy_neardup.plugin.events import CrawlLog
 from scrapy_neardup.verdict import Verdict
 
 SPIDER = SimpleNamespace(name="some")

@@ -9,21 +9,20 @@ from concurrent.futures import Future
 
 import pytest
 from scrapy.utils.asyncio import run_in_thread
-from scrapy_neardup.plugin.admission import PageAdmission
-from scrapy_neardup.plugin.pages import PageTracker
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.extraction import Extraction, Workers
 from scrapy_neardup.extraction.turns import STRIKES
 from scrapy_neardup.index.reservation import Reservation
+from scrapy_neardup.matching.items import ItemNotes
 from scrapy_neardup.plugin import (
     NearDupExtension,
     NearDupPipeline,
-    admission,
     downloader,
     pipeline,
     settlement,
 )
+from scrapy_neardup.plugin.page import Page
 from scrapy_neardup.plugin.settlement import ReservationTracker
 
 SETTINGS = {"NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": "drop_page"}
@@ -77,10 +76,9 @@ async def test_nothing_fails(crawl_five):
         (NearDupExtension, "extract", "error/extract"),
         (NearDupExtension, "scope_for", "error/input"),
         (NearDupExtension, "policy_for", "error/input"),
-        (admission, "PageState", "error/input"),
-        (PageAdmission, "judge", "error/input"),
-        (PageAdmission, "signature_of", "error/input"),
-        (PageTracker, "pass_item", "error/output"),
+        (Page, "judge", "error/input"),
+        (Page, "_signature", "error/input"),
+        (ItemNotes, "describe", "error/output"),
         (ReservationTracker, "confirm", "error/settle"),
         (settlement, "flush_feeds", "error/flush"),
         (pipeline, "ItemAdapter", "error/item"),

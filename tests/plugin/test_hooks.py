@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 from scrapy import signals as scrapy_signals
-from scrapy_neardup.plugin.duplicates import NearDuplicateItem, NearDuplicatePage
 from twisted.internet import defer
 
 from scrapy_neardup.plugin import signals
+from scrapy_neardup.plugin.outcome import NearDuplicateItem, NearDuplicatePage
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
 SIX = {"CONCURRENT_REQUESTS": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 6}

@@ -265,7 +265,7 @@ def pending_one(url="https://b.example/"):
 
 
 PAGE = Document("signature", "https://a.example/", "scope")
-ITEM = replace(PAGE, is_item=True, has_items=True, preference="preference")
+ITEM = replace(PAGE, is_item=True, beside=frozenset({("https://c.example/", b"")}), preference="preference")
 
 
 @pytest.mark.parametrize("document", [PAGE, ITEM])
@@ -281,7 +281,7 @@ def test_what_the_index_is_asked(document):
     assert len(happened) == 1
     options = {
         "scope": "scope",
-        "has_items": document.has_items,
+        "beside": document.beside,
         "keep_fragment": True,
         "preference": document.preference,
     }

@@ -48,7 +48,7 @@ class Crawl:
 
     def hold(self, name, *prefix):
         def settled(reservation):
-            how = "weak" if reservation.weak else "confirmed" if reservation.confirmed else "released"
+            how = reservation.note or "confirmed" if reservation.confirmed else "released"
             self.happened.append((name, how))
 
         reservation = Reservation(name, settled)
@@ -68,11 +68,11 @@ def crawl():
 
 async def test_confirmed_in_the_next_turn_after_the_feeds_are_flushed(crawl):
     crawl.tracker.confirm(crawl.hold("a"))
-    crawl.tracker.confirm(crawl.hold("b"), weak=True)
+    crawl.tracker.confirm(crawl.hold("b"), note=b"note")
     crawl.tracker.confirm(crawl.hold("c", "item/"))
     assert crawl.happened == []
     await asyncio.sleep(0.05)
-    assert crawl.happened == ["flushed", ("a", "confirmed"), ("b", "weak"), ("c", "confirmed")]
+    assert crawl.happened == ["flushed", ("a", "confirmed"), ("b", b"note"), ("c", "confirmed")]
     assert crawl.counts == {"confirmed": 2, "item/confirmed": 1}
     crawl.tracker.confirm(crawl.hold("d"))
     await asyncio.sleep(0.05)
@@ -125,9 +125,9 @@ async def test_at_the_end_of_the_crawl_all_are_settled(crawl):
     stored, lost, over = crawl.hold("stored"), crawl.hold("lost"), crawl.hold("over")
     assert lost.confirmed is None
     crawl.tracker.confirm(stored)
-    crawl.tracker.when_done(request, lambda: crawl.tracker.confirm(over, weak=True))
+    crawl.tracker.when_done(request, lambda: crawl.tracker.confirm(over, note=b"note"))
     crawl.tracker.close()
-    assert crawl.happened == ["flushed", ("stored", "confirmed"), ("over", "weak"), ("lost", "released")]
+    assert crawl.happened == ["flushed", ("stored", "confirmed"), ("over", b"note"), ("lost", "released")]
     await asyncio.sleep(0.2)
     assert len(crawl.happened) == 4
 

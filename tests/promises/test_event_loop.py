@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from scrapy import Spider
 from scrapy.crawler import Crawler
-from scrapy_neardup.plugin.pages import PageTracker
 
 from scrapy_neardup.extraction import Workers
 from scrapy_neardup.plugin import NearDupSpiderMiddleware
+from scrapy_neardup.plugin.page import Page
 from scrapy_neardup.plugin.settlement import ReservationTracker
 
 from .site import page
@@ -65,7 +65,7 @@ async def test_no_hook_holds_the_loop(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(owner, name, wrapper)
 
     timed(NearDupSpiderMiddleware, "process_spider_input")
-    timed(PageTracker, "settle")
+    timed(Page, "settle")
     timed(Workers, "submit")
     timed(ReservationTracker, "confirm_stored")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 
 import pytest
+from scrapy import Request
 from scrapy.http import HtmlResponse
-from scrapy_neardup.plugin.duplicates import describe
-from scrapy_neardup.plugin.marks import clear_marks, match_of, revisit_of
 
 from scrapy_neardup.plugin import NearDuplicateItem, NearDuplicatePage
+from scrapy_neardup.plugin.outcome import clear_marks, describe, mark_revisit, match_of
 from scrapy_neardup.verdict import Verdict
 
 URL = "https://b.example/"
@@ -51,7 +51,9 @@ def test_marks():
     assert match_of(Verdict("unique"), "tag")["url"] is None
     for unchanged in (False, True):
         revisit = Verdict("revisit", url=URL, unchanged=unchanged)
-        assert revisit_of(revisit, "keep") == {**match_of(revisit, "keep"), "changed": not unchanged}
+        response = HtmlResponse(URL, request=Request(URL))
+        mark_revisit(response, revisit, "keep")
+        assert response.meta == {"neardup_revisit": {**match_of(revisit, "keep"), "changed": not unchanged}}
 
 
 def test_marks_of_an_earlier_page_are_removed():

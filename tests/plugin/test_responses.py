@@ -8,9 +8,8 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
 from scrapy.utils.request import RequestFingerprinter
-from scrapy_neardup.plugin.filters import is_for_spider, skip_reason
-from scrapy_neardup.plugin.identity import page_url
 
+from scrapy_neardup.plugin.responses import is_for_spider, page_url, skip_reason
 from scrapy_neardup.plugin.settings import CrawlOptions
 
 URL = "https://a.example/page"

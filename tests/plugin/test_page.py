@@ -1,27 +1,23 @@
-"""A page counts as stored only if all of its output is; whose items may pass depends on what it repeats."""
+"""A page counts as stored only if all of its output is."""
 
 from __future__ import annotations
 
-from itertools import product
+from types import SimpleNamespace
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scrapy_neardup.plugin.page_state import PageState
 
-from scrapy_neardup.plugin.policies import POLICIES
-from scrapy_neardup.verdict import Verdict
+from scrapy_neardup.plugin.page import Page
+from scrapy_neardup.plugin.settings import CrawlOptions
 
 COUNTS = st.integers(0, 3)
 
 
 def page(**fields):
-    state = PageState("https://a.example/", "drop_items", "")
+    state = Page(SimpleNamespace(config=CrawlOptions()))
     for name, value in fields.items():
-        setattr(state, name, value)
+        setattr(state.called if hasattr(state.called, name) else state, name, value)
     return state
-
-
-SOUND = {"callback_ended": True, "failed": False, "outputs_running": 0}
 
 
 @given(
@@ -44,10 +40,10 @@ SOUND = {"callback_ended": True, "failed": False, "outputs_running": 0}
 @example(True, False, 1, 1, 1, 1, 0)
 def test_when_a_page_is_stored(ended, failed, running, yielded, passed, stored, dropped):
     state = page(
-        callback_ended=ended,
+        ended=ended,
         failed=failed,
         outputs_running=running,
-        callback_items=yielded,
+        items=yielded,
         passed_items=passed,
         stored_items=stored,
         dropped_items=dropped,
@@ -60,24 +56,17 @@ def test_when_a_page_is_stored(ended, failed, running, yielded, passed, stored, 
 
 def test_a_new_page_is_not_stored():
     assert not page().is_stored
-    assert page(callback_ended=True).is_stored
+    assert page(ended=True).is_stored
 
 
 def test_a_page_that_was_asked_for_again_is_stored_only_with_an_item():
-    assert not page(callback_ended=True, asked_again=True).is_stored
-    counts = dict.fromkeys(("callback_items", "passed_items", "stored_items"), 1)
-    assert page(callback_ended=True, asked_again=True, **counts).is_stored
+    assert not page(ended=True, asked_again=True).is_stored
+    counts = dict.fromkeys(("items", "passed_items", "stored_items"), 1)
+    assert page(ended=True, asked_again=True, **counts).is_stored
 
 
 def test_a_page_of_which_an_item_has_vanished_is_not_stored():
-    state = page(callback_ended=True, callback_items=2, passed_items=2, stored_items=1)
+    state = page(ended=True, items=2, passed_items=2, stored_items=1)
     assert not state.is_stored
     state.dropped_items += 1
     assert state.is_stored
-
-
-def test_whose_items_may_pass():
-    for policy, weak in product(POLICIES, (False, True)):
-        match = Verdict("near", url="https://b.example/", weak=weak)
-        assert page(policy=policy, match=match).spares_items == (policy == "drop_items" and weak)
-        assert not page(policy=policy).spares_items
