@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-#: Bytes of the longest note of a document.
-MOST_NOTE = 4096
-
 
 class Stored(NamedTuple):
     """What is stored of some documents beside their keys, row by row."""
@@ -29,7 +26,7 @@ class Stored(NamedTuple):
     records: NDArray[Any]
     #: The URL of each.
     urls: list[str]
-    #: What was noted of each when it was confirmed: at most `MOST_NOTE` bytes, which the index does not look
+    #: What was noted of each when it was confirmed: at most `reservation.MOST_NOTE` bytes, which the index does not look
     #: into; b"" for nothing.
     notes: list[bytes]
 

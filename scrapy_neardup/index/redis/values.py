@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.protocol import MOST_NOTE, Documents
+from scrapy_neardup.index.protocol import Documents
+from scrapy_neardup.index.reservation import MOST_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
