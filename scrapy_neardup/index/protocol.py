@@ -26,8 +26,8 @@ class Stored(NamedTuple):
     records: NDArray[Any]
     #: The URL of each.
     urls: list[str]
-    #: What was noted of each when it was confirmed, in at most `reservation.MOST_NOTE` bytes that the index does
-    #: not look into; b"" for nothing.
+    #: What was noted of each when it was confirmed, in at most `reservation.MOST_NOTE` bytes that the index
+    #: does not look into; b"" for nothing.
     notes: list[bytes]
 
     def take(self, rows: NDArray[np.int64] | slice) -> Stored:

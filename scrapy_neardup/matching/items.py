@@ -10,7 +10,6 @@ import re
 import struct
 import time
 import unicodedata
-import zlib
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
@@ -22,10 +21,13 @@ import mmh3
 import numpy as np
 from itemadapter import ItemAdapter
 
+from scrapy_neardup.fingerprint.hashing import unique
 from scrapy_neardup.fingerprint.murmur import mix
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 #: At most so many items of a page are described, in so many bytes together. A page with more is a list whose
 #: further items repeat nothing.
@@ -43,7 +45,8 @@ _BITS = 12
 _MOMENT = 120
 #: What stands between the title of a page and the name of its site.
 _SEPARATOR = re.compile(r" *(?:[|\u00b7\u2022\u00bb]|::) *")
-_DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\S*\d\S*")
+_DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
+_FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S*", re.IGNORECASE)
 #: How deep lists and dicts in a field are looked at.
 _DEPTH = 8
@@ -57,6 +60,8 @@ _IS_MOMENT, _PARTS, _IS_TEXT = 0, 14, 15
 _FIELD = struct.Struct("<HB")
 _TEXT = struct.Struct("<QI")
 _PART = 4
+#: A random number for each byte in each of 64 places of a word.
+_RANDOM = mix(np.arange(1 << 14, dtype=np.uint64))
 #: Number of items in a note that stands for more than are described.
 _MORE = 255
 
@@ -287,7 +292,9 @@ def _normalised(value: object) -> str:
         return ""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    return " ".join(unicodedata.normalize("NFKC", str(value)).casefold().split())
+    text = str(value)
+    text = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(text.split())
 
 
 def _is_long(text: str) -> bool:
@@ -312,13 +319,34 @@ def _text(texts: Sequence[str]) -> bytes:
     A bit of an odd sketch says whether an odd number of words has it (Mitzenmacher, Pagh and Pham, WWW 2014),
     so few bits differ if few words do.
     """
-    data = " ".join(texts).encode("utf-8", "surrogatepass")
-    words = {*data.split()} if b" " in data else {data[at : at + 6] for at in range(len(data) - 5)}
-    hashes = np.fromiter(map(zlib.crc32, words), np.uint64, len(words))
-    odd = np.bincount(mix(hashes) & np.uint64(63), minlength=64) & 1
-    numbers = " ".join(sorted({word for text in texts for word in _NUMBER.findall(text)}))
+    text = " ".join(texts)
+    if not text.isascii():
+        text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), text)
+    hashes, numbers = _hashed_words(text) if text.count(" ") * 25 >= len(text) else _hashed_pairs(text)
+    odd = np.bincount((hashes & np.uint64(63)).astype(np.int64), minlength=64) & 1
     sketch = int.from_bytes(np.packbits(odd.astype(np.uint8)).tobytes(), "big")
-    return bytes([_IS_TEXT]) + _TEXT.pack(sketch, mmh3.hash(numbers, signed=False))
+    return bytes([_IS_TEXT]) + _TEXT.pack(sketch, mmh3.hash(unique(numbers).tobytes(), signed=False))
+
+
+def _hashed_words(text: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the hashes of the words, which have one space between them, and of those with a digit."""
+    data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    space = data == ord(" ")
+    starts = np.concatenate(([0], np.flatnonzero(space) + 1))
+    within = np.arange(len(data)) - starts[np.cumsum(space) - space]
+    # A word is hashed to the sum of random numbers, one for each of its bytes in its place.
+    values = _RANDOM[(within & 63) << 8 | data]
+    values[space] = 0
+    hashes = mix(np.add.reduceat(values, starts))
+    digits = (data >= ord("0")) & (data <= ord("9"))
+    return hashes, hashes[np.logical_or.reduceat(digits, starts)]
+
+
+def _hashed_pairs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the hashes of all pairs of characters in a text without spaces, and of its numbers."""
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
+    numbers = [mmh3.hash(number, signed=False) for number in _NUMBER.findall(text)]
+    return mix(points[:-1] << np.uint64(32) | points[1:]), np.array(numbers, np.uint64)
 
 
 def _is_moment(value: object) -> bool:
