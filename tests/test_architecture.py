@@ -28,7 +28,7 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 MAY_IMPORT = {
     "fingerprint": {"index.tables"},
     "index": set(),
-    "matching": {"fingerprint", "index"},
+    "matching": {"fingerprint", "index", "verdict"},
     "extraction": {"fingerprint"},
     "judging": {"fingerprint", "index", "matching", "verdict"},
     "detector": {"fingerprint", "index", "judging", "matching", "verdict"},

@@ -14,7 +14,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import mmh3
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from scrapy_neardup.verdict import Repeated
 
 #: At most so many items of a page are described, in so many bytes together. A page with more is a list whose
 #: further items repeat nothing.
@@ -189,6 +192,61 @@ class ItemNotes:
             yield "", _short([b"\0".join(sorted(short))])
         if texts:
             yield "\n", _text(texts)
+
+
+class Found(NamedTuple):
+    """What comparing an item with those of the stored pages has found."""
+
+    #: ``differs``: no stored item says the same. ``undecided``: that depends on whether it is the only item.
+    kind: Literal["same", "differs", "undecided"]
+    #: The page with the item that is most like it, how many fields that item has, and what differs.
+    closest: Repeated | None = None
+    fields: int = 0
+    differences: Sequence[Difference] = ()
+
+
+class RepeatedItems:
+    """The items of the stored pages that a page repeats.
+
+    Those that are pending are left out: they are asked about again when the page is filed.
+    """
+
+    def __init__(self, notes: ItemNotes, repeats: Sequence[Repeated]) -> None:
+        self._notes = notes
+        self._pages = [(page, notes.stored(page.url, page.note)) for page in repeats if not page.pending]
+
+    @property
+    def compared(self) -> frozenset[tuple[str, bytes]]:
+        """URL and note of each of the pages."""
+        return frozenset((page.url, page.note) for page, _ in self._pages)
+
+    def find(self, item: Described, *, several: bool) -> Found:
+        """Look for an item that says the same as *item*, whose page has *several* or no other one."""
+        if any(item.said == stored.said for _, items in self._pages for stored in items):
+            return Found("same")
+        found = Found("differs")
+        pairs = ((page, stored) for page, items in self._pages for stored in items)
+        for page, stored in islice(pairs, MOST_ITEMS):
+            differences = self._notes.difference(item, stored)
+            if not differences:
+                return Found("same")
+            if not found.differences or len(differences) < len(found.differences):
+                found = Found("differs", page, len(stored.said), differences)
+        return found._replace(kind="undecided") if self._text_decides() and not several else found
+
+    def _text_decides(self) -> bool:
+        """Whether the text tells what a single item of the page says.
+
+        It does if all pages are of other sites, none of them is a list, those of one site have the same
+        items, and some has an item, or it is not known whether it has.
+        """
+        said: dict[int, bytes] = {}
+        known = False
+        for page, items in self._pages:
+            if page.one_site or is_list(page.note) or said.setdefault(page.site, page.note) != page.note:
+                return False
+            known |= bool(items) or not page.note
+        return known
 
 
 def pack(items: Sequence[Described]) -> bytes:

@@ -21,7 +21,7 @@ SEVERAL = -1
 #: How many sites are counted.
 MOST_SITES = 10_000
 _SEEN = ("exact", "near", "revisit")
-_NEW = ("unique", "fuller", "preferred", "template")
+_NEW = ("unique", "fuller", "preferred", "template", "items_differ")
 
 
 class NoNewPages:

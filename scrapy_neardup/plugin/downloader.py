@@ -8,11 +8,10 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_neardup.extraction import Page
 
-from .carried import carries_item
 from .extension import NearDupExtension
 from .outcome import clear_marks
 from .page import Page as CrawledPage
-from .responses import is_for_spider, skip_reason
+from .responses import carries_item, is_for_spider, skip_reason
 
 if TYPE_CHECKING:
     from scrapy import Request

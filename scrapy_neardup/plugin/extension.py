@@ -24,8 +24,8 @@ from .eventloop import run_bounded
 from .events import EventReporter
 from .extracting import Extracting
 from .pending import PendingResolver
-from .policies import POLICIES
 from .responses import page_url
+from .rules import POLICIES
 from .settings import CrawlOptions, is_enabled
 from .settlement import ReservationTracker
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.extraction import Extraction
     from scrapy_neardup.extraction import Page as ExtractedPage
 
-    from .policies import Policy
+    from .rules import Policy
 
 #: The crawls that have opened an index and have not begun, each with its detector. Scrapy makes the
 #: extensions first. If another component cannot be made then, no extension is told that the crawl has failed,

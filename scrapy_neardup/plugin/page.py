@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from scrapy_neardup.matching.decision import Preference
-from scrapy_neardup.matching.items import Described, Difference, is_list, is_variant, pack
+from scrapy_neardup.matching.items import Described, Difference, Found, RepeatedItems, is_variant, pack
 
 from .callback import Called, WatchedCallback
 from .canonical import declared_canonical
-from .carried import carries_item, carries_value
 from .closing import origin_of
 from .outcome import NearDuplicatePage, clear_marks, mark_better, mark_duplicate, mark_revisit, mark_verdict
 from .pending import Document
-from .responses import browser_page, close_browser_page
+from .responses import browser_page, carries_item, carries_value, close_browser_page
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable
 
     from scrapy import Request
     from scrapy.http import Response
@@ -28,14 +27,12 @@ if TYPE_CHECKING:
     from scrapy_neardup.extraction import Extraction
     from scrapy_neardup.fingerprint.signature import Signature
     from scrapy_neardup.index.reservation import Reservation
-    from scrapy_neardup.verdict import Repeated, Verdict
+    from scrapy_neardup.verdict import Verdict
 
+    from .events import Action
     from .extension import NearDupExtension
-    from .policies import Policy
-    from .report_file import Action
+    from .rules import Policy
 
-#: An item is compared with so many stored ones field by field; with all others only for equality.
-_COMPARED = 64
 #: Warning about pages whose callback is not called, shown once in a crawl.
 DROPPED_CARRIED = (
     "<%(url)s> is dropped because it is a copy or an unchanged revisit; but its request carries values in "
@@ -47,16 +44,6 @@ LEARNED = (
     "The field '%(field)s' of items changes from one URL of a page to another, so it no longer tells items "
     "apart. If it should not count from the start, name it in NEARDUP_ITEM_IGNORE."
 )
-
-
-class _Found(NamedTuple):
-    """What comparing an item with those of the stored pages has found."""
-
-    #: ``differs``: no stored item says the same. ``undecided``: that depends on whether it is the only item.
-    kind: Literal["same", "differs", "undecided"]
-    #: The page with the item that is most like it, and what differs.
-    closest: Repeated | None = None
-    differences: Sequence[Difference] = ()
 
 
 class Page:
@@ -101,7 +88,7 @@ class Page:
         #: The URL that the page declares as canonical, if the settings ask for it.
         self.canonical: str | None = None
         #: The first item that is told from those of the repeated pages.
-        self.differing: _Found | None = None
+        self.differing: Found | None = None
         self.called = Called()
         #: How often output of this page was begun, and how many such iterations run now. More than one means
         #: that another middleware has handled an exception.
@@ -114,8 +101,8 @@ class Page:
         self._passed: dict[int, tuple[Any, Described | None]] = {}
         #: An item of which only those that follow can tell whether it is dropped.
         self._held: Any = None
-        #: The stored pages that this one repeats, with their items.
-        self._repeated: list[tuple[Repeated, list[Described]]] | None = None
+        #: The items of the stored pages that this one repeats.
+        self._repeated: RepeatedItems | None = None
         self._origin = 0
         self._handlers: list[Awaitable[object]] = []
         self._reports_later = False
@@ -324,11 +311,15 @@ class Page:
         """Whether the page's items are: those of a copy, to drop them, and of a revisit, to note new ones."""
         return self.match is not None and (self.policy == "drop_items" or self.match.kind == "revisit")
 
-    async def _compare(self, response: Response, item: Any, described: Described, *, several: bool) -> _Found:
+    async def _compare(self, response: Response, item: Any, described: Described, *, several: bool) -> Found:
         """Compare an item with those of the repeated pages; file the page beside them if it differs."""
         learned = True
         while learned or self.reservation is None:
-            found = self._find(described, several=several)
+            if self._repeated is None:
+                assert self.match is not None
+                repeats = self.match.repeats() if self.match.repeats is not None else []
+                self._repeated = RepeatedItems(self.extension.item_notes, repeats)
+            found = self._repeated.find(described, several=several)
             if found.kind != "differs":
                 return found
             learned = self._learn(response, found)
@@ -339,45 +330,10 @@ class Page:
         self.differing = self.differing or found
         return found
 
-    def _find(self, described: Described, *, several: bool) -> _Found:
-        notes = self.extension.item_notes
-        if self._repeated is None:
-            assert self.match is not None
-            repeated = self.match.repeats() if self.match.repeats is not None else []
-            # Those that are pending are asked about again when the page is filed.
-            settled = [each for each in repeated if not each.pending]
-            self._repeated = [(each, notes.stored(each.url, each.note)) for each in settled]
-        if any(described.said == item.said for _, items in self._repeated for item in items):
-            return _Found("same")
-        found = _Found("differs")
-        compared = 0
-        for page, items in self._repeated:
-            for item in items[: max(_COMPARED - compared, 0)]:
-                compared += 1
-                differences = notes.difference(described, item)
-                if not differences:
-                    return _Found("same")
-                if not found.differences or len(differences) < len(found.differences):
-                    found = _Found("differs", page, differences)
-        if self._text_decides():
-            return found if several else _Found("undecided")
-        return found
-
-    def _text_decides(self) -> bool:
-        """Whether the text tells what a single item of the page says: see the class."""
-        assert self._repeated is not None
-        said: dict[int, bytes] = {}
-        known = False
-        for page, items in self._repeated:
-            if page.one_site or is_list(page.note) or said.setdefault(page.site, page.note) != page.note:
-                return False
-            known |= bool(items) or not page.note
-        return known
-
-    def _learn(self, response: Response, found: _Found) -> bool:
+    def _learn(self, response: Response, found: Found) -> bool:
         """Learn from an item that differs in a few fields from that of the same page under another URL."""
         closest = found.closest
-        if closest is None or 2 * len(found.differences) > max(len(self._fields_of(closest)), 1):
+        if closest is None or 2 * len(found.differences) > max(found.fields, 1):
             return False
         same_page = is_variant(self.url, closest.url) or declared_canonical(response) == closest.url
         if not same_page:
@@ -387,11 +343,6 @@ class Page:
             self.extension.reporter.log.warn_once(LEARNED, self.url, field=field)
         return field is not None
 
-    def _fields_of(self, page: Repeated) -> Sequence[int]:
-        assert self._repeated is not None
-        items = next(items for each, items in self._repeated if each is page)
-        return list(items[0].said)
-
     async def _file_beside(self, response: Response) -> bool:
         """File the page beside those whose text it repeats, since its items say something else.
 
@@ -399,8 +350,7 @@ class Page:
         """
         assert self.document is not None
         assert self._repeated is not None
-        beside = frozenset((page.url, page.note) for page, _ in self._repeated) | self.document.beside
-        self.document = replace(self.document, beside=beside)
+        self.document = replace(self.document, beside=self.document.beside | self._repeated.compared)
         verdict = await self.extension.pending.settle(self.document)
         if verdict is None or response.request is None:
             return False
@@ -491,7 +441,7 @@ class Page:
             self.extension.reservations.when_done(request, self.settle)
 
 
-def _told(match: Verdict, found: _Found) -> dict[str, Any]:
+def _told(match: Verdict, found: Found) -> dict[str, Any]:
     first = found.differences[0] if found.differences else Difference("", None, None)
     return {
         **match.explanation,

@@ -1,16 +1,20 @@
-"""Which responses are pages that are examined, which URL each is filed under, and whose browser is open."""
+"""Which responses are pages that are examined, under which URL, and what came along with their requests."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from itemadapter import ItemAdapter
+from itemloaders import ItemLoader
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_neardup.extraction.guards import is_html_type
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     from scrapy import Request
     from scrapy.http import Response
     from scrapy.utils.request import RequestFingerprinterProtocol
@@ -19,6 +23,15 @@ if TYPE_CHECKING:
 
 #: How many hexadecimal digits of a request's fingerprint are part of its page's URL.
 _DIGITS = 16
+#: How the keys of meta begin that Scrapy and plugins for it use: their values are no items of the user's.
+_OF_COMPONENTS = (
+    "_", "allow_offsite", "autothrottle_", "bindaddress", "cookiejar", "crawlera", "depth", "dont_",
+    "download_", "ftp_", "give_up", "handle_httpstatus_", "http_", "impersonate", "inject",
+    "is_start_request", "link_text", "max_retry", "neardup", "playwright", "proxy", "redirect_",
+    "referrer_policy", "retry_", "rule", "selenium", "splash", "verbatim_url", "zyte_api",
+)  # fmt: skip
+#: How many elements of a list are looked at.
+_MOST = 100
 
 
 def is_for_spider(request: Request) -> bool:
@@ -100,3 +113,30 @@ async def close_browser_page(page: Any, timeout_seconds: float) -> None:
     Raises TimeoutError after *timeout_seconds*: a browser that hangs must not keep the crawl from ending.
     """
     await asyncio.wait_for(page.close(), timeout_seconds)
+
+
+def carries_item(request: Request, arguments: Collection[str] | None = None) -> bool:
+    """Whether *request* carries an object that can be an item: a dict, an item loader, or a list of these.
+
+    *arguments* names the values of ``cb_kwargs`` that count; all do if it is None.
+    """
+    return any(_is_item(value) for value in _of_user(request, arguments))
+
+
+def carries_value(request: Request, arguments: Collection[str] | None = None) -> bool:
+    """Whether *request* carries a value that may be meant for an item, such as its name."""
+    return any(value not in (None, "", True, False) for value in _of_user(request, arguments))
+
+
+def _of_user(request: Request, arguments: Collection[str] | None) -> Iterator[Any]:
+    for name, value in request.cb_kwargs.items():
+        if arguments is None or name in arguments:
+            yield value
+    for key, value in request.meta.items():
+        if not str(key).startswith(_OF_COMPONENTS):
+            yield value
+
+
+def _is_item(value: Any) -> bool:
+    elements = value[:_MOST] if isinstance(value, (list, tuple)) else [value]
+    return any(ItemAdapter.is_item(each) or isinstance(each, ItemLoader) for each in elements)

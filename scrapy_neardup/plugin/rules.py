@@ -1,22 +1,43 @@
-"""``NEARDUP_RULES``: policy and scope by URL, for spiders that do not set the meta of their requests."""
+"""What may happen to a duplicate, which pages are compared, and ``NEARDUP_RULES``, which say both by URL."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import regex
+from scrapy import Spider
 
 from scrapy_neardup.arguments import takes
 from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.matching.sites import host_of
 from scrapy_neardup.options import choice
-
-from .policies import POLICIES, Policy, Scope, scope_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+Policy = Literal["tag", "drop_items", "drop_page"]
+POLICIES: tuple[Policy, ...] = ("tag", "drop_items", "drop_page")
+
+#: What happens to a page that is stored already, under its URL and with its text.
+Revisits = Literal["keep", "drop_items", "drop_page"]
+REVISITS: tuple[Revisits, ...] = ("keep", "drop_items", "drop_page")
+
+#: From the URL of a document and the spider to the name of the part of the index that it is compared with.
+Scope = Callable[[str, Spider], str]
+SCOPES: dict[str, Scope] = {
+    "global": lambda url, spider: "",
+    "spider": lambda url, spider: spider.name,
+    "host": lambda url, spider: host_of(url),
+}
+
+
+def scope_named(name: str) -> Scope:
+    """Return one of `SCOPES`, or else the scope of just that name."""
+    return SCOPES.get(name) or (lambda url, spider: name)
+
 
 #: Seconds of this thread's processor time after which the search of a URL for all patterns is given up, at
 #: the next occasion. A pattern is the user's, but a URL is anybody's. Time spent waiting for a processor does

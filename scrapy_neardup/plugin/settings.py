@@ -28,8 +28,7 @@ from scrapy_neardup.options import (
     whole_number,
 )
 
-from .policies import POLICIES, REVISITS, SCOPES, Policy, Revisits, Scope
-from .rules import UrlRules, read_rules
+from .rules import POLICIES, REVISITS, SCOPES, Policy, Revisits, Scope, UrlRules, read_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ import scrapy
 from itemloaders import ItemLoader
 from scrapy import Request
 
-from scrapy_neardup.plugin.carried import carries_item
+from scrapy_neardup.plugin.responses import carries_item
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
 
