@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -204,18 +203,17 @@ def repair(path: Path | str, as_json: bool) -> None:
     """
     if is_on_server(path):
         raise click.UsageError("An index on a server has no file to be repaired: use its copies.")
-    from scrapy_neardup.index.lmdb.repair import repair as repair_index
+    from scrapy_neardup.index.lmdb.rebuild import rebuild
+    from scrapy_neardup.matching.records import derived_keys
 
     with progress("Repairing"):
-        found = repair_index(path, [sys.executable, "-m", "scrapy_neardup.cli.repairing"])
+        found = rebuild(path, derived_keys)
     if as_json:
         print_json({**asdict(found), "kept": str(found.kept)})
         return
     print_line(f"Saved {found.documents:,} documents. The damaged file is {found.kept}.")
     if found.gone:
-        print_line(f"{found.gone:,} documents are gone: copies of them will pass once. Their numbers are")
-        for first, last in found.ranges:
-            print_line(f"  {first:,} to {last:,}" if last > first else f"  {first:,}")
+        print_line(f"{found.gone:,} documents are gone: copies of them will pass once.")
     if found.weaker:
         print_line(f"{found.weaker:,} documents may have lost a key: some of their copies may pass.")
     if found.revived:

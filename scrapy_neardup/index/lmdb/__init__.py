@@ -15,5 +15,5 @@ The file: `environment` (transactions, locks), `memory_map`, `map_reader`, `open
 `directory`, `creation`, `recognition`, `forks`, `faults` (errors as sentences).
 
 Commands: `offline` (opening for a command), `inspect`, `check` with `check_blocks`, `check_tables` and
-`damage`, `shrink`, `repair` with `salvage`.
+`damage`, `shrink`, `rebuild`.
 """

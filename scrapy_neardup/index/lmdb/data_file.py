@@ -111,25 +111,6 @@ def _fit(first: int, second: int) -> bool:
     return first == second == 0 or (first % 2 == 0 and abs(first - second) == 1)
 
 
-def newest_pages(data: Path) -> list[int]:
-    """Return which meta page of *data* may be the newer one: 0 or 1, or both if that is not clear."""
-    with data.open("rb") as file:
-        head = file.read(META_BYTES)
-    if _head_problem(head) is not None:
-        return [0]
-    first, second = _commits(head)
-    return [int(second > first)] if _fit(first, second) else [0, 1]
-
-
-def make_newest(data: Path, number: int) -> None:
-    """Give the commits of the file *data* other numbers, so that meta page *number* is the newer one."""
-    with data.open("r+b") as file:
-        page = _page_size(file.read(META_BYTES))
-        for place, commit in enumerate((2, 2 * number + 1)):
-            file.seek(place * page + _COMMIT)
-            file.write(struct.pack("=Q", commit))
-
-
 def _newest(head: bytes) -> tuple[int, int, int]:
     """Return the page size, the root of the tree of free pages, and the last page; by the newer meta page."""
     page = _page_size(head)
@@ -139,14 +120,18 @@ def _newest(head: bytes) -> tuple[int, int, int]:
 
 
 def whole_size(data: Path) -> int:
-    """Return how many bytes the file *data* should have by what its head says; 0 if that cannot be true."""
+    """Return how many bytes the file *data* should have by what its head says, or has if that is more.
+
+    Raises `IndexCorrupted` if the head cannot be true.
+    """
     with data.open("rb") as file:
-        head = file.read(META_BYTES)
-    if _head_problem(head) is not None:
-        return 0
+        head, size = file.read(META_BYTES), os.fstat(file.fileno()).st_size
+    if (problem := _head_problem(head)) is not None:
+        raise corrupted(data, problem)
     page, _, last_page = _newest(head)
-    size = (last_page + 1) * page
-    return size if size < LARGEST else 0
+    if (last_page + 1) * page > LARGEST:
+        raise corrupted(data, "its last page cannot be")
+    return max(size, (last_page + 1) * page)
 
 
 def is_unfinished(path: Path) -> bool:
