@@ -37,7 +37,7 @@ def info(path: Path | str, as_json: bool) -> None:
 
         info_on_server(path, as_json=as_json)
         return
-    from scrapy_neardup.index.lmdb.inspect import describe
+    from scrapy_neardup.index.lmdb.commands import describe
 
     with progress("Reading the times of the documents") as advance:
         facts = describe(path, advance)
@@ -63,7 +63,7 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
         context.exit(check_on_server(path, as_json=as_json))
     from scrapy_neardup.errors import IndexCorrupted
     from scrapy_neardup.index.lmdb.check import Problem, find_problems
-    from scrapy_neardup.index.lmdb.offline import opened
+    from scrapy_neardup.index.lmdb.commands import opened
 
     try:
         with progress("Checking") as advance, opened(path) as (environment, header):
@@ -109,9 +109,9 @@ def prune(path: Path | str, days: float, dry_run: bool) -> None:
 
 def _prune(path: Path, oldest: float, *, dry_run: bool) -> int:
     """Forget the documents stored before the time *oldest*; return how many those are."""
+    from scrapy_neardup.index.lmdb.commands import opened, require_sound
     from scrapy_neardup.index.lmdb.compaction import maintain
-    from scrapy_neardup.index.lmdb.offline import opened, require_sound
-    from scrapy_neardup.index.lmdb.reading import reading
+    from scrapy_neardup.index.lmdb.snapshot import reading
     from scrapy_neardup.matching.removal import forget_all, older_than, require_pages
 
     with progress("Looking for old documents") as advance, opened(path) as (environment, header):
@@ -146,8 +146,8 @@ def forget(
 
     Nothing is judged by them any more. They leave the disk with the next compact.
     """
-    from scrapy_neardup.index.lmdb.offline import opened
-    from scrapy_neardup.index.lmdb.reading import reading
+    from scrapy_neardup.index.lmdb.commands import opened
+    from scrapy_neardup.index.lmdb.snapshot import reading
     from scrapy_neardup.matching.removal import bare_host, forget_all, forget_urls, of_hosts, require_pages
 
     path, urls = path_and_urls
@@ -185,7 +185,7 @@ def compact(path: Path | str) -> None:
     """
     if is_on_server(path):
         raise click.UsageError("An index on a server needs no compacting: what is forgotten is gone at once.")
-    from scrapy_neardup.index.lmdb.shrink import compact as compact_index
+    from scrapy_neardup.index.lmdb.commands import compact as compact_index
 
     with progress("Compacting") as advance:
         before, after = compact_index(path, advance)

@@ -24,7 +24,7 @@ from click.testing import CliRunner, Result
 from scrapy_neardup import Detector, FingerprintIndex, __version__
 from scrapy_neardup.cli import main
 from scrapy_neardup.index import Documents, open_index
-from scrapy_neardup.index.lmdb.offline import opened
+from scrapy_neardup.index.lmdb.commands import opened
 from scrapy_neardup.index.lmdb.rebuild import Rebuilt
 from scrapy_neardup.index.stores import SERVERS
 from tests.forked import scrapy

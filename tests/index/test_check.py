@@ -12,20 +12,22 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.index import LmdbIndex
+from scrapy_neardup.index.lmdb.blocks import decode_partition, encode_partition
 from scrapy_neardup.index.lmdb.check import check, find_problems
+from scrapy_neardup.index.lmdb.commands import opened
 from scrapy_neardup.index.lmdb.layout import (
     HELD,
     Run,
+    add_removed,
     decode_held,
+    drop_removed,
     encode_held,
     key_number,
     number_key,
     partition_key,
+    read_removed,
     read_state,
 )
-from scrapy_neardup.index.lmdb.offline import opened
-from scrapy_neardup.index.lmdb.partition import decode_partition, encode_partition
-from scrapy_neardup.index.lmdb.tombstones import add_removed, drop_removed, read_removed
 from scrapy_neardup.index.sorted_arrays import Entries
 
 from .small import HEADER, SMALL, documents

@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.lmdb.data_file import (
-    DATA,
-    META_BYTES,
-    SIDECAR,
-    is_unfinished,
-    whole_size,
-)
+from scrapy_neardup.index.lmdb.directory import META_BYTES, SIDECAR, is_unfinished, whole_size
+from scrapy_neardup.index.lmdb.faults import DATA
 
 if TYPE_CHECKING:
     from pathlib import Path

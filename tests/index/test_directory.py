@@ -20,7 +20,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailabl
 from scrapy_neardup.index import Header, LmdbIndex, open_index
 from scrapy_neardup.index.header import FORMAT
 from scrapy_neardup.index.lmdb import directory
-from scrapy_neardup.index.lmdb.data_file import check_data_file
+from scrapy_neardup.index.lmdb.directory import check_data_file
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 from .consistency import check

@@ -22,9 +22,9 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb.check import check as problems
-from scrapy_neardup.index.lmdb.data_file import DATA, SIDECAR
+from scrapy_neardup.index.lmdb.directory import SIDECAR
+from scrapy_neardup.index.lmdb.faults import DATA
 from scrapy_neardup.index.lmdb.layout import number_key
-from scrapy_neardup.index.lmdb.offline import reading_ahead
 
 from .consistency import check
 from .flaky import Flaky
@@ -327,15 +327,6 @@ def test_a_disk_that_is_full_when_an_index_is_made(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "[(False, 'opened'), (False, 'refused'), (True, 'opened')]", done.stderr
-
-
-def test_reading_ahead_is_no_obstacle(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be read there is read again, and reported, by whoever needs it."""
-    seen: list[object] = []
-    monkeypatch.setattr("threading.excepthook", seen.append)
-    with reading_ahead(path / "not there"):
-        pass
-    assert not seen
 
 
 @pytest.mark.parametrize("gone", [(0,), (1,), (0, 1)])

@@ -13,8 +13,7 @@ import lmdb
 import pytest
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.lmdb.data_file import check_data_file
-from scrapy_neardup.index.lmdb.freelist import BIG_DATA, BRANCH, NO_PAGE, free_pages
+from scrapy_neardup.index.lmdb.directory import BIG_DATA, BRANCH, NO_PAGE, check_data_file, free_pages
 
 if TYPE_CHECKING:
     from pathlib import Path

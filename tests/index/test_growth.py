@@ -15,7 +15,7 @@ import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb import wal
+from scrapy_neardup.index.lmdb import runs
 from scrapy_neardup.index.lmdb.check import check as problems
 from scrapy_neardup.index.lmdb.compaction import load, maintain, merge_all
 from scrapy_neardup.index.lmdb.environment import Environment
@@ -103,7 +103,7 @@ def test_what_is_removed_while_the_map_grows_stays_away(
         removed = [1 + number % 2, 30, 61 + number % 3, COUNT - 1 - number % 10]
 
         def remove_and_grow(environment: Environment = environment, removed: list[int] = removed) -> None:
-            wal.append(environment, NOTHING, removed)
+            runs.append(environment, NOTHING, removed)
             raise lmdb.MapFullError("as if")
 
         calls = flaky.once(number, remove_and_grow, "begin write")

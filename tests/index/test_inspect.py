@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_neardup.index import Header, LmdbIndex
-from scrapy_neardup.index.lmdb.data_file import DATA
-from scrapy_neardup.index.lmdb.inspect import describe
+from scrapy_neardup.index.lmdb.commands import describe
+from scrapy_neardup.index.lmdb.faults import DATA
 from scrapy_neardup.index.tables import LAYOUTS, Family
 
 from .small import HEADER, SMALL, documents

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.lmdb.blocks import CHUNK_URLS
+from scrapy_neardup.index.lmdb.blocks import CHUNK_URLS, PLACE_ENTRIES
 from scrapy_neardup.index.lmdb.layout import (
     HELD,
+    LOW_BITS,
     MAX_PARTITION_BITS,
     Run,
     State,
@@ -21,8 +22,6 @@ from scrapy_neardup.index.lmdb.layout import (
     partition_bits,
     which_held,
 )
-from scrapy_neardup.index.lmdb.partition import PLACE_ENTRIES
-from scrapy_neardup.index.lmdb.tombstones import LOW_BITS
 
 STATE = State(next=9, flushed=7, runs=(Run(3, 0, 7, 6, 2),), next_run=4, removals=5)
 STORED = (

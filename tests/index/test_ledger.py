@@ -12,10 +12,16 @@ import pytest
 from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.environment import Environment
-from scrapy_neardup.index.lmdb.layout import read_state
-from scrapy_neardup.index.lmdb.ledger import KEY, Ledger, count_removed, current_ledger, read_ledger
-from scrapy_neardup.index.lmdb.sums import Sums
-from scrapy_neardup.index.lmdb.wal import append
+from scrapy_neardup.index.lmdb.layout import (
+    KEY,
+    Ledger,
+    Sums,
+    count_removed,
+    current_ledger,
+    read_ledger,
+    read_state,
+)
+from scrapy_neardup.index.lmdb.runs import append
 
 from .small import HEADER, SMALL, documents
 

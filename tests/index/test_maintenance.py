@@ -13,13 +13,13 @@ import lmdb
 import pytest
 
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb import wal
 from scrapy_neardup.index.lmdb.compaction import maintain
-from scrapy_neardup.index.lmdb.contents import Contents
 from scrapy_neardup.index.lmdb.directory import MERGE, file_lock
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import read_state
-from scrapy_neardup.index.lmdb.maintenance import Maintenance
+from scrapy_neardup.index.lmdb.memtable import Contents
+from scrapy_neardup.index.lmdb.runs import append
+from scrapy_neardup.index.lmdb.writer import Maintenance
 
 from .flaky import Flaky
 from .small import HEADER, SMALL, documents
@@ -102,7 +102,7 @@ def test_where_somebody_else_maintains_the_index_nobody_waits_for_that(of: str, 
     with closing(LmdbIndex(tmp_path, HEADER, tuning=TUNING)) as index:
         index.add(documents(range(15), [f"u{number}" for number in range(15)]))
     with closing(Environment(tmp_path, TUNING)) as environment:
-        wal.append(environment, documents([15], ["u15"]))  # now the log is long
+        append(environment, documents([15], ["u15"]))  # now the log is long
         ended = threading.Event()
 
         def runs() -> int:

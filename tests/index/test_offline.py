@@ -9,8 +9,9 @@ import pytest
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.data_file import DATA, SIDECAR
-from scrapy_neardup.index.lmdb.offline import alone, opened, reading_ahead, require_index
+from scrapy_neardup.index.lmdb.commands import alone, opened, require_index
+from scrapy_neardup.index.lmdb.directory import SIDECAR
+from scrapy_neardup.index.lmdb.faults import DATA
 
 from .small import HEADER, documents
 
@@ -71,9 +72,3 @@ def test_who_has_to_be_alone_is_refused_while_others_are_there(path: Path) -> No
         pass
     with alone(path):
         pass
-
-
-def test_reading_ahead_ends_with_the_block(path: Path) -> None:
-    for data in (path / DATA, path / "none"):
-        with reading_ahead(data):
-            pass

@@ -12,9 +12,9 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
-from scrapy_neardup.index.lmdb.environment import Environment
-from scrapy_neardup.index.lmdb.opening import DATABASES, open_environment
-from scrapy_neardup.index.lmdb.recognition import is_index
+from scrapy_neardup.index.lmdb.directory import is_index
+from scrapy_neardup.index.lmdb.environment import DATABASES, Environment
+from scrapy_neardup.index.lmdb.tuning import Tuning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 MAP = 1 << 26
 BUSY = lmdb.InvalidParameterError("Invalid argument")
 FULL = lmdb.MemoryError("Out of memory")  # as musl says it
+
+
+def opened(path: Path, least: int) -> Environment:
+    return Environment(path, Tuning(map_bytes=MAP, min_map_bytes=least))
 
 
 @pytest.fixture
@@ -50,30 +54,28 @@ def test_a_quarter_of_the_address_space_is_mapped_if_there_is_a_limit(
     tmp_path: Path, failing: Callable[..., list[int]], failures: int, mapped: int
 ) -> None:
     sizes = failing(*[FULL] * failures)
-    environment, databases, size = open_environment(tmp_path, MAP, MAP // 16, sync=True)
-    with closing(environment):
+    with closing(opened(tmp_path, MAP // 16)) as environment:
         assert sizes == [MAP >> number for number in range(failures + 1)]
-        assert size == mapped == environment.info()["map_size"]
-        assert tuple(databases) == DATABASES
+        assert environment._map_bytes == mapped == environment._env.info()["map_size"]
+        assert tuple(environment.databases) == DATABASES
 
 
 def test_a_file_that_is_larger_than_that_is_mapped_whole(
     tmp_path: Path, failing: Callable[..., list[int]]
 ) -> None:
-    environment, databases, _ = open_environment(tmp_path, MAP, MAP, sync=True)
-    with closing(environment), environment.begin(write=True) as transaction:
-        transaction.put(b"key", b"x" * (MAP // 4), db=databases["meta"])
+    with closing(opened(tmp_path, MAP)) as environment:
+        meta = environment.databases["meta"]
+        environment.write(lambda transaction: transaction.put(b"key", b"x" * (MAP // 4), db=meta))
     failing(FULL)
-    environment, databases, size = open_environment(tmp_path, MAP, MAP // 16, sync=True)
-    with closing(environment), environment.begin() as transaction:
-        assert MAP // 4 < size == environment.info()["map_size"] < MAP // 2
-        assert len(transaction.get(b"key", db=databases["meta"])) == MAP // 4
+    with closing(opened(tmp_path, MAP // 16)) as environment, environment.read() as transaction:
+        assert MAP // 4 < environment._map_bytes < MAP // 2
+        assert len(transaction.get(b"key", db=environment.databases["meta"])) == MAP // 4
 
 
 def test_there_is_a_least_that_is_mapped(tmp_path: Path, failing: Callable[..., list[int]]) -> None:
     sizes = failing(FULL, FULL, FULL)
     with pytest.raises(IndexUnavailable, match=r"cannot be opened \(Out of memory\): raise the limit"):
-        open_environment(tmp_path, MAP, MAP // 4, sync=True)
+        opened(tmp_path, MAP // 4)
     assert sizes == [MAP, MAP // 2, MAP // 4]
 
 
@@ -81,13 +83,12 @@ def test_others_that_open_or_close_it_at_the_same_moment_are_waited_for(
     tmp_path: Path, failing: Callable[..., list[int]]
 ) -> None:
     sizes = failing(*[BUSY] * 50)
-    environment, _, mapped = open_environment(tmp_path, MAP, MAP, sync=True)
-    environment.close()
-    assert sizes == [MAP] * 51
-    assert mapped == MAP
+    with closing(opened(tmp_path, MAP)) as environment:
+        assert sizes == [MAP] * 51
+        assert environment._map_bytes == MAP
     sizes = failing(*[BUSY] * 51)
     with pytest.raises(IndexUnavailable, match=r"cannot be opened \(Invalid argument\)"):
-        open_environment(tmp_path, MAP, MAP, sync=True)
+        opened(tmp_path, MAP)
     assert sizes == [MAP] * 51
 
 
@@ -107,7 +108,7 @@ def test_other_errors_are_told_at_once(
     with closing(Environment(tmp_path / "other")):
         sizes = failing(error)
         with pytest.raises(kind, match=said):
-            open_environment(tmp_path, MAP, MAP, sync=True)
+            opened(tmp_path, MAP)
         assert len(sizes) == 1
 
 

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.lmdb.damage import partition_fault
-from scrapy_neardup.index.lmdb.partition import decode_partition, encode_partition, is_whole
+from scrapy_neardup.index.lmdb.blocks import decode_partition, encode_partition, is_whole
+from scrapy_neardup.index.lmdb.check import partition_fault
 from scrapy_neardup.index.sorted_arrays import Entries, sort_entries
 
 #: Keys that crowd at the ends of the range, or anywhere.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scrapy_neardup.index.lmdb.partition import encode_partition
-from scrapy_neardup.index.lmdb.partition_cache import LEAF_VALUE_BYTES, PARTITION_BYTES, PartitionCache
+from scrapy_neardup.index.lmdb.blocks import encode_partition
+from scrapy_neardup.index.lmdb.snapshot import LEAF_VALUE_BYTES, PARTITION_BYTES, PartitionCache
 from scrapy_neardup.index.sorted_arrays import Entries
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb import search
-from scrapy_neardup.index.lmdb.ranges import LONG, Range, compare, find_ranges, narrowed, size_of
+from scrapy_neardup.index.lmdb.search import LONG, Range, compare, find_ranges, narrowed, size_of
 from scrapy_neardup.index.matches import Matches
 from scrapy_neardup.index.sorted_arrays import Entries
 

@@ -17,7 +17,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.fingerprint import MainText
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.data_file import check_data_file
+from scrapy_neardup.index.lmdb.directory import check_data_file
 from scrapy_neardup.index.lmdb.layout import number_key, partition_key
 from scrapy_neardup.index.lmdb.rebuild import rebuild
 from scrapy_neardup.matching.records import derived_keys

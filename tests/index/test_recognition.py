@@ -10,8 +10,8 @@ import lmdb
 import pytest
 
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.data_file import DATA, SIDECAR
-from scrapy_neardup.index.lmdb.recognition import is_index, is_noted
+from scrapy_neardup.index.lmdb.directory import SIDECAR, is_index, is_noted
+from scrapy_neardup.index.lmdb.faults import DATA
 
 from .small import HEADER, documents
 

@@ -9,7 +9,7 @@ import lmdb
 import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index.lmdb.retry import Retry
+from scrapy_neardup.index.lmdb.faults import Retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

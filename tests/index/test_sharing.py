@@ -20,10 +20,10 @@ from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import FingerprintIndex, LmdbIndex, open_index
 from scrapy_neardup.index.lmdb.check import check as problems
-from scrapy_neardup.index.lmdb.contents import Contents
 from scrapy_neardup.index.lmdb.environment import READER_CHECK_COMMITS, Environment
+from scrapy_neardup.index.lmdb.memtable import Contents
+from scrapy_neardup.index.lmdb.runs import append
 from scrapy_neardup.index.lmdb.tuning import Tuning
-from scrapy_neardup.index.lmdb.wal import append
 
 from .consistency import check
 from .small import HEADER, SMALL, documents

@@ -12,11 +12,9 @@ import pytest
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.check import check as problems
-from scrapy_neardup.index.lmdb.data_file import DATA
-from scrapy_neardup.index.lmdb.offline import opened
-from scrapy_neardup.index.lmdb.reading import reading
-from scrapy_neardup.index.lmdb.shrink import compact
-from scrapy_neardup.index.lmdb.traversal import live_documents
+from scrapy_neardup.index.lmdb.commands import compact, opened
+from scrapy_neardup.index.lmdb.faults import DATA
+from scrapy_neardup.index.lmdb.snapshot import live_documents, reading
 
 from .consistency import check
 from .flaky import Flaky

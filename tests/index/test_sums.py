@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.index.lmdb.sums import Sums
+from scrapy_neardup.index.lmdb.layout import Sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_neardup.index.lmdb.tombstones import LOW_BITS, add_removed, drop_removed, read_removed
+from scrapy_neardup.index.lmdb.layout import LOW_BITS, add_removed, drop_removed, read_removed
 from tests.examples import examples
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ import pytest
 
 from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index import LmdbIndex
+from scrapy_neardup.index.lmdb.commands import environment_of
 from scrapy_neardup.index.lmdb.layout import key_number, read_state, write_state
-from scrapy_neardup.index.lmdb.offline import environment_of
-from scrapy_neardup.index.lmdb.reading import reading
-from scrapy_neardup.index.lmdb.traversal import count_documents, live_documents
+from scrapy_neardup.index.lmdb.snapshot import count_documents, live_documents, reading
 
 from .small import HEADER, SMALL, documents
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb import wal
+from scrapy_neardup.index.lmdb import runs
 from scrapy_neardup.index.lmdb.compaction import HOLLOW, maintain
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import read_state
@@ -55,10 +55,10 @@ def test_the_log_is_flushed_while_runs_are_merged(tmp_path: Path) -> None:
         for _ in maintain(environment, HEADER):
             pass
         for _ in range(1000):  # the second run, which has to be merged with the first
-            wal.append(environment, numbered(range(added, added + 2)))
+            runs.append(environment, numbered(range(added, added + 2)))
             added += 2
         for _ in maintain(environment, HEADER):
-            wal.append(environment, numbered(range(added, added + 2)))
+            runs.append(environment, numbered(range(added, added + 2)))
             added += 2
             with environment.read() as transaction:
                 state = read_state(environment, transaction)

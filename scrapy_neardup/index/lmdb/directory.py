@@ -1,27 +1,228 @@
-"""The directory of an index: what it must allow, its locks, and the note beside the data."""
+"""The directory of an index and its data file: what they must be, whose they are, their locks."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import struct
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.errors import IndexUnavailable
+import lmdb
+
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index.decoding import UNREADABLE
 
-from .data_file import DATA, SIDECAR, is_unfinished
-from .faults import REMEDIES, RIGHTS
+from .faults import DATA, REMEDIES, RIGHTS, corrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+
+#: The note that is beside the file once something was written.
+SIDECAR = "index.json"
+#: Two meta pages of LMDB, of the largest size that a page can have.
+META_BYTES = 1 << 17
+#: What each meta page begins with behind its page header: magic and version of LMDB 0.9.
+_MAGIC = (0xBEEFC0DE, 1)
+#: Where the number of its commit is in a meta page, and where what LMDB writes into the page ends.
+_COMMIT, _META_END = 144, 152
+#: No file is so large, in bytes.
+LARGEST = 1 << 44
+
+
+def check_data_file(data: Path) -> None:
+    """Raise `IndexCorrupted` for a file that is not one of LMDB, or has been cut short.
+
+    A file that is missing or empty raises nothing. LMDB maps the file into memory, and reading past the end
+    of a truncated file would kill the interpreter.
+    """
+    try:
+        with data.open("rb") as file:
+            while True:
+                head = file.read(META_BYTES)
+                problem = _problem(file, head)
+                file.seek(0)
+                if problem is None or file.read(META_BYTES) == head:
+                    break
+                file.seek(0)  # others have written meanwhile
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise IndexUnavailable(
+            f"The index file {data} cannot be read ({error.strerror}): change its permissions, "
+            "or set NEARDUP_DIR to another directory."
+        ) from error
+    if problem is not None:
+        raise corrupted(data, problem)
+
+
+def _problem(file: BinaryIO, head: bytes) -> str | None:
+    """Say why this is no whole file of LMDB; None if it is one, or empty.
+
+    The *head* of a file has two meta pages. Each has a page header of 16 bytes, then magic, version, address,
+    map size, two database records of 48 bytes (the first is of the free pages; it begins with the page size,
+    and ends with its root), last page and transaction number (LMDB 0.9, mdb.c).
+    """
+    # The size is read after the head: others may write meanwhile, and the file never shrinks.
+    size = os.fstat(file.fileno()).st_size
+    if not size:
+        return None  # only the caller knows whether something should be there
+    if (problem := _head_problem(head)) is not None:
+        return problem
+    if not _fit(*_commits(head)):
+        return "its two meta pages are not those of the last two commits"
+    page, root, last_page = _newest(head)
+    pages = size // page
+    if pages > last_page:
+        return None
+    with contextlib.suppress(struct.error, ValueError):
+        free = free_pages(file, page, root)
+        if last_page < pages + len(free) and free.issuperset(range(pages, last_page + 1)):
+            return None  # these pages were never written
+    return f"it has {size} bytes and should have {(last_page + 1) * page}"
+
+
+def _head_problem(head: bytes) -> str | None:
+    """Say why this is not the *head* of a file of LMDB; None if it is one."""
+    if len(head) < _META_END:
+        return "it is too short to be an index"
+    if struct.unpack_from("=II", head, 16) != _MAGIC:
+        return "it is not an LMDB 0.9 file"
+    page = _page_size(head)
+    if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
+        return "its page size cannot be"
+    return None
+
+
+def _page_size(head: bytes) -> int:
+    size: int = struct.unpack_from("=I", head, 40)[0]
+    return size
+
+
+def _commits(head: bytes) -> tuple[int, int]:
+    """Return, for each of the two meta pages in *head*, the number of the commit that has written it."""
+    places = (0, _page_size(head))
+    first, second = (struct.unpack_from("=Q", head, start + _COMMIT)[0] for start in places)
+    return first, second
+
+
+def _fit(first: int, second: int) -> bool:
+    """Return whether these can be the numbers of the commits in the two meta pages.
+
+    LMDB writes them by turns, that of an even number first in the file. A new file has twice 0.
+    """
+    return first == second == 0 or (first % 2 == 0 and abs(first - second) == 1)
+
+
+def _newest(head: bytes) -> tuple[int, int, int]:
+    """Return the page size, the root of the tree of free pages, and the last page; by the newer meta page."""
+    page = _page_size(head)
+    first, second = _commits(head)
+    root, last_page = struct.unpack_from("=Q48xQ", head, (page if second > first else 0) + 80)
+    return page, root, last_page
+
+
+def whole_size(data: Path) -> int:
+    """Return how many bytes the file *data* should have by what its head says, or has if that is more.
+
+    Raises `IndexCorrupted` if the head cannot be true.
+    """
+    with data.open("rb") as file:
+        head, size = file.read(META_BYTES), os.fstat(file.fileno()).st_size
+    if (problem := _head_problem(head)) is not None:
+        raise corrupted(data, problem)
+    page, _, last_page = _newest(head)
+    if (last_page + 1) * page > LARGEST:
+        raise corrupted(data, "its last page cannot be")
+    return max(size, (last_page + 1) * page)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Return whether LMDB has begun to make the data file in *path*, and nothing was ever written to it.
+
+    Such a file consists of two meta pages that name no page but themselves. A full disk may have cut them
+    short, or left zeros.
+    """
+    try:
+        with (path / DATA).open("rb") as file:
+            head = file.read(META_BYTES + 1)
+    except OSError:  # the error is raised when the file is opened
+        return False
+    if (path / SIDECAR).exists() or not 0 < len(head) <= META_BYTES:
+        return False
+    if not any(head):
+        return True
+    if head[16:24] != struct.pack("=II", *_MAGIC):
+        return False
+    if len(head) < _META_END:
+        return True
+    page = _page_size(head)
+    # The last page and the number of the commit, of each meta page that is there.
+    metas = [
+        struct.unpack_from("=QQ", head, start + _COMMIT - 8)
+        for start in (0, page)
+        if len(head) >= start + _META_END
+    ]
+    return len(head) <= 2 * page and all(last_page <= 1 and commit <= 1 for last_page, commit in metas)
+
+
+#: The root of an empty tree.
+NO_PAGE = (1 << 64) - 1
+PAGE_HEAD_BYTES, NODE_HEAD_BYTES = 16, 8
+#: Flags of pages and of nodes.
+BRANCH, BIG_DATA = 0x01, 0x01
+
+
+def free_pages(file: BinaryIO, page_bytes: int, root: int) -> set[int]:
+    """Return the numbers of the free pages that the tree with this *root* in *file* lists.
+
+    Raises struct.error or ValueError if it is no such tree.
+    """
+    free: set[int] = set()
+    seen: set[int] = set()
+    to_read = [] if root == NO_PAGE else [root]
+    while to_read:
+        number = to_read.pop()
+        if number in seen:
+            raise ValueError(f"page {number} comes twice")
+        seen.add(number)
+        page = _read(file, page_bytes, number, page_bytes)
+        flags, lower = struct.unpack_from("=HH", page, 10)
+        for place in struct.unpack_from(f"={(lower - PAGE_HEAD_BYTES) // 2}H", page, PAGE_HEAD_BYTES):
+            low, high, node_flags, key_bytes = struct.unpack_from("=4H", page, place)
+            if flags & BRANCH:
+                to_read.append(low | high << 16 | node_flags << 32)
+                continue
+            pages = page[place + NODE_HEAD_BYTES + key_bytes :]
+            if node_flags & BIG_DATA:
+                (first,) = struct.unpack_from("=Q", pages)
+                size = PAGE_HEAD_BYTES + (low | high << 16)
+                pages = _read(file, page_bytes, first, size)[PAGE_HEAD_BYTES:]
+            (count,) = struct.unpack_from("=Q", pages)
+            free.update(struct.unpack_from(f"={count}Q", pages, 8))
+    return free
+
+
+def _read(file: BinaryIO, page_bytes: int, page: int, size: int) -> bytes:
+    """Read *size* bytes from the start of a page, or as many as there are.
+
+    Raises ValueError if there are none.
+    """
+    if page >= file.seek(0, os.SEEK_END) // page_bytes:
+        raise ValueError(f"there is no page {page}")
+    file.seek(page * page_bytes)
+    return file.read(size)
+
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LOCK, USERS, MERGE = "lock.mdb", "users.lock", "merge.lock"
 
@@ -142,3 +343,53 @@ def _lock(descriptor: int, *, wait: bool = False) -> bool:
         except BlockingIOError:
             return False
     return True
+
+
+#: The note beside an index has at most so many bytes.
+_NOTE_BYTES = 1 << 12
+
+
+def is_index(path: Path) -> bool:
+    """Return whether there is or was an index in *path*: there is a note, or an LMDB file with a header."""
+    return is_noted(path) or ((path / DATA).is_file() and _has_header(path))
+
+
+def is_noted(path: Path) -> bool:
+    """Return whether there is the note of an index in *path*, even if its data file is gone.
+
+    Raises OSError.
+    """
+    note = path / SIDECAR
+    if not note.is_file():
+        return False
+    with note.open("rb") as file:
+        content = file.read(_NOTE_BYTES + 1)
+    return _is_object(content, {"uuid", "documents"})
+
+
+def _has_header(path: Path) -> bool:
+    """Return whether the LMDB file in *path* has the header of an index; False if it cannot be read.
+
+    Writes nothing.
+    """
+    try:
+        check_data_file(path / DATA)
+        with (
+            lmdb.open(
+                os.fsencode(path), readonly=True, create=False, lock=False, max_dbs=1, lib_version=0
+            ) as environment,
+            environment.begin() as transaction,
+        ):
+            meta = environment.open_db(b"meta", transaction, create=False)
+            return _is_object(transaction.get(b"header", b"", db=meta), {"format", "uuid", "families"})
+    except (lmdb.Error, IndexCorrupted):
+        return False
+
+
+def _is_object(content: bytes, names: set[str]) -> bool:
+    """Return whether *content* is a JSON object that has all of *names*, and perhaps others."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.keys() >= names

@@ -26,17 +26,13 @@ from scrapy_neardup.index.decoding import UNREADABLE
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.index.tables import NO_KEY
 
-from .blocks import decode_block, decode_logged
-from .damage import partition_fault, state_faults
-from .data_file import DATA, corrupted, whole_size
-from .directory import LOCK, write_sidecar
-from .faults import translated
+from .blocks import decode_block, decode_logged, decode_partition
+from .check import partition_fault, state_faults
+from .commands import alone, environment_of, require_sound, take_place
+from .directory import LOCK, whole_size, write_sidecar
+from .faults import DATA, corrupted, translated
 from .index import LmdbIndex
-from .layout import HELD, decode_held, key_number, number_key, partition_key, read_state
-from .offline import alone, environment_of, require_sound
-from .partition import decode_partition
-from .shrink import take_place
-from .tombstones import read_removed
+from .layout import HELD, decode_held, key_number, number_key, partition_key, read_removed, read_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
