@@ -260,16 +260,6 @@ def lose_a_document(transaction: lmdb.Transaction, databases: dict[str, Any]) ->
             transaction.put(key, encode_partition(left, run["bits"]), db=databases["runs"])
 
 
-def add_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    run = state(transaction, databases)["runs"][0]["id"]
-    transaction.put(partition_key(run, 5, 0), b"", db=databases["runs"])
-
-
-def future_run(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    number = state(transaction, databases)["next_run"]
-    transaction.put(partition_key(number, 0, 0), b"", db=databases["runs"])
-
-
 def mark(number: int) -> Change:
     return lambda transaction, databases: add_removed(transaction, databases["dead"], np.array([number]))
 
@@ -337,7 +327,6 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "bit of a partition": (flip_in_partition, "partition 0: It does not match its checksum."),
     "directory of another cut": (wrong_directory, "Its directory is wrong."),
     "partitions exchanged": (swap_partitions, "It holds keys of other partitions."),
-    "partition too many": (add_partition, "It has 1 partitions too many."),
     "keys exchanged": (change_entries(lambda keys, numbers: swap(keys)), "Its keys are not sorted."),
     "documents exchanged": (change_entries(lambda keys, numbers: swap(numbers)), OTHER_DOCUMENTS),
     "key of another document": (change_entries(lambda keys, numbers: toggle(keys, 0)), OTHER_DOCUMENTS),
@@ -348,7 +337,6 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "document not held": (change_held(not_held), "holds 99 documents, and the state says 100"),
     "entry of a document not held": (change_held(not_held), "It holds documents that the run does not hold."),
     "list of documents deleted": (delete_held, "It does not say which documents it holds."),
-    "run not yet made": (future_run, "its number is not taken yet"),
     "unknown document removed": (mark(1000), "Document 1000 is marked as removed, and was never added."),
     "removed documents are back": (unmark, "documents were removed, and"),
     "other documents removed": (unmark_and_mark, "dead: Other documents are removed than were."),
@@ -393,23 +381,6 @@ def test_each_missing_block_is_found(name: str, tmp_path: Path) -> None:
                 lambda t, key=key, value=value: t.put(key, value, db=environment.databases[name])
             )
         assert found(environment) == []
-
-
-def test_no_run_is_passed_over(path: Path) -> None:
-    """Partitions of several runs whose numbers are not taken yet, one after another."""
-
-    def leave(transaction: lmdb.Transaction) -> None:
-        first = state(transaction, environment.databases)["next_run"]
-        for number in (first, first + 1, first + 2, first + 5):
-            for table in (0, 4):
-                key = partition_key(number, table, 3)
-                transaction.put(key, b"", db=environment.databases["runs"])
-
-    with opened(path) as (environment, _):
-        environment.write(leave)
-        problems = found(environment)
-    assert len(problems) == 4
-    assert all("its number is not taken yet" in problem for problem in problems)
 
 
 def test_leftovers_of_a_killed_process_are_no_problem(path: Path) -> None:

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scrapy_neardup.index.lmdb.check import state_faults
-from scrapy_neardup.index.lmdb.layout import Run, State
-from scrapy_neardup.index.lmdb.runs import MAX_DOCUMENTS
+from scrapy_neardup.index.lmdb.layout import MAX_DOCUMENTS, Run, State
 
 FIRST, SECOND = Run(0, 5, 50, 45, 16), Run(3, 50, 60, 1, 0)
 STATE = State(next=60, flushed=60, runs=(FIRST, SECOND), next_run=4, removals=0)

@@ -21,7 +21,7 @@ def summed(*parts: Sequence[tuple[int, int]]) -> Sums:
     sums = Sums()
     for part in parts:
         documents = np.array([document for document, _ in part], np.uint32)
-        sums.add(documents, np.array([key for _, key in part], np.uint64))
+        sums = sums.add(documents, np.array([key for _, key in part], np.uint64))
     return sums
 
 

@@ -11,11 +11,20 @@ outlives its process overrides ``reopen``, too. A store that several processes s
 
 from __future__ import annotations
 
-from .bounds import BoundsConformance
 from .leases import LeasesConformance
-from .reserving import ReservingConformance
-from .sample import FINGERPRINT, FURTHER, HEADER, LOOKUPS, URL, documents, reserve, urls_of
-from .storing import StoringConformance
+from .suite import (
+    FINGERPRINT,
+    FURTHER,
+    HEADER,
+    LOOKUPS,
+    URL,
+    BoundsConformance,
+    ReservingConformance,
+    StoringConformance,
+    documents,
+    reserve,
+    urls_of,
+)
 
 __all__ = [
     "FINGERPRINT",

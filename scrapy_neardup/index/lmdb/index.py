@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index.local import LocalIndex
+from scrapy_neardup.index.memory import LocalIndex
 
 from .compaction import load, merge_all
 from .directory import shared_use, write_sidecar

@@ -29,10 +29,15 @@ if TYPE_CHECKING:
     from .environment import Environment
 
 
+#: The numbers of documents, and the number after the last one, have 32 bits.
+MAX_DOCUMENTS = (1 << 32) - 1
 #: No table is cut into more than 2 to the power of so many partitions. Part of the format.
 MAX_PARTITION_BITS = 16
 #: The list of the documents that a run holds is stored under this number in the place of a table's.
 HELD = (1 << 16) - 1
+
+#: The key of what `write_ledger` stores, in ``meta``.
+LEDGER = b"removed"
 
 _NUMBER = struct.Struct(">I")
 _RUN = struct.Struct(">IHI")
@@ -158,19 +163,19 @@ def write_state(environment: Environment, transaction: lmdb.Transaction, state: 
     transaction.put(b"state", state.to_json(), db=environment.databases["meta"])
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Sums:
-    """Sums over entries. Those of different entries differ, but for one case in 2**64."""
+    """A count and a checksum of entries, whatever their order. Two sets share them in one case of 2**64."""
 
     count: int = 0
     #: The sum of a hash of the document and the key of each entry, modulo 2**64.
     entries: int = 0
 
-    def add(self, documents: NDArray[np.uint32], keys: NDArray[np.uint64]) -> None:
-        """Add entries: *documents* uint32[n], *keys* uint64[n]."""
-        self.count += len(keys)
-        hashed = _mix(_mix(documents.astype(np.uint64)) ^ keys)
-        self.entries = (self.entries + int(hashed.sum())) % (1 << 64)
+    def add(self, documents: NDArray[np.integer], keys: NDArray[np.uint64] | None = None) -> Sums:
+        """Return the sums with more entries: *documents* int[n], *keys* uint64[n] or 0 for all."""
+        hashed = _mix(documents.astype(np.uint64))
+        hashed = _mix(hashed if keys is None else hashed ^ keys)
+        return Sums(self.count + len(documents), (self.entries + int(hashed.sum())) % (1 << 64))
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -230,60 +235,43 @@ def _split(numbers: NDArray[np.int64]) -> Iterator[tuple[bytes, NDArray[np.uint1
         yield key.to_bytes(3, "big"), low[begin:end]
 
 
-KEY = b"removed"
+def count_removed(environment: Environment, transaction: lmdb.Transaction, state: State) -> Sums:
+    """Sum up the documents of *state* that have a tombstone or that a run leaves out.
 
-
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """How many of the documents from the first run on are removed, and a checksum of which ones."""
-
-    #: The `State.removals` that it belongs to. If the state has another one, it was written by a version that
-    #: keeps no ledger.
-    removals: int
-    count: int
-    #: The sum of a hash of each number, as in `Sums`.
-    entries: int
-
-    def add(self, documents: NDArray[np.int64]) -> Ledger:
-        """Return a ledger that has *documents* (int64[n]), too."""
-        sums = Sums(self.count, self.entries)
-        sums.add(documents.astype(np.uint32), np.zeros(len(documents), np.uint64))
-        return replace(self, count=sums.count, entries=sums.entries)
-
-
-def count_removed(environment: Environment, transaction: lmdb.Transaction, state: State) -> Ledger:
-    """Make the ledger of *state* from the tombstones and from what each run leaves out.
-
-    Raises `IndexCorrupted`.
+    Flushes and merges must leave these sums as they are. If a tombstone were lost, its document would be
+    back, and nothing in the tables would show it. Raises `IndexCorrupted`.
     """
-    ledger = Ledger(state.removals, 0, 0).add(read_removed(transaction, environment.databases["dead"]))
+    sums = Sums().add(read_removed(transaction, environment.databases["dead"]))
     for run in state.runs:
         data = transaction.get(partition_key(run.id, HELD, 0), b"", db=environment.databases["runs"])
-        ledger = ledger.add(np.flatnonzero(~decode_held(data, run)) + run.start)
-    return ledger
+        sums = sums.add(np.flatnonzero(~decode_held(data, run)) + run.start)
+    return sums
 
 
-def read_ledger(environment: Environment, transaction: lmdb.Transaction, state: State) -> Ledger | None:
-    """Return the ledger that is stored for *state*, None if there is none. Raises `IndexCorrupted`."""
-    data = transaction.get(KEY, db=environment.databases["meta"])
+def read_ledger(environment: Environment, transaction: lmdb.Transaction, state: State) -> Sums | None:
+    """Return the sums of `count_removed` that were stored with *state*, None if there are none.
+
+    So it is where the last writer was of a version that did not store them. Raises `IndexCorrupted`.
+    """
+    data = transaction.get(LEDGER, db=environment.databases["meta"])
     if data is None:
         return None
     with decoding("The number of removed documents"):
-        ledger = Ledger(**json.loads(bytes(data)))
-    return ledger if ledger.removals == state.removals else None
+        stored = json.loads(bytes(data))
+        removals = stored.pop("removals")
+        sums = Sums(**stored)
+    return sums if removals == state.removals else None
 
 
-def current_ledger(environment: Environment, transaction: lmdb.Transaction, state: State) -> Ledger:
-    """Return the ledger that is stored for *state*, or else make it."""
+def current_ledger(environment: Environment, transaction: lmdb.Transaction, state: State) -> Sums:
+    """Return what `read_ledger` does, or else what `count_removed` does."""
     return read_ledger(environment, transaction, state) or count_removed(environment, transaction, state)
 
 
-def write_ledger(
-    environment: Environment, transaction: lmdb.Transaction, state: State, ledger: Ledger
-) -> None:
-    """Store *ledger* for *state*."""
-    noted = replace(ledger, removals=state.removals)
-    transaction.put(KEY, json.dumps(asdict(noted)).encode(), db=environment.databases["meta"])
+def write_ledger(environment: Environment, transaction: lmdb.Transaction, state: State, sums: Sums) -> None:
+    """Store *sums* with *state*."""
+    stored = {"removals": state.removals, **asdict(sums)}
+    transaction.put(LEDGER, json.dumps(stored).encode(), db=environment.databases["meta"])
 
 
 def open_header(environment: Environment, wanted: Header | None, ignore: Collection[str]) -> Header:

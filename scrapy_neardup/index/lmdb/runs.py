@@ -15,6 +15,7 @@ from scrapy_neardup.index.sorted_arrays import Entries, flatten, merge_entries, 
 from .blocks import encode_block, encode_logged, encode_partition
 from .layout import (
     HELD,
+    MAX_DOCUMENTS,
     Run,
     add_removed,
     current_ledger,
@@ -45,10 +46,6 @@ if TYPE_CHECKING:
     from .environment import Environment
     from .layout import State
     from .snapshot import Snapshot
-
-
-#: The numbers of documents, and the number after the last one, have 32 bits.
-MAX_DOCUMENTS = (1 << 32) - 1
 
 
 def append(environment: Environment, documents: Documents, removals: Sequence[int] = ()) -> State:
