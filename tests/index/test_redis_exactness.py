@@ -8,11 +8,11 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from scrapy_neardup.index.conformance.sample import FINGERPRINT, FURTHER, URL
 
 from scrapy_neardup.index import Documents, Header
 from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve
 from scrapy_neardup.index.conformance.leases import urls_near
+from scrapy_neardup.index.conformance.sample import FINGERPRINT, FURTHER, URL
 from scrapy_neardup.index.protocol import Filing, Lookup
 from scrapy_neardup.index.tables import LAYOUTS, Family
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from scrapy_neardup.index.conformance.sample import FINGERPRINT, URL
 
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.index import Documents, open_index
 from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve
 from scrapy_neardup.index.conformance.leases import urls_near
+from scrapy_neardup.index.conformance.sample import FINGERPRINT, URL
 from scrapy_neardup.index.protocol import Filing, Lookup
 from scrapy_neardup.matching.records import entries, header_for
 

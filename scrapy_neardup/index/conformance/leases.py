@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.index.protocol import Filing
 
-from .suite import LOOKUPS, Conformance, documents, reserve
+from .sample import LOOKUPS, Conformance, documents, reserve
 
 if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Found, Index, Pending
