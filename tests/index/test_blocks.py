@@ -46,14 +46,6 @@ def documents(urls: list[str], header: Header) -> Documents:
     )
 
 
-def test_each_url_is_found_in_its_chunk() -> None:
-    urls = [f"https://a.example/{number}" for number in range(100)]
-    block = encode_block(documents(urls, HEADER))
-    assert decode_block(block, HEADER).urls == urls
-    for row in (0, 31, 32, 63, 64, 95, 96, 99):
-        assert decode_block(block, HEADER, np.array([row])).urls == [urls[row]]
-
-
 def test_a_number_of_documents_that_cannot_be_takes_no_memory() -> None:
     """The number is in no checksum: the flip of one bit makes it two thousand million."""
     block, logged = encode_block(documents(["a"], HEADER)), encode_logged(documents(["a"], BARE))
@@ -85,36 +77,12 @@ def test_round_trip(urls: list[str], header: Header, data: st.DataObject) -> Non
         assert some.records.tobytes() == new.records[rows].tobytes()
 
 
-@pytest.mark.parametrize("header", [HEADER, BARE])
-def test_a_block_without_documents(header: Header) -> None:
-    none = documents([], header)
-    assert decode_block(encode_block(none), header, check=True).urls == []
-    logged = decode_logged(encode_logged(none), header, check=True)
-    assert (logged.urls, logged.keys.shape, logged.records.shape) == ([], (header.keys, 0), (0,))
-
-
-def test_a_block_of_bare_fingerprints_is_next_to_nothing() -> None:
-    """They are in the tables alone."""
-    block = encode_block(documents([""] * 2048, BARE))
-    assert decode_block(block, BARE, check=True).urls == [""] * 2048
-    assert len(block) < 300
-
-
 def test_what_is_decoded_outlives_the_block() -> None:
     block = bytearray(encode_block(documents(["https://a.example/"] * 3, HEADER)))
     stored = decode_block(block, HEADER)
     before = stored.records.copy()
     block[:] = bytes(len(block))
     assert np.array_equal(stored.records, before)
-
-
-def test_urls_of_one_host_take_little() -> None:
-    some = [
-        f"https://www.news.example/politics/2024/03/{n:02}/a-headline-of-story-{n * 7919}" for n in range(640)
-    ]
-    bare = encode_block(documents([""] * 640, HEADER))
-    assert (len(encode_block(documents(some, HEADER))) - len(bare)) / 640 < 16
-    assert len(bare) < 640 * (HEADER.dtype.itemsize + 1)
 
 
 def test_bytes_that_are_the_same_in_all_records_are_stored_once() -> None:

@@ -22,7 +22,6 @@ from scrapy_neardup.index.lmdb.layout import (
     decode_held,
     drop_removed,
     encode_held,
-    key_number,
     number_key,
     partition_key,
     read_removed,
@@ -96,16 +95,6 @@ def test_a_sound_index_has_no_problems(tmp_path: Path) -> None:
                 assert list(check(index)) == []
         with opened(tmp_path) as (environment, _):
             assert found(environment) == []
-
-
-@pytest.mark.parametrize("count", [0, 1, 2])
-def test_a_small_index_has_no_problems(count: int, tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        fill(index, 0, count)
-        index.flush()
-        assert list(check(index)) == []
-        index.compact()
-        assert list(check(index)) == []
 
 
 def test_progress_ends_at_the_total(path: Path) -> None:
@@ -358,29 +347,6 @@ def test_damage_is_found(path: Path, damage: str) -> None:
         environment.write(lambda transaction: change(transaction, environment.databases))
         problems = found(environment)
     assert any(expected in problem for problem in problems), problems
-
-
-@pytest.mark.parametrize("name", ["documents", "log"])
-def test_each_missing_block_is_found(name: str, tmp_path: Path) -> None:
-    """Whichever it is of a run, or of the log, that does not begin with document 0, and has several."""
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        for start, stop in ((0, 64), (64, 94), (94, 98), (98, 101), (101, 105)):
-            numbers = range(start, stop)
-            index.add(documents([n * 7919 for n in numbers], [f"u{n}" for n in numbers]))
-            index.flush()
-    with opened(tmp_path) as (environment, _):
-        with environment.read() as transaction:
-            blocks = [(bytes(k), bytes(v)) for k, v in transaction.cursor(environment.databases[name])]
-        numbers = [key_number(key) for key, _ in blocks]
-        assert len(blocks) > 2
-        for (key, value), number in zip(blocks, numbers, strict=True):
-            environment.write(lambda t, key=key: t.delete(key, db=environment.databases[name]))
-            (problem,) = found(environment)
-            assert problem.endswith(f"cannot be read, the first {number}.")
-            environment.write(
-                lambda t, key=key, value=value: t.put(key, value, db=environment.databases[name])
-            )
-        assert found(environment) == []
 
 
 def test_leftovers_of_a_killed_process_are_no_problem(path: Path) -> None:

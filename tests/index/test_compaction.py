@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.compaction import due_for_merge
-from scrapy_neardup.index.lmdb.directory import MERGE, file_lock
 from scrapy_neardup.index.lmdb.layout import Run
 
 from .small import HEADER, SMALL, documents
@@ -87,36 +85,3 @@ def test_nothing_is_written_where_there_is_nothing_to_compact(tmp_path: Path) ->
         with index.reading() as reader:
             (run,) = reader.state.runs
             assert (run.start, run.stop, run.documents, len(reader.dead)) == (0, 50, 49, 0)
-
-
-def test_who_compacts_waits_for_whoever_maintains_the_index(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=BY_HAND)) as index:
-        index.add(documents(range(50), [f"u{number}" for number in range(50)]))
-        index.discard([7])
-        index.flush()
-        compacting = Thread(target=index.compact)
-        with file_lock(tmp_path / MERGE, wait=True) as held:
-            assert held
-            compacting.start()
-            compacting.join(0.3)
-            assert compacting.is_alive()
-            with index.reading() as reader:
-                assert len(reader.dead) == 1
-        compacting.join(60)
-        with index.reading() as reader:
-            (run,) = reader.state.runs
-            assert (run.documents, len(reader.dead)) == (49, 0)
-
-
-def test_a_removed_document_right_behind_the_run_that_is_written_again_stays_removed(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=BY_HAND)) as index:
-        index.add(documents(range(100), [f"u{number}" for number in range(100)]))
-        index.compact()
-        index.add(documents([1000, 1001], ["u1000", "u1001"]))
-        index.discard([*range(26), 100])
-        index.flush()
-        index.add(documents([1002], ["u1002"]))  # ends with the maintenance
-        with index.reading() as reader:
-            (run,) = reader.state.runs
-            assert (run.stop, run.documents, reader.dead.tolist()) == (100, 74, [100])
-        assert index.gauges()["documents"] == 76

@@ -23,7 +23,6 @@ from scrapy_neardup.index.lmdb import directory
 from scrapy_neardup.index.lmdb.directory import check_data_file
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
-from .consistency import check
 from .flaky import Flaky
 from .small import HEADER, documents
 
@@ -50,12 +49,6 @@ def meta(path: Path, key: bytes, change: dict[str, object]) -> None:
             transaction.put(key, json.dumps({**value, **change}).encode())
 
 
-def test_a_closed_index_opens_again(path: Path) -> None:
-    with closing(LmdbIndex(path, HEADER)) as index:
-        check(index)
-        assert index.gauges()["documents"] == 500
-
-
 def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a power cut could leave a note beside a file without a header, which is refused as truncated."""
     flaky, calls = Flaky(monkeypatch), []
@@ -64,11 +57,6 @@ def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, monkeypatch: pyt
     flaky.hook = None
     assert ("sync", False) in calls
     assert calls.index(("sync", False)) > calls.index(("commit", False))
-
-
-def test_taken_as_it_is(path: Path) -> None:
-    with closing(LmdbIndex(path, None)) as index:
-        assert index.header.families == HEADER.families
 
 
 def test_nothing_to_take_as_it_is(tmp_path: Path) -> None:
@@ -109,27 +97,6 @@ def test_unnamed_and_ignored_parameters_do_not_matter(tmp_path: Path) -> None:
 def test_made_by_a_newer_version(path: Path) -> None:
     meta(path, b"header", {"format": FORMAT + 1, "families": "of another kind"})
     with pytest.raises(IndexMismatch, match=rf"format {FORMAT + 1} .* upgrade scrapy-neardup"):
-        LmdbIndex(path, HEADER)
-
-
-def test_made_by_an_older_version(path: Path) -> None:
-    meta(path, b"header", {"format": FORMAT - 1, "families": "of another kind"})
-    with pytest.raises(IndexMismatch, match=rf"format {FORMAT - 1}, .* NEARDUP_RESET"):
-        LmdbIndex(path, HEADER)
-    with closing(LmdbIndex(path, HEADER, reset=True)) as index:
-        assert index.gauges()["documents"] == 0
-
-
-@pytest.mark.parametrize("change", [{"format": "?"}, {"families": 3}, {"record": None}, {"surprise": 1}])
-def test_unreadable_header(path: Path, change: dict[str, object]) -> None:
-    meta(path, b"header", change)
-    with pytest.raises(IndexCorrupted, match="header"):
-        LmdbIndex(path, HEADER)
-
-
-def test_unreadable_state(path: Path) -> None:
-    meta(path, b"state", {"surprise": 1})
-    with pytest.raises(IndexCorrupted, match="state"):
         LmdbIndex(path, HEADER)
 
 
@@ -206,20 +173,6 @@ def test_numbers_of_commits_that_cannot_be(path: Path) -> None:
     assert all(abs(before - after) == 2 for before, after in opened), opened
 
 
-@pytest.mark.parametrize("commits", range(5))
-@pytest.mark.parametrize("compact", [False, True])
-def test_a_file_that_lmdb_has_written_is_none_of_these(tmp_path: Path, commits: int, compact: bool) -> None:
-    (tmp_path / "first").mkdir()
-    (tmp_path / "copy").mkdir()
-    with lmdb.open(str(tmp_path / "first"), lib_version=0) as environment:
-        for commit in range(commits):
-            with environment.begin(write=True) as transaction:
-                transaction.put(b"key", b"%d" % commit)
-        check_data_file(tmp_path / "first" / "data.mdb")
-        environment.copy(str(tmp_path / "copy"), compact=compact)
-    check_data_file(tmp_path / "copy" / "data.mdb")
-
-
 def test_garbage_beside_the_data_file_does_no_harm(path: Path) -> None:
     (path / "lock.mdb").write_bytes(b"x" * 8192)
     (path / "index.json").write_bytes(b"{")
@@ -277,11 +230,6 @@ def test_address_space_limit(tmp_path: Path) -> None:
     assert (done.stdout.strip(), done.returncode) == ("[0, 1]", 0), done.stderr
 
 
-def test_reset_empties_it(path: Path) -> None:
-    with closing(open_index(path, replace(HEADER, record=()), reset=True)) as index:
-        assert index.gauges()["documents"] == 0
-
-
 def test_a_reset_that_fails_in_the_middle_can_be_done_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,9 +274,3 @@ def test_reset_while_another_process_uses_it_is_refused(path: Path) -> None:
         other.wait()
     with closing(LmdbIndex(path, HEADER, reset=True)) as index:
         assert index.gauges()["documents"] == 0
-
-
-def test_missing_directories_are_made(tmp_path: Path) -> None:
-    path = tmp_path / "some" / "where"
-    open_index(path, HEADER).close()
-    assert (path / "data.mdb").is_file()

@@ -6,12 +6,8 @@ import contextlib
 import errno
 import inspect
 import json
-import shutil
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lmdb
@@ -32,6 +28,7 @@ from .small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 CALLS = ("begin", "begin write", "get", "put", "delete", "cursor", "copy")
 ERRORS: list[Exception] = [
@@ -65,16 +62,6 @@ def fails(use: Callable[[], Any]) -> bool:
         said = str(error)
     assert not said or (": " in said and said.endswith("."))
     return bool(said)
-
-
-@pytest.mark.parametrize("number", [40, 41, 2**32 - 1])
-def test_a_document_that_is_in_no_block_is_missing(tmp_path: Path, number: int) -> None:
-    """The first one, 40, would be the next of the last block."""
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        index.add(documents(range(40), [f"u{each}" for each in range(40)]))
-        index.flush()
-        with pytest.raises(IndexCorrupted, match=f"Document {number} is missing"):
-            index.fetch(np.array([number], np.int64))
 
 
 TUNING = replace(
@@ -223,13 +210,6 @@ def test_a_flipped_bit_of_the_header(path: Path) -> None:
         LmdbIndex(path, HEADER, tuning=TUNING)
 
 
-@pytest.mark.parametrize("note", [nested(100_000), b'{"uuid": "u", "documents": Infinity}'])
-def test_a_sidecar_that_is_no_note(note: bytes, path: Path) -> None:
-    (path / SIDECAR).write_bytes(note)
-    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
-        assert len(search(index)) == 28
-
-
 # What a full disk leaves behind
 
 
@@ -292,43 +272,6 @@ def test_an_unfinished_file_in_use_is_left_alone(tmp_path: Path) -> None:
         assert index.gauges()["documents"] == 0
 
 
-SMALL_DISK = """
-import subprocess, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.index import open_index
-from tests.index.small import HEADER
-disk = Path(sys.argv[1])
-outcomes = set()
-for kilobytes in range(4, 60, 4):
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", disk], check=True)
-    for room in (f"{kilobytes}k", "1m"):
-        subprocess.run(["mount", "-o", f"remount,size={room}", disk], check=True)
-        try:
-            open_index(disk / "index", HEADER).close()
-            outcomes.add((room == "1m", "opened"))
-        except NearDupError as error:
-            assert "free space on its disk" in str(error), error
-            outcomes.add((room == "1m", "refused"))
-    subprocess.run(["umount", disk], check=True)
-print(sorted(outcomes))
-"""
-
-
-def test_a_disk_that_is_full_when_an_index_is_made(tmp_path: Path) -> None:
-    """At each size of a small disk: refused with the remedy, and made once there is room."""
-    mount = ["unshare", "--user", "--map-root-user", "--mount"]
-    if shutil.which(mount[0]) is None or subprocess.run([*mount, "true"], check=False).returncode:
-        pytest.skip("Only Linux lets any user mount a small disk, and not everywhere.")
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [*mount, sys.executable, "-c", SMALL_DISK, str(tmp_path), str(root)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.stdout.strip() == "[(False, 'opened'), (False, 'refused'), (True, 'opened')]", done.stderr
-
-
 @pytest.mark.parametrize("gone", [(0,), (1,), (0, 1)])
 def test_a_log_that_lacks_documents_is_not_flushed(tmp_path: Path, gone: tuple[int, ...]) -> None:
     """The others would get the numbers of those that are missing."""
@@ -341,20 +284,4 @@ def test_a_log_that_lacks_documents_is_not_flushed(tmp_path: Path, gone: tuple[i
             for number in gone:
                 assert transaction.delete(number_key(number))
     with closing(LmdbIndex(tmp_path, HEADER)) as index, pytest.raises(IndexCorrupted, match="index check"):
-        index.compact()
-
-
-@pytest.mark.parametrize("place", [0.1, 0.3, 0.5, 0.7, 0.9])
-def test_a_log_with_a_flipped_bit_is_not_flushed(tmp_path: Path, place: float) -> None:
-    """What is wrong in it would get a checksum of its own."""
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
-        index.add(documents([1, 2], ["u1", "u2"]))
-    with lmdb.open(str(tmp_path), max_dbs=5, lib_version=0) as environment:
-        log = environment.open_db(b"log")
-        with environment.begin(write=True, db=log) as transaction:
-            ((key, value),) = transaction.cursor()
-            damaged = bytearray(value)
-            damaged[int(place * len(value))] ^= 1
-            transaction.put(key, bytes(damaged))
-    with pytest.raises(IndexCorrupted), closing(LmdbIndex(tmp_path, HEADER)) as index:
         index.compact()

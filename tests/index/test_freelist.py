@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import struct
 from contextlib import closing
@@ -13,7 +12,7 @@ import lmdb
 import pytest
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.lmdb.directory import BIG_DATA, BRANCH, NO_PAGE, check_data_file, free_pages
+from scrapy_neardup.index.lmdb.directory import NO_PAGE, check_data_file, free_pages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,11 +51,6 @@ def change(directory: Path, seed: int, transactions: int) -> Path:
             if data.stat().st_size < (metas(data)[1] + 1) * PAGE:
                 break
     return data
-
-
-def test_a_new_file_has_no_free_pages(tmp_path: Path) -> None:
-    lmdb.open(str(tmp_path), map_size=1 << 20).close()
-    assert free_of(tmp_path / "data.mdb") == set()
 
 
 @pytest.fixture(scope="module")
@@ -116,61 +110,3 @@ def test_the_free_pages_are_all_that_nothing_uses(tmp_path: Path) -> None:
     assert root != NO_PAGE
     assert len(free) > 3000
     assert len(free) + used + own == last_page + 1
-
-
-def test_a_tree_that_is_none_is_an_error(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    data.write_bytes(bytes(3 * PAGE) + random.Random(1).randbytes(3 * PAGE))
-    with data.open("rb") as file:
-        assert free_pages(file, PAGE, NO_PAGE) == set()
-        for root in (3, 4, 5, 6, 1 << 40):
-            with pytest.raises((struct.error, ValueError)):
-                free_pages(file, PAGE, root)
-
-
-class Pages:
-    """A file of many pages of 256 bytes, of which few are written."""
-
-    def __init__(self, count: int) -> None:
-        self.count, self.place = count, 0
-        self.written: dict[int, bytes] = {}
-
-    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
-        self.place = place + (self.count * 256 if whence == os.SEEK_END else 0)
-        return self.place
-
-    def read(self, size: int) -> bytes:
-        return self.written[self.place // 256][:size]
-
-    def leaf(self, number: int, flags: int, *nodes: bytes) -> None:
-        """Write a page with these nodes, the first one at its end."""
-        places, data = [], b""
-        for node in nodes:
-            data = node + data
-            places.append(256 - len(data))
-        head = struct.pack("=QHHHH", number, 0, flags, 16 + 2 * len(nodes), places[-1])
-        page = head + struct.pack(f"={len(places)}H", *places)
-        self.written[number] = page.ljust(256 - len(data), b"\0") + data
-
-
-def node(low: int, high: int, flags: int, data: bytes) -> bytes:
-    return struct.pack("=4H", low, high, flags, 8) + bytes(8) + data
-
-
-def test_numbers_of_pages_and_sizes_of_lists_may_be_large() -> None:
-    """A branch has 48 bits of a page's number; a list that is longer than a page has pages of its own."""
-    child = (3 << 32) + (2 << 16) + 1
-    file = Pages(child + 1)
-    file.leaf(5, BRANCH, node(1, 2, 3, b""), node(6, 0, 0, b""))
-    listed = range(1000, 10_000)
-    size = 8 * (1 + len(listed))
-    file.leaf(child, 2, node(size & 0xFFFF, size >> 16, BIG_DATA, struct.pack("=Q", 9)))
-    file.written[9] = bytes(16) + struct.pack(f"={1 + len(listed)}Q", len(listed), *listed) + b"more"
-    file.leaf(6, 2, node(24, 0, 0, struct.pack("=3Q", 2, 70, 80)), node(8, 0, 0, struct.pack("=Q", 0)))
-    assert free_pages(file, 256, 5) == {70, 80, *listed}  # type: ignore[arg-type]
-    assert free_pages(file, 256, NO_PAGE) == set()  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="there is no page"):
-        free_pages(file, 256, child + 1)  # type: ignore[arg-type]
-    file.leaf(5, BRANCH, node(6, 0, 0, b""), node(6, 0, 0, b""))
-    with pytest.raises(ValueError, match="page 6 comes twice"):
-        free_pages(file, 256, 5)  # type: ignore[arg-type]

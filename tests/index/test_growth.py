@@ -6,7 +6,6 @@ import shutil
 from contextlib import closing
 from dataclasses import replace
 from itertools import count
-from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, Any
 
 import lmdb
@@ -126,26 +125,6 @@ def test_what_is_removed_while_the_map_grows_stays_away(
     assert number > (0 if work is load_more else 3)
 
 
-@pytest.mark.parametrize("error", [lmdb.MapFullError, lmdb.MapResizedError, lmdb.PanicError])
-def test_what_is_removed_stays_away_when_its_commit_finds_the_map_moved(
-    path: Path, monkeypatch: pytest.MonkeyPatch, error: type[lmdb.Error]
-) -> None:
-    flaky = Flaky(monkeypatch)
-    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
-        gone = {3, 10, 65, 72}
-        for number in range(12):
-            flaky.once(number, fail(error("as if")), "begin write", "begin", "put")
-            removed = {number, 30 + number, 70 + number}
-            index.discard(sorted(removed))
-            gone |= removed
-            index.flush()
-            flaky.hook = None
-            assert set(range(COUNT)) - set(found(index)) == gone
-        assert list(problems(index)) == []
-    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
-        assert set(range(COUNT)) - set(found(index)) == gone
-
-
 USES: dict[str, Callable[[LmdbIndex], Any]] = {
     "search": found,
     "add": lambda index: index.add(documents([1], ["u95"])),
@@ -183,33 +162,6 @@ def test_every_transaction_follows_a_map_that_has_moved(
             assert list(problems(index)) == []
         if len(calls) <= number:
             break
-
-
-def test_a_map_moves_once_those_who_search_are_done(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever does not want to wait for them is told at once."""
-    flaky = Flaky(monkeypatch)
-    environment = Environment(path, TUNING)
-    held, done = Event(), Event()
-
-    def search() -> None:
-        with environment.lock:
-            held.set()
-            done.wait(20)
-
-    thread = Thread(target=search)
-    thread.start()
-    assert held.wait(10)
-    flaky.once(0, fail(lmdb.MapResizedError("as if")), "begin")
-    with pytest.raises(lmdb.MapResizedError):
-        environment.read(wait=False)
-    assert thread.is_alive()
-    flaky.once(0, fail(lmdb.MapResizedError("as if")), "begin")
-    Timer(0.2, done.set).start()
-    with environment.read() as transaction:
-        state = transaction.get(b"state", db=environment.databases["meta"])
-        assert isinstance(state, memoryview)  # a view of the map, no copy
-    thread.join()
-    environment.close()
 
 
 def test_an_environment_that_could_not_be_opened_again_is_opened_later(

@@ -11,7 +11,6 @@ import pytest
 from scrapy_neardup.index import Header, LmdbIndex
 from scrapy_neardup.index.lmdb.commands import describe
 from scrapy_neardup.index.lmdb.faults import DATA
-from scrapy_neardup.index.tables import LAYOUTS, Family
 
 from .small import HEADER, SMALL, documents
 
@@ -78,10 +77,3 @@ def test_an_empty_one(tmp_path: Path) -> None:
     assert (found["documents"], found["oldest"], found["newest"]) == (0, None, None)
     assert found["bytes_per_document"] is None
     assert found["bytes_documents"] == found["bytes_log"] == found["bytes_tables"] == 0
-
-
-def test_one_without_times(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, Header((Family(LAYOUTS[4]),)))):
-        pass
-    found = describe(tmp_path, lambda *_: pytest.fail("there is nothing to read"))
-    assert (found["oldest"], found["newest"]) == (None, None)

@@ -10,16 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.lmdb.blocks import CHUNK_URLS, PLACE_ENTRIES
 from scrapy_neardup.index.lmdb.layout import (
-    HELD,
-    LOW_BITS,
-    MAX_PARTITION_BITS,
     Run,
     State,
     decode_held,
     encode_held,
-    partition_bits,
     which_held,
 )
 
@@ -41,10 +36,6 @@ def test_what_is_no_state(stored: bytes) -> None:
         State.from_json(stored)
 
 
-def test_the_state_of_an_empty_index() -> None:
-    assert State().to_json() == b'{"next": 0, "folded": 0, "runs": [], "next_run": 0, "removals": 0}'
-
-
 @given(st.lists(st.booleans(), max_size=70), st.integers(0, 2**32 - 100))
 def test_which_documents_of_its_range_a_run_holds(held: list[bool], start: int) -> None:
     run = Run(0, start, start + len(held), sum(held), 0)
@@ -57,21 +48,3 @@ def test_which_documents_of_its_range_a_run_holds(held: list[bool], start: int) 
         if stop >= start:
             with pytest.raises(IndexCorrupted, match="run 0 cannot be read"):
                 decode_held(data, replace(run, stop=stop))
-
-
-def test_tables_are_cut_into_partitions_of_about_so_many_entries() -> None:
-    assert [partition_bits(documents, 16) for documents in (0, 15, 16, 31, 32, 63, 64)] == [
-        0,
-        0,
-        1,
-        1,
-        2,
-        2,
-        3,
-    ]
-    assert partition_bits(1 << 40, 1) == MAX_PARTITION_BITS == 16
-
-
-def test_sizes_that_are_part_of_the_format() -> None:
-    """An index that was made with others could not be read."""
-    assert (CHUNK_URLS, PLACE_ENTRIES, LOW_BITS, MAX_PARTITION_BITS, HELD) == (32, 16, 14, 16, 65535)

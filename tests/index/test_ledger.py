@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import (
@@ -90,10 +89,3 @@ def test_without_one_of_this_state_the_documents_are_counted(environment: Enviro
     append(environment, NOTHING, [7])
     *each, removals = ledgers(environment)
     assert each == [of({*REMOVED, 7})] * 3
-
-
-@pytest.mark.parametrize("value", [b"", b"{", b"[]", b'{"count": 1}', b'{"removals": 1, "count": 1, "x": 1}'])
-def test_one_that_cannot_be_read(environment: Environment, value: bytes) -> None:
-    put(environment, value)
-    with pytest.raises(IndexCorrupted, match="The number of removed documents cannot be read"):
-        ledgers(environment)

@@ -57,14 +57,6 @@ def test_no_index(content: bytes | None, tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == [DATA] * (content is not None)
 
 
-def test_a_note_without_sense_is_none(path: Path) -> None:
-    """Beside a file that is no index."""
-    (path / DATA).unlink()
-    (path / SIDECAR).write_text("{}")
-    with pytest.raises(IndexUnavailable, match="There is no index"):
-        require_index(path)
-
-
 def test_who_has_to_be_alone_is_refused_while_others_are_there(path: Path) -> None:
     with alone(path), pytest.raises(IndexUnavailable, match="in use"), alone(path):
         pass

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index.lmdb.blocks import decode_partition, encode_partition, is_whole
-from scrapy_neardup.index.lmdb.check import partition_fault
-from scrapy_neardup.index.sorted_arrays import Entries, sort_entries
+from scrapy_neardup.index.sorted_arrays import sort_entries
 
 #: Keys that crowd at the ends of the range, or anywhere.
 low_bits = st.one_of(st.integers(0, 3), st.integers(2**40 - 3, 2**40 - 1), st.integers(0, 2**40 - 1))
@@ -31,35 +30,6 @@ def test_the_directory_leads_to_each_key(low: list[int], cut: int, number: int) 
     for row, key in enumerate(entries.keys.tolist()):
         place = (key >> partition.shift) & partition.mask
         assert partition.starts[place] <= row < partition.starts[place + 1]
-
-
-def test_a_place_of_the_directory_has_few_entries() -> None:
-    keys = np.random.default_rng(1).integers(0, 2**64, 10_000, np.uint64)
-    partition = decode_partition(
-        encode_partition(sort_entries(keys, np.arange(10_000, dtype=np.uint32)), 0), 0
-    )
-    assert np.diff(np.asarray(partition.starts).astype(np.int64)).max() < 40
-
-
-@given(
-    keys=st.lists(st.tuples(st.sampled_from((5, 5, 5, 4, 6, 3)), st.integers(0, 3)), max_size=5).map(
-        lambda keys: [(first << 61) + low for first, low in keys]
-    )
-)
-@example(keys=[5 << 61, 6 << 61])
-@example(keys=[4 << 61, 5 << 61])
-@example(keys=[6 << 61])
-@example(keys=[(5 << 61) + 1, 5 << 61])
-def test_keys_out_of_order_and_of_other_partitions_are_faults(keys: list[int]) -> None:
-    """Wherever they stand in the partition of the keys that begin with the bits 101."""
-    entries = Entries(np.array(keys, np.uint64), np.arange(len(keys), dtype=np.uint32))
-    fault = partition_fault(encode_partition(entries, 3), 3, 5)
-    if keys != sorted(keys):
-        assert fault == "Its keys are not sorted."
-    elif any(key >> 61 != 5 for key in keys):
-        assert fault == "It holds keys of other partitions."
-    else:
-        assert fault is None
 
 
 def test_a_partition_that_is_cut_short_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb import search
-from scrapy_neardup.index.lmdb.search import LONG, Range, compare, find_ranges, narrowed, size_of
+from scrapy_neardup.index.lmdb.search import LONG, Range, compare, narrowed, size_of
 from scrapy_neardup.index.matches import Matches
 from scrapy_neardup.index.sorted_arrays import Entries
 
@@ -85,27 +84,6 @@ def test_those_that_share_the_longest_prefixes_are_left(
     assert size_of(left) <= most
 
 
-def test_no_more_is_compared_than_shares_the_prefix_of_a_table(tmp_path: Path) -> None:
-    """The directory of a partition narrows a search, and must not widen it."""
-    dice = random.Random(2)
-    stored = [dice.getrandbits(4) << 60 | dice.getrandbits(60) for _ in range(400)]
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        index.add(documents(stored, [f"u{number}" for number in range(400)]))
-        index.compact()
-        tables = HEADER.families[0].tables
-        with index.reading() as reader:
-            for key in stored[:40]:
-                ranges: list[Range] = []
-                size = find_ranges(reader, 0, 0, key, 3, ranges)
-                shared = 0
-                for place, (permuted, flips, bits) in enumerate(
-                    zip(tables.permute(key), tables.flips(3), tables.prefix_bits, strict=True)
-                ):
-                    others = [tables.permute(other)[place] >> (64 - bits) for other in stored]
-                    shared += sum(others.count((permuted ^ flip) >> (64 - bits)) for flip in flips)
-                assert size == size_of(ranges) == shared >= 4
-
-
 def test_a_batch_is_compared_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few at a time where each finds many, so that memory is bounded by what one of them finds."""
     together: list[int] = []
@@ -148,8 +126,3 @@ def test_short_and_long_ranges_are_compared_alike(distance: int, first: int | No
         found.update(zip(*(column.tolist() for column in matches), strict=True))
     assert expected <= found <= expected + surplus
     assert (found == expected + surplus) == (first is None)
-
-
-def test_nothing_to_compare() -> None:
-    assert list(compare([], 3)) == []
-    assert narrowed([], 1) == []

@@ -15,7 +15,6 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
-from scrapy_neardup.fingerprint import MainText
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.directory import check_data_file
 from scrapy_neardup.index.lmdb.layout import number_key, partition_key
@@ -101,17 +100,6 @@ def test_a_sound_index_stays_what_it_is(path: Path) -> None:
     assert left(path) == whole == {*range(COUNT)} - {3, 95}
     assert (found.documents, found.gone, found.weaker, found.revived) == (COUNT - 2, 0, 0, False)
     assert rebuilt(path).kept.name == "damaged-2.mdb"
-
-
-def test_pages_of_a_template_which_have_few_keys_have_lost_none(tmp_path: Path) -> None:
-    path = tmp_path / "index"
-    with Detector.open(path) as detector:
-        pages = [MainText(story(1), title=f"Lamp {number}x") for number in range(9)]
-        kinds = [detector.add(each, f"https://a.example/{place}").kind for place, each in enumerate(pages)]
-        assert {*kinds[2:]} == {"boilerplate"}
-        detector.index.compact()  # type: ignore[attr-defined]
-    found = rebuilt(path)
-    assert (found.documents, found.gone, found.weaker) == (9, 0, 0)
 
 
 def test_a_block_that_is_gone(path: Path) -> None:

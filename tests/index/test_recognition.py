@@ -79,17 +79,3 @@ def test_a_file_of_another_program(meta: dict[bytes, bytes] | None, tmp_path: Pa
         for key, value in (SOUND if meta is None else meta).items():
             write.put(key, value)
     assert not is_index(tmp_path)
-
-
-@pytest.mark.parametrize("content", [b"", b"x" * 100, bytes(10_000)])
-def test_what_is_no_file_of_lmdb(content: bytes, tmp_path: Path) -> None:
-    assert not is_index(tmp_path)
-    (tmp_path / DATA).write_bytes(content)
-    assert not is_index(tmp_path)
-
-
-def test_directories_in_the_place_of_files(tmp_path: Path) -> None:
-    (tmp_path / DATA).mkdir()
-    (tmp_path / SIDECAR).mkdir()
-    assert not is_noted(tmp_path)
-    assert not is_index(tmp_path)

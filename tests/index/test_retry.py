@@ -48,14 +48,3 @@ def test_failures_in_a_row_are_complained_of_once(caplog: pytest.LogCaptureFixtu
         caplog.records, ("It fails. (full): free space", "It fails. (gone)"), strict=True
     ):
         assert record.message.startswith(what)
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [(OSError(5, "Input/output error"), True), (MemoryError(), True), (ZeroDivisionError("odd"), False)],
-)
-def test_only_what_nobody_expects_is_logged_with_its_traceback(
-    error: Exception, expected: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    Retry("It fails.", 1, 1).failed(error)
-    assert bool(caplog.records[0].exc_info) == (not expected)

@@ -16,7 +16,6 @@ from scrapy_neardup.index.lmdb.commands import compact, opened
 from scrapy_neardup.index.lmdb.faults import DATA
 from scrapy_neardup.index.lmdb.snapshot import live_documents, reading
 
-from .consistency import check
 from .flaky import Flaky
 from .small import HEADER, SMALL, documents
 
@@ -77,16 +76,6 @@ def test_removed_documents_leave_the_file_and_the_others_keep_their_numbers(path
         assert index.gauges()["runs"] == 1
         index.add(documents([1], ["u200"]))
     assert stored(path) == {**kept, COUNT: "u200"}
-
-
-def test_nothing_removed(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        index.add(documents(range(50), [f"u{n}" for n in range(50)]))
-    for _ in range(2):
-        compact(tmp_path, lambda *_: None)
-        assert stored(tmp_path) == {n: f"u{n}" for n in range(50)}
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        check(index)
 
 
 def test_it_is_refused_while_others_use_the_index(path: Path) -> None:

@@ -6,15 +6,12 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
-from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index import Header, LmdbIndex
+from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.compaction import maintain
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import State, number_key, partition_key, read_state
-from scrapy_neardup.index.tables import LAYOUTS, Family
 
 from .consistency import check
 from .small import HEADER, SMALL, documents
@@ -68,12 +65,6 @@ def expire(environment: Environment, expires: int) -> list[tuple[int, int]]:
     for _ in maintain(environment, HEADER, expires):
         pass
     return [(run.start, run.stop) for run in state(environment).runs]
-
-
-def test_nothing_to_sweep(environment: Environment) -> None:
-    before = values(environment)
-    assert [*maintain(environment, HEADER)] == []
-    assert values(environment) == before
 
 
 def test_what_unfinished_runs_have_left_is_deleted(environment: Environment) -> None:
@@ -137,20 +128,3 @@ def test_a_run_stays_behind_one_that_has_a_newer_document(environment: Environme
     with closing(Environment(path, TUNING)) as other:
         assert expire(other, TIME - 50) == [(0, 40), (40, 56)]
         assert expire(other, TIME + 1) == []
-
-
-def test_documents_without_times_never_expire(tmp_path: Path) -> None:
-    header = Header((Family(LAYOUTS[4]),))
-    with closing(LmdbIndex(tmp_path, header, tuning=SMALL)) as index:
-        some = documents(range(40), [f"u{n}" for n in range(40)])
-        index.add(some._replace(keys=some.keys[:1], records=np.zeros(40, header.dtype)))
-        assert index.gauges()["runs"] == 1
-    with closing(Environment(tmp_path, TUNING)) as environment:
-        assert [*maintain(environment, header, 2**32)] == []
-        assert len(state(environment).runs) == 1
-
-
-def test_a_key_that_is_none(environment: Environment) -> None:
-    environment.write(lambda transaction: transaction.put(b"x", b"", db=environment.databases["runs"]))
-    with pytest.raises(IndexCorrupted, match="The key of a partition cannot be read"):
-        list(maintain(environment, HEADER))

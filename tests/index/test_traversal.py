@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import environment_of
-from scrapy_neardup.index.lmdb.layout import key_number, read_state, write_state
+from scrapy_neardup.index.lmdb.layout import key_number
 from scrapy_neardup.index.lmdb.snapshot import count_documents, live_documents, reading
 
 from .small import HEADER, SMALL, documents
@@ -49,22 +48,6 @@ def test_what_was_not_removed_comes_once_and_in_order(path: Path) -> None:
         assert count_documents(reader) == len(found)
     assert seen == sorted(seen)
     assert seen[-1] == (COUNT, COUNT)
-
-
-def test_progress_ends_at_the_total_though_the_oldest_run_is_gone(path: Path) -> None:
-    """As it is once it has expired."""
-    seen: list[tuple[int, int]] = []
-    with environment_of(path) as (environment, header):
-
-        def expire(transaction: lmdb.Transaction) -> None:
-            state = read_state(environment, transaction)
-            write_state(environment, transaction, replace(state, runs=state.runs[1:]))
-
-        environment.write(expire)
-        with reading(environment, header) as reader:
-            for _ in live_documents(reader, lambda *done: seen.append(done)):
-                pass
-    assert seen[-1] == (COUNT - 70, COUNT - 70)
 
 
 @pytest.mark.parametrize("name", ["documents", "log"])

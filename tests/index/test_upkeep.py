@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
-import tracemalloc
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb import runs
-from scrapy_neardup.index.lmdb.compaction import HOLLOW, maintain
+from scrapy_neardup.index.lmdb.compaction import maintain
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import read_state
-from scrapy_neardup.index.lmdb.search import search_runs
-from scrapy_neardup.index.lmdb.tuning import DEFAULT
 
 from .consistency import check
 from .small import HEADER, SMALL, documents
@@ -70,60 +66,3 @@ def test_the_log_is_flushed_while_runs_are_merged(tmp_path: Path) -> None:
     with closing(LmdbIndex(tmp_path, HEADER)) as index:
         assert stored(index, added + 10) == list(range(added))
         check(index)
-
-
-@pytest.mark.parametrize("share", [HOLLOW / 2, 2 * HOLLOW, 1])
-def test_many_removed_documents_leave_the_runs(share: float, tmp_path: Path) -> None:
-    """Few keep their tombstones, and no run is written again for them."""
-    count = 400
-    gone = [number for number in range(count) if number % 20 < 20 * share]
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        for start in range(0, count, 40):
-            index.add(numbered(range(start, start + 40)))
-        index.compact()
-        size = index.gauges()["bytes"]
-
-        def tombstones() -> int:
-            with index.reading() as reader:
-                return len(reader.dead)
-
-        index.discard(gone)
-        index.flush()
-        if share > HOLLOW:
-            wait(lambda: not tombstones())
-        else:
-            index.add(numbered(range(count, count + 40)))
-            assert tombstones() == len(gone)
-        kept = sorted({*range(count)} - {*gone})
-        assert stored(index, count) == kept
-        check(index)
-        assert index.gauges()["bytes"] <= 2 * size
-
-
-@pytest.mark.slow
-def test_what_is_remembered_of_partitions_has_a_bound(tmp_path: Path) -> None:
-    tuning = replace(SMALL, flush_documents=1 << 14, load_documents=1 << 15, transaction_bytes=1 << 22)
-    dice = np.random.default_rng(1)
-    values = dice.integers(0, 2**64, 1 << 15, np.uint64)
-    new = documents(values.tolist(), [f"u{number}" for number in range(len(values))])
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
-        index.add(new)
-    for most in (1 << 18, DEFAULT.partition_bytes):
-        with (
-            closing(LmdbIndex(tmp_path, HEADER, tuning=replace(tuning, partition_bytes=most))) as index,
-            index.reading() as reader,
-        ):
-            tracemalloc.start()
-            found = [
-                document
-                for start in range(2000)
-                for matches in search_runs(reader, 0, values[start : start + 1], 0, 0)
-                for document in matches.document.tolist()
-            ]
-            taken, _ = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
-            assert set(found) == set(range(2000))
-            if most == 1 << 18:
-                assert taken < 2 * most + (1 << 19)  # and what was found
-            else:
-                assert taken > 1 << 21

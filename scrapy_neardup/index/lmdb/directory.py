@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import struct
 import tempfile
@@ -27,11 +28,15 @@ SIDECAR = "index.json"
 #: Two meta pages of LMDB, of the largest size that a page can have.
 META_BYTES = 1 << 17
 #: What each meta page begins with behind its page header: magic and version of LMDB 0.9.
-_MAGIC = (0xBEEFC0DE, 1)
-#: Where the number of its commit is in a meta page, and where what LMDB writes into the page ends.
-_COMMIT, _META_END = 144, 152
+_MAGIC = struct.pack("=II", 0xBEEFC0DE, 1)
+#: Where what LMDB writes into a meta page ends.
+_META_END = 152
 #: No file is so large, in bytes.
 LARGEST = 1 << 44
+#: In the tree of free pages: the root of an empty tree, sizes of heads, flags of pages and of nodes.
+NO_PAGE = (1 << 64) - 1
+PAGE_HEAD_BYTES, NODE_HEAD_BYTES = 16, 8
+BRANCH, BIG_DATA = 0x01, 0x01
 
 
 def check_data_file(data: Path) -> None:
@@ -61,69 +66,47 @@ def check_data_file(data: Path) -> None:
 
 
 def _problem(file: BinaryIO, head: bytes) -> str | None:
-    """Say why this is no whole file of LMDB; None if it is one, or empty.
-
-    The *head* of a file has two meta pages. Each has a page header of 16 bytes, then magic, version, address,
-    map size, two database records of 48 bytes (the first is of the free pages; it begins with the page size,
-    and ends with its root), last page and transaction number (LMDB 0.9, mdb.c).
-    """
+    """Say why this is no whole file of LMDB that begins with *head*; None if it is one, or empty."""
     # The size is read after the head: others may write meanwhile, and the file never shrinks.
     size = os.fstat(file.fileno()).st_size
     if not size:
         return None  # only the caller knows whether something should be there
-    if (problem := _head_problem(head)) is not None:
-        return problem
-    if not _fit(*_commits(head)):
+    try:
+        page, (first, second), root, last_page = _read_head(head)
+    except ValueError as error:
+        return str(error)
+    # LMDB writes them by turns, that of an even number first in the file. A new file has twice 0.
+    if (first or second) and (first % 2 or abs(first - second) != 1):
         return "its two meta pages are not those of the last two commits"
-    page, root, last_page = _newest(head)
     pages = size // page
     if pages > last_page:
         return None
+    # A page that a transaction has taken from the end and given back is free and was never written.
     with contextlib.suppress(struct.error, ValueError):
         free = free_pages(file, page, root)
         if last_page < pages + len(free) and free.issuperset(range(pages, last_page + 1)):
-            return None  # these pages were never written
+            return None
     return f"it has {size} bytes and should have {(last_page + 1) * page}"
 
 
-def _head_problem(head: bytes) -> str | None:
-    """Say why this is not the *head* of a file of LMDB; None if it is one."""
-    if len(head) < _META_END:
-        return "it is too short to be an index"
-    if struct.unpack_from("=II", head, 16) != _MAGIC:
-        return "it is not an LMDB 0.9 file"
-    page = _page_size(head)
-    if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
-        return "its page size cannot be"
-    return None
+def _read_head(head: bytes) -> tuple[int, tuple[int, int], int, int]:
+    """Read the two meta pages that a file of LMDB 0.9 begins with (mdb.c).
 
-
-def _page_size(head: bytes) -> int:
-    size: int = struct.unpack_from("=I", head, 40)[0]
-    return size
-
-
-def _commits(head: bytes) -> tuple[int, int]:
-    """Return, for each of the two meta pages in *head*, the number of the commit that has written it."""
-    places = (0, _page_size(head))
-    first, second = (struct.unpack_from("=Q", head, start + _COMMIT)[0] for start in places)
-    return first, second
-
-
-def _fit(first: int, second: int) -> bool:
-    """Return whether these can be the numbers of the commits in the two meta pages.
-
-    LMDB writes them by turns, that of an even number first in the file. A new file has twice 0.
+    Each has a page header of 16 bytes, then magic, version, address, map size, two database records of 48
+    bytes (the first is of the free pages; it begins with the page size, and ends with its root), last page
+    and number of its commit. Returns the bytes of a page, the commits of both, then by the newer of the two
+    the root of the tree of free pages and the last page. Raises ValueError that says what is wrong.
     """
-    return first == second == 0 or (first % 2 == 0 and abs(first - second) == 1)
-
-
-def _newest(head: bytes) -> tuple[int, int, int]:
-    """Return the page size, the root of the tree of free pages, and the last page; by the newer meta page."""
-    page = _page_size(head)
-    first, second = _commits(head)
-    root, last_page = struct.unpack_from("=Q48xQ", head, (page if second > first else 0) + 80)
-    return page, root, last_page
+    if len(head) < _META_END:
+        raise ValueError("it is too short to be an index")
+    if head[16:24] != _MAGIC:
+        raise ValueError("it is not an LMDB 0.9 file")
+    (page,) = struct.unpack_from("=I", head, 40)
+    if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
+        raise ValueError("its page size cannot be")
+    metas = [struct.unpack_from("=Q48xQQ", head, start + 80) for start in (0, page)]
+    root, last_page, _ = metas[metas[1][2] > metas[0][2]]
+    return page, (metas[0][2], metas[1][2]), root, last_page
 
 
 def whole_size(data: Path) -> int:
@@ -133,9 +116,10 @@ def whole_size(data: Path) -> int:
     """
     with data.open("rb") as file:
         head, size = file.read(META_BYTES), os.fstat(file.fileno()).st_size
-    if (problem := _head_problem(head)) is not None:
-        raise corrupted(data, problem)
-    page, _, last_page = _newest(head)
+    try:
+        page, _, _, last_page = _read_head(head)
+    except ValueError as error:
+        raise corrupted(data, str(error)) from error
     if (last_page + 1) * page > LARGEST:
         raise corrupted(data, "its last page cannot be")
     return max(size, (last_page + 1) * page)
@@ -144,43 +128,26 @@ def whole_size(data: Path) -> int:
 def is_unfinished(path: Path) -> bool:
     """Return whether LMDB has begun to make the data file in *path*, and nothing was ever written to it.
 
-    Such a file consists of two meta pages that name no page but themselves. A full disk may have cut them
-    short, or left zeros.
+    Such a file has two meta pages that name no page but themselves. A full disk may have cut them short, or
+    left zeros.
     """
     try:
         with (path / DATA).open("rb") as file:
-            head = file.read(META_BYTES + 1)
+            head = file.read(2 * mmap.PAGESIZE + 1)
     except OSError:  # the error is raised when the file is opened
         return False
-    if (path / SIDECAR).exists() or not 0 < len(head) <= META_BYTES:
+    if (path / SIDECAR).exists() or not 0 < len(head) <= 2 * mmap.PAGESIZE:
         return False
-    if not any(head):
-        return True
-    if head[16:24] != struct.pack("=II", *_MAGIC):
-        return False
-    if len(head) < _META_END:
-        return True
-    page = _page_size(head)
-    # The last page and the number of the commit, of each meta page that is there.
-    metas = [
-        struct.unpack_from("=QQ", head, start + _COMMIT - 8)
-        for start in (0, page)
-        if len(head) >= start + _META_END
-    ]
-    return len(head) <= 2 * page and all(last_page <= 1 and commit <= 1 for last_page, commit in metas)
-
-
-#: The root of an empty tree.
-NO_PAGE = (1 << 64) - 1
-PAGE_HEAD_BYTES, NODE_HEAD_BYTES = 16, 8
-#: Flags of pages and of nodes.
-BRANCH, BIG_DATA = 0x01, 0x01
+    ends = [end for end in (_META_END, mmap.PAGESIZE + _META_END) if end <= len(head)]
+    last_pages = [struct.unpack_from("=Q", head, end - 16)[0] for end in ends]
+    return not any(head) or (head[16:24] == _MAGIC and max(last_pages, default=1) <= 1)
 
 
 def free_pages(file: BinaryIO, page_bytes: int, root: int) -> set[int]:
-    """Return the numbers of the free pages that the tree with this *root* in *file* lists.
+    """Return the numbers of the free pages that the tree with this *root* in *file* lists (mdb.c).
 
-    Raises struct.error or ValueError if it is no such tree.
+    Its leaves map the number of a commit to a list of the pages that it has freed. Raises struct.error or
+    ValueError if it is no such tree.
     """
     free: set[int] = set()
     seen: set[int] = set()
