@@ -491,7 +491,7 @@ def test_a_run_with_one_newer_document_stays(tmp_path: Path) -> None:
         new = documents([200], ["u200"], time=now)
         index.add(new)
     with closing(LmdbIndex(tmp_path, HEADER, window=400, tuning=SMALL)) as index:
-        wait(lambda: index._maintenance.expire_at)
+        wait(lambda: index._writer.expire_at)
         index.add(new)  # which looks for what has expired, too
         assert index.gauges()["documents"] == 102
         check(index)

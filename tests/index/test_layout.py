@@ -15,7 +15,6 @@ from scrapy_neardup.index.lmdb.layout import (
     State,
     decode_held,
     encode_held,
-    which_held,
 )
 
 STATE = State(next=9, flushed=7, runs=(Run(3, 0, 7, 6, 2),), next_run=4, removals=5)
@@ -41,9 +40,6 @@ def test_which_documents_of_its_range_a_run_holds(held: list[bool], start: int) 
     run = Run(0, start, start + len(held), sum(held), 0)
     data = encode_held(np.array(held, bool))
     assert decode_held(data, run).tolist() == held
-    numbers = np.arange(start, start + len(held))
-    assert which_held(data, run, numbers).tolist() == held
-    assert which_held(data, run, numbers[::-3]).tolist() == held[::-3]
     for stop in (run.stop + 8, run.stop - 8):
         if stop >= start:
             with pytest.raises(IndexCorrupted, match="run 0 cannot be read"):

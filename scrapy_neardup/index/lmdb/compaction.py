@@ -1,4 +1,10 @@
-"""Maintenance."""
+"""Maintenance: the log is flushed into sorted runs, and runs are merged into larger ones, a little at a time.
+
+This is a log-structured merge tree (O'Neil et al., Acta Informatica 33, 1996). Runs cover neighbouring ranges
+of document numbers. Each is at least twice as large as all newer ones together, so the number of runs grows
+with the logarithm of the number of documents, and so does how often an entry is written again. Runs whose
+documents are all too old are dropped as a whole.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The index on disk."""
+"""The index on disk: a memtable over a log and sorted runs in LMDB, and a thread that writes to both.
+
+Scrapy gives every crawler components of its own, but LMDB does not allow a process to open a file twice: so
+an index that is open is shared.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from .memtable import Contents
 from .runs import append
 from .snapshot import reading
 from .tuning import DEFAULT
-from .writer import Maintenance, Writer
+from .writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -73,8 +77,7 @@ class LmdbIndex(LocalIndex):
             self._contents = Contents(self._environment, self.header)
             self._memtable, self._snapshot = self._contents.memtable, self._contents.snapshot
             self._undo = undo.pop_all()
-        self._maintenance = Maintenance(self._environment, self._contents, window)
-        self._writer = Writer(self._environment, self._contents, self._maintenance)
+        self._writer = Writer(self._environment, self._contents, window)
 
     # Searching
 
@@ -137,7 +140,7 @@ class LmdbIndex(LocalIndex):
                 else:
                     state = load(self._environment, self.header, part)
                 numbers.append(np.arange(state.next - len(part.urls), state.next))
-            for _ in self._maintenance.steps():
+            for _ in self._writer.maintenance():
                 pass
             with self.lock:
                 self._writer.settle()

@@ -1,4 +1,15 @@
-"""The keys and values of the five LMDB databases of an index, but for blocks and partitions."""
+"""The keys and values of the five LMDB databases of an index, but for blocks and partitions.
+
+``meta``       ``header`` and ``state`` as JSON, ``checksum`` of the header, ``removed`` (`count_removed`).
+``log``        The write-ahead log: number of the first document -> a block of documents with their keys. Each
+               block is one group commit. Documents leave the log when they are flushed into a run.
+``documents``  Number of the first document -> a block of documents of a run, without their keys.
+``runs``       Run, table, partition -> a part of a sorted table, never changed. Under the table number
+               `HELD`: which documents of its range the run holds.
+``dead``       Tombstones: numbers of documents that were removed but may still have entries in a run. They
+               are sorted arrays of the low bits, one for each value of the high bits: so a million of them
+               are read in a few milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -129,28 +140,14 @@ def encode_held(held: NDArray[np.bool_]) -> bytes:
 
 def decode_held(data: bytes | memoryview, run: Run) -> NDArray[np.bool_]:
     """Return which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
-    held = np.unpackbits(_bits(data, run), count=run.stop - run.start, bitorder="little").view(bool)
+    count = run.stop - run.start
+    with decoding(f"The list of documents of run {run.id}"):
+        bits = np.frombuffer(zlib.decompress(data), np.uint8)
+        if len(bits) != (count + 7) // 8:
+            raise ValueError(f"{len(bits)} bytes for {count} documents")
+    held = np.unpackbits(bits, count=count, bitorder="little").view(bool)
     held.setflags(write=False)
     return held
-
-
-def which_held(data: bytes | memoryview, run: Run, documents: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of *documents* (int64[n], all in its range) *run* holds: bool[n]. Raises `IndexCorrupted`.
-
-    This is quicker than `decode_held` for a few documents.
-    """
-    rows = documents - run.start
-    found: NDArray[np.bool_] = (_bits(data, run)[rows >> 3] >> (rows & 7) & 1).astype(bool)
-    return found
-
-
-def _bits(data: bytes | memoryview, run: Run) -> NDArray[np.uint8]:
-    """Return one bit a document of the range of *run*, eight to a byte, the lowest bit first."""
-    with decoding(f"The list of documents of run {run.id}"):
-        bits = zlib.decompress(data)
-        if len(bits) != (run.stop - run.start + 7) // 8:
-            raise ValueError(f"{len(bits)} bytes for {run.stop - run.start} documents")
-        return np.frombuffer(bits, np.uint8)
 
 
 def read_state(environment: Environment, transaction: lmdb.Transaction) -> State:

@@ -1,4 +1,8 @@
-"""Writing: the log, to which commits append; runs, a little at a time; what no state names is swept away."""
+"""Writing: commits append blocks to the log; runs are written a little at a time, then named by the state.
+
+A block stays in the log until a run holds its documents. Nothing of a run exists for readers before the state
+names it. If the process dies before, it is swept away later.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from .layout import (
     Run,
     add_removed,
     current_ledger,
+    decode_held,
     drop_removed,
     encode_held,
     key_number,
@@ -28,7 +33,6 @@ from .layout import (
     partition_key,
     read_removed,
     read_state,
-    which_held,
     write_ledger,
     write_state,
 )
@@ -57,7 +61,13 @@ def append(environment: Environment, documents: Documents, removals: Sequence[in
 
     def work(transaction: lmdb.Transaction) -> State:
         state = read_state(environment, transaction)
-        put_block(environment, transaction, state.next, documents)
+        require_room(state.next, documents)
+        if len(documents.urls) and not transaction.put(
+            number_key(state.next), encode_logged(documents), append=True, db=environment.databases["log"]
+        ):
+            raise IndexCorrupted(
+                "The log has documents that its state does not know: run `scrapy-neardup index check`."
+            )
         newer = replace(state, next=state.next + len(documents.urls))
         if removals:
             newer = replace(newer, removals=state.removals + 1)
@@ -81,24 +91,8 @@ def _stored(
         rows = np.flatnonzero((numbers >= run.start) & (numbers < run.stop))
         if len(rows):
             data = transaction.get(partition_key(run.id, HELD, 0), b"", db=environment.databases["runs"])
-            there[rows] = which_held(data, run, numbers[rows])
+            there[rows] = decode_held(data, run)[numbers[rows] - run.start]
     return numbers[there]
-
-
-def put_block(
-    environment: Environment, transaction: lmdb.Transaction, first: int, documents: Documents
-) -> None:
-    """Append a block of *documents*, whose numbers begin with *first*.
-
-    Raises `IndexUnavailable` if the index is full.
-    """
-    require_room(first, documents)
-    if len(documents.urls) and not transaction.put(
-        number_key(first), encode_logged(documents), append=True, db=environment.databases["log"]
-    ):
-        raise IndexCorrupted(
-            "The log has documents that its state does not know: run `scrapy-neardup index check`."
-        )
 
 
 def clear(environment: Environment, transaction: lmdb.Transaction, stop: int) -> None:

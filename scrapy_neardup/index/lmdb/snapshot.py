@@ -28,41 +28,10 @@ if TYPE_CHECKING:
     from .layout import Run
 
 
-#: LMDB may move a value of fewer bytes when a neighbour changes, because it lies inside a leaf page. A larger
-#: one has pages of its own, and a view of it stays valid as long as its run exists.
+#: A value of fewer bytes may lie inside a leaf page of LMDB.
 LEAF_VALUE_BYTES = 1 << 16
 #: What it takes to remember a partition that is read in place.
 PARTITION_BYTES = 1 << 11
-
-
-class PartitionCache(dict[tuple[int, int, int], Partition]):
-    """Partitions by run, table and number. Once they take more than *most* bytes, all are forgotten."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self._most = most
-        #: About what the partitions take since all were forgotten.
-        self._bytes = 0
-
-    def remember(self, key: tuple[int, int, int], data: bytes | memoryview, cut: int) -> Partition:
-        """Decode and keep the partition *key*, whose table is cut by *cut* bits.
-
-        It consists of views of *data*, or of a copy if LMDB may move that. Raises `IndexCorrupted`.
-        """
-        copied = len(data) < LEAF_VALUE_BYTES
-        partition = decode_partition(bytes(data) if copied else data, cut)
-        size = PARTITION_BYTES + len(data) * copied
-        if self._bytes + size > self._most:
-            self.clear()
-            self._bytes = 0
-        self._bytes += size
-        self[key] = partition
-        return partition
-
-    def keep(self, runs: Collection[int]) -> None:
-        """Forget the partitions of all but these *runs*."""
-        for key in [key for key in self if key[0] not in runs]:
-            del self[key]
 
 
 class Snapshot:
@@ -77,7 +46,9 @@ class Snapshot:
         self.tuning = environment.tuning
         self.header = header
         self._transaction: lmdb.Transaction | None = None
-        self._partitions = PartitionCache(self.tuning.partition_bytes)
+        #: Partitions by run, table and number, and about what they take since all were forgotten.
+        self._partitions: dict[tuple[int, int, int], Partition] = {}
+        self._partition_bytes = 0
         #: Which documents of its range a run holds, by the number of the run.
         self._held: dict[int, NDArray[np.bool_]] = {}
         #: The bytes of the state that was read last, and its count of changes of the tombstones.
@@ -128,7 +99,7 @@ class Snapshot:
         self.state, self._raw, self._removals = state, raw, state.removals
         self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
         live = {run.id for run in state.runs}
-        self._partitions.keep(live)
+        self._partitions = {key: kept for key, kept in self._partitions.items() if key[0] in live}
         self._held = {run: held for run, held in self._held.items() if run in live}
         if marked is not self._marked:
             self._marked = marked
@@ -253,7 +224,16 @@ class Snapshot:
                     f"A partition of run {run.id} does not match its checksum: run "
                     "`scrapy-neardup index check`."
                 )
-            found = self._partitions.remember(key, data, cut)
+            # LMDB may move a small value when a neighbour changes. A larger one has pages of its own, and a
+            # view of it stays valid as long as its run exists.
+            copied = len(data) < LEAF_VALUE_BYTES
+            found = decode_partition(bytes(data) if copied else data, cut)
+            size = PARTITION_BYTES + len(data) * copied
+            if self._partition_bytes + size > self.tuning.partition_bytes:
+                self._partitions.clear()
+                self._partition_bytes = 0
+            self._partition_bytes += size
+            self._partitions[key] = found
         return found
 
     def _values(self, name: str, start: int) -> Iterator[tuple[int, bytes | memoryview]]:
