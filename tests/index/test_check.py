@@ -136,11 +136,6 @@ def flip_in_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> N
     transaction.put(key, value, db=databases["documents"])
 
 
-def cut_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    key, value = first_block(transaction, databases)
-    transaction.put(key, value[:7], db=databases["documents"])
-
-
 def delete_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
     transaction.delete(first_block(transaction, databases)[0], db=databases["documents"])
 
@@ -191,10 +186,6 @@ def swap(array: np.ndarray[Any, Any]) -> None:
     array[[0, 1]] = array[[1, 0]]
 
 
-def toggle(array: np.ndarray[Any, Any], bit: int) -> None:
-    array[0] ^= array.dtype.type(1 << bit)
-
-
 def repeat(array: np.ndarray[Any, Any]) -> None:
     array[1] = array[0]
 
@@ -205,16 +196,6 @@ def foreign(array: np.ndarray[Any, Any]) -> None:
 
 def delete_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
     transaction.delete(next(partitions(transaction, databases, 1))[0], db=databases["runs"])
-
-
-def delete_two_partitions(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    for key, *_ in [*partitions(transaction, databases, 1)][:2]:
-        transaction.delete(key, db=databases["runs"])
-
-
-def cut_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    key, keys, numbers = next(partitions(transaction, databases, 1))
-    transaction.put(key, encoded(transaction, databases, keys, numbers)[:-1], db=databases["runs"])
 
 
 def wrong_directory(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
@@ -234,19 +215,6 @@ def swap_partitions(transaction: lmdb.Transaction, databases: dict[str, Any]) ->
     (one, *first), (two, *second), *_ = partitions(transaction, databases, 1)
     transaction.put(one, encoded(transaction, databases, *second), db=databases["runs"])
     transaction.put(two, encoded(transaction, databases, *first), db=databases["runs"])
-
-
-def lose_a_document(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    """Out of all tables of its run."""
-    run = state(transaction, databases)["runs"][0]
-    lost = next(partitions(transaction, databases, 0))[2][0]
-    for table in range(5):
-        for partition in range(1 << run["bits"]):
-            key = partition_key(run["id"], table, partition)
-            entries = decode_partition(bytes(transaction.get(key, db=databases["runs"])), 0).entries
-            kept = entries.documents != lost
-            left = type(entries)(entries.keys[kept], entries.documents[kept])
-            transaction.put(key, encode_partition(left, run["bits"]), db=databases["runs"])
 
 
 def mark(number: int) -> Change:
@@ -305,24 +273,19 @@ def no_state(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
 OTHER_DOCUMENTS = "table 1: It files other documents or keys than table 0"
 DAMAGE: dict[str, tuple[Change, str]] = {
     "bit of a block": (flip_in_block, "documents, block 0: It does not match its checksum."),
-    "block cut short": (cut_block, "documents, block 0: It cannot be decoded"),
     "block deleted": (delete_block, "documents: 8 documents cannot be read, the first 0."),
     "last block deleted": (delete_last_block, "log: "),
     "block twice": (repeat_block, "documents, block 1: It overlaps"),
     "block unknown to the state": (forget_last_block, "log, block"),
     "partition deleted": (delete_partition, "It is missing."),
-    "two partitions deleted": (delete_two_partitions, "partition 0 and 1 more: It is missing."),
-    "partition cut short": (cut_partition, "It does not match its checksum."),
     "bit of a partition": (flip_in_partition, "partition 0: It does not match its checksum."),
     "directory of another cut": (wrong_directory, "Its directory is wrong."),
     "partitions exchanged": (swap_partitions, "It holds keys of other partitions."),
     "keys exchanged": (change_entries(lambda keys, numbers: swap(keys)), "Its keys are not sorted."),
     "documents exchanged": (change_entries(lambda keys, numbers: swap(numbers)), OTHER_DOCUMENTS),
-    "key of another document": (change_entries(lambda keys, numbers: toggle(keys, 0)), OTHER_DOCUMENTS),
     "document twice": (change_entries(lambda keys, numbers: repeat(numbers)), OTHER_DOCUMENTS),
     "document of another run": (change_entries(lambda keys, numbers: foreign(numbers)), "not in the range"),
     "entry lost": (change_entries(lambda keys, numbers: (keys[1:], numbers[1:])), "has 99 entries of 100"),
-    "document lost": (lose_a_document, "It has 99 entries of 100 documents with 1 keys."),
     "document not held": (change_held(not_held), "holds 99 documents, and the state says 100"),
     "entry of a document not held": (change_held(not_held), "It holds documents that the run does not hold."),
     "list of documents deleted": (delete_held, "It does not say which documents it holds."),
@@ -333,7 +296,6 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "state unreadable": (no_state, "state: The state of the index cannot be read"),
     "state without numbers": (runs(start="0"), "state: It holds values that are not numbers."),
     "runs overlap": (runs(stop=1000), "state: Run"),
-    "gap between runs": (runs(stop=7, documents=3), "and the next begins with"),
     "too many partitions": (runs(bits=17), "is cut by 17 bits"),
     "number of a run": (runs(id=1000), "has a number that is not taken yet"),
 }  # fmt: skip

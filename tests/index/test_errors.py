@@ -6,8 +6,12 @@ import contextlib
 import errno
 import inspect
 import json
+import shutil
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lmdb
@@ -28,7 +32,6 @@ from .small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 CALLS = ("begin", "begin write", "get", "put", "delete", "cursor", "copy")
 ERRORS: list[Exception] = [
@@ -159,24 +162,6 @@ def test_only_our_errors_come_out_of_opening(
         assert list(problems(index)) == []
 
 
-def test_a_search_goes_on_right_after_a_failed_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A meta page that could not be written leaves an environment that refuses all until opened again."""
-    flaky = Flaky(monkeypatch)
-    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
-        before = search(index)
-        opened = flaky.opened
-
-        def panic(name: str) -> None:
-            if name.startswith("begin") and flaky.opened == opened:
-                raise lmdb.PanicError("mdb_txn_begin: MDB_PANIC")
-
-        flaky.hook = panic
-        assert search(index) == before
-        index.add(documents([1], ["u35"]))
-        assert search(index) == [*before, "u35"]
-        assert flaky.opened == opened + 1
-
-
 @contextlib.contextmanager
 def editing(path: Path) -> Iterator[lmdb.Transaction]:
     with (
@@ -270,6 +255,43 @@ def test_an_unfinished_file_in_use_is_left_alone(tmp_path: Path) -> None:
         assert (tmp_path / DATA).read_bytes() == bytes(4096)
         kept.replace(tmp_path / DATA)
         assert index.gauges()["documents"] == 0
+
+
+SMALL_DISK = """
+import subprocess, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.index import open_index
+from tests.index.small import HEADER
+disk = Path(sys.argv[1])
+outcomes = set()
+for kilobytes in range(4, 60, 4):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", disk], check=True)
+    for room in (f"{kilobytes}k", "1m"):
+        subprocess.run(["mount", "-o", f"remount,size={room}", disk], check=True)
+        try:
+            open_index(disk / "index", HEADER).close()
+            outcomes.add((room == "1m", "opened"))
+        except NearDupError as error:
+            assert "free space on its disk" in str(error), error
+            outcomes.add((room == "1m", "refused"))
+    subprocess.run(["umount", disk], check=True)
+print(sorted(outcomes))
+"""
+
+
+def test_a_disk_that_is_full_when_an_index_is_made(tmp_path: Path) -> None:
+    """At each size of a small disk: refused with the remedy, and made once there is room."""
+    mount = ["unshare", "--user", "--map-root-user", "--mount"]
+    if shutil.which(mount[0]) is None or subprocess.run([*mount, "true"], check=False).returncode:
+        pytest.skip("Only Linux lets any user mount a small disk, and not everywhere.")
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [*mount, sys.executable, "-c", SMALL_DISK, str(tmp_path), str(root)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "[(False, 'opened'), (False, 'refused'), (True, 'opened')]", done.stderr
 
 
 @pytest.mark.parametrize("gone", [(0,), (1,), (0, 1)])

@@ -158,14 +158,6 @@ def test_the_least_and_the_greatest_fingerprints_are_found(layout: tuple[int, in
                 assert found(index.search(query, distance)) == brute_force(known, query[np.newaxis], distance)
 
 
-def test_equal_fingerprints_are_all_found(tmp_path: Path) -> None:
-    with FingerprintIndex.open(tmp_path) as index:
-        index.add(np.zeros(50_000, np.uint64))
-        assert index.search(0, 0).document.tolist() == list(range(50_000))
-        assert index.search(0b11, 3).document.tolist() == list(range(50_000))
-        assert not len(index.search(0b1111, 3).document)
-
-
 @pytest.mark.parametrize("rows", [1, 50, 1000, 10_000, 1 << 22])
 @pytest.mark.parametrize("distance", [0, 3, 5])
 def test_slices_of_a_batch_make_no_difference(rows: int, distance: int, tmp_path: Path) -> None:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 HASTY = Tuning(group_seconds=0.0, first_retry_seconds=0.01, last_retry_seconds=0.01, backlog_documents=10)
-GROWING_MAP = Tuning(map_bytes=1 << 20, group_seconds=0.0)
 
 
 def store(index: LmdbIndex, *numbers: int) -> None:
@@ -284,46 +283,6 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> Non
 
 
 # The map
-
-
-@pytest.mark.slow
-def test_growth_of_the_map(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    stop, failures = threading.Event(), []
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=GROWING_MAP)) as index:
-        store(index, 0)
-
-        def search() -> None:
-            while not stop.is_set():
-                try:
-                    assert has(index, 0)
-                    store_one = documents([1], ["u999999"])
-                    reserve(index, store_one).release()
-                except BaseException as error:  # noqa: PERF203
-                    failures.append(error)
-                    raise
-
-        thread = threading.Thread(target=search)
-        thread.start()
-        try:
-            count = 1
-            for size in (100, 5000, 17_000, 300, 40_000, 16_383, 16_383, 100_000):
-                index.add(
-                    documents(
-                        rng.integers(0, 2**64, size, np.uint64), [f"u{n}" for n in range(count, count + size)]
-                    )
-                )
-                count += size
-                store(index, count)
-                count += 1
-        finally:
-            stop.set()
-            thread.join()
-        assert not failures
-        assert index._environment._env.info()["map_size"] > 1 << 23
-        index.flush()
-        assert index.gauges()["documents"] == count
-        check(index)
 
 
 # Other processes

@@ -13,7 +13,6 @@ from unittest import mock
 
 import pytest
 
-from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.lmdb.check import check as problems
@@ -25,7 +24,6 @@ from .small import HEADER, SMALL, documents
 from .test_faults import has, script, store
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable
 
 PAGE = 4096
@@ -207,38 +205,6 @@ def test_other_processes_do_not_keep_pages_for_long(tmp_path: Path, killed: bool
 
 
 # Removing what another process has written
-
-
-PEER = """
-from scrapy_neardup.detector import Detector
-from scrapy_neardup.index import FingerprintIndex, Header
-for line in sys.stdin:
-    if sys.argv[2] == "bare":
-        with FingerprintIndex.open(sys.argv[1]) as index:
-            print(index.add([int(line)])[0], flush=True)
-    else:
-        with Detector.open(sys.argv[1]) as detector:
-            detector.add(" ".join(f"{line}word{n}" for n in range(100)), url=line.strip())
-        print(flush=True)
-"""
-
-
-def ask(other: subprocess.Popen[str], line: object) -> str:
-    assert other.stdin is not None
-    assert other.stdout is not None
-    other.stdin.write(f"{line}\n")
-    other.stdin.flush()
-    return other.stdout.readline()
-
-
-def test_a_url_that_another_process_has_just_stored(tmp_path: Path) -> None:
-    with Detector.open(tmp_path) as detector, script(PEER, tmp_path, "text") as other:
-        for number in range(5):
-            ask(other, url := f"https://a.example/{number}")
-            assert detector.forget(url) == 1
-        other.communicate(timeout=20)
-        detector.flush()
-        assert detector.gauges()["documents"] == 0
 
 
 def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
