@@ -24,7 +24,7 @@ _context.set_forkserver_preload(
         "scrapy_neardup.addon",
         "scrapy_neardup.cli.index",
         "scrapy_neardup.cli.query",
-        "scrapy_neardup.index.lmdb.inspect",
+        "scrapy_neardup.index.lmdb.commands",
         "scrapy_neardup.plugin.command",
         __name__,
     ]

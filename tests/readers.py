@@ -37,12 +37,9 @@ from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
 from scrapy_neardup.index import Documents, MemoryIndex
 from scrapy_neardup.index.header import Header
-from scrapy_neardup.index.lmdb.blocks import decode_block, decode_logged
-from scrapy_neardup.index.lmdb.data_file import check_data_file, is_unfinished
-from scrapy_neardup.index.lmdb.directory import read_sidecar
+from scrapy_neardup.index.lmdb.blocks import decode_block, decode_logged, decode_partition, is_whole
+from scrapy_neardup.index.lmdb.directory import check_data_file, is_index, is_unfinished, read_sidecar
 from scrapy_neardup.index.lmdb.layout import Run, State, decode_held
-from scrapy_neardup.index.lmdb.partition import decode_partition, is_whole
-from scrapy_neardup.index.lmdb.recognition import is_index
 from scrapy_neardup.index.redis.address import Address
 from scrapy_neardup.index.redis.buckets import Bucket
 from scrapy_neardup.index.redis.layout import Layout, unpack_numbers

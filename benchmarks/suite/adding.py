@@ -150,7 +150,7 @@ def finish(index: Index, longest: list[float], start: float, cpu: float, written
 def tidy(index: Index) -> None:
     """Flush and merge what is due, and wait if the index's own thread does."""
     while is_due(index):
-        for _ in index._maintenance.steps():  # type: ignore[attr-defined]
+        for _ in index._writer.maintenance():  # type: ignore[attr-defined]
             pass
 
 

@@ -23,8 +23,8 @@ from scrapy_neardup import judging
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.extraction.loading import load_extractor
 from scrapy_neardup.extraction.workers import Workers
-from scrapy_neardup.index.lmdb.contents import Contents
-from scrapy_neardup.index.local import LocalIndex
+from scrapy_neardup.index.lmdb.memtable import Contents
+from scrapy_neardup.index.memory import LocalIndex
 from scrapy_neardup.index.reservation import Reservation
 from scrapy_neardup.judging import Judge
 from scrapy_neardup.matching import inquiry

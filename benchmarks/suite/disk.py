@@ -11,7 +11,7 @@ import lmdb
 import numpy as np
 
 from scrapy_neardup import Detector, FingerprintIndex
-from scrapy_neardup.index.lmdb.opening import DATABASES
+from scrapy_neardup.index.lmdb.environment import DATABASES
 
 from .indexes import crawl_index, fingerprint_index, own_memory, size_on_disk
 from .measuring import Finding, Goal, interleave, timed

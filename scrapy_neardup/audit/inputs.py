@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.index.lmdb.recognition import is_index
+from scrapy_neardup.index.lmdb.directory import is_index
 
 from .model import Input
 from .sources import find_sources, require_trusted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def info(path: Path | str, as_json: bool) -> None:
 
         info_on_server(path, as_json=as_json)
         return
-    from scrapy_neardup.index.lmdb.inspect import describe
+    from scrapy_neardup.index.lmdb.commands import describe
 
     with progress("Reading the times of the documents") as advance:
         facts = describe(path, advance)
@@ -64,7 +63,7 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
         context.exit(check_on_server(path, as_json=as_json))
     from scrapy_neardup.errors import IndexCorrupted
     from scrapy_neardup.index.lmdb.check import Problem, find_problems
-    from scrapy_neardup.index.lmdb.offline import opened
+    from scrapy_neardup.index.lmdb.commands import opened
 
     try:
         with progress("Checking") as advance, opened(path) as (environment, header):
@@ -110,9 +109,9 @@ def prune(path: Path | str, days: float, dry_run: bool) -> None:
 
 def _prune(path: Path, oldest: float, *, dry_run: bool) -> int:
     """Forget the documents stored before the time *oldest*; return how many those are."""
+    from scrapy_neardup.index.lmdb.commands import opened, require_sound
     from scrapy_neardup.index.lmdb.compaction import maintain
-    from scrapy_neardup.index.lmdb.offline import opened, require_sound
-    from scrapy_neardup.index.lmdb.reading import reading
+    from scrapy_neardup.index.lmdb.snapshot import reading
     from scrapy_neardup.matching.removal import forget_all, older_than, require_pages
 
     with progress("Looking for old documents") as advance, opened(path) as (environment, header):
@@ -147,8 +146,8 @@ def forget(
 
     Nothing is judged by them any more. They leave the disk with the next compact.
     """
-    from scrapy_neardup.index.lmdb.offline import opened
-    from scrapy_neardup.index.lmdb.reading import reading
+    from scrapy_neardup.index.lmdb.commands import opened
+    from scrapy_neardup.index.lmdb.snapshot import reading
     from scrapy_neardup.matching.removal import bare_host, forget_all, forget_urls, of_hosts, require_pages
 
     path, urls = path_and_urls
@@ -186,7 +185,7 @@ def compact(path: Path | str) -> None:
     """
     if is_on_server(path):
         raise click.UsageError("An index on a server needs no compacting: what is forgotten is gone at once.")
-    from scrapy_neardup.index.lmdb.shrink import compact as compact_index
+    from scrapy_neardup.index.lmdb.commands import compact as compact_index
 
     with progress("Compacting") as advance:
         before, after = compact_index(path, advance)
@@ -204,18 +203,17 @@ def repair(path: Path | str, as_json: bool) -> None:
     """
     if is_on_server(path):
         raise click.UsageError("An index on a server has no file to be repaired: use its copies.")
-    from scrapy_neardup.index.lmdb.repair import repair as repair_index
+    from scrapy_neardup.index.lmdb.rebuild import rebuild
+    from scrapy_neardup.matching.records import derived_keys
 
     with progress("Repairing"):
-        found = repair_index(path, [sys.executable, "-m", "scrapy_neardup.cli.repairing"])
+        found = rebuild(path, derived_keys)
     if as_json:
         print_json({**asdict(found), "kept": str(found.kept)})
         return
     print_line(f"Saved {found.documents:,} documents. The damaged file is {found.kept}.")
     if found.gone:
-        print_line(f"{found.gone:,} documents are gone: copies of them will pass once. Their numbers are")
-        for first, last in found.ranges:
-            print_line(f"  {first:,} to {last:,}" if last > first else f"  {first:,}")
+        print_line(f"{found.gone:,} documents are gone: copies of them will pass once.")
     if found.weaker:
         print_line(f"{found.weaker:,} documents may have lost a key: some of their copies may pass.")
     if found.revived:

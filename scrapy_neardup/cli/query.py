@@ -53,7 +53,7 @@ def query(
     from scrapy_neardup.audit.querying import extracting_as
     from scrapy_neardup.audit.querying import query as look_up
     from scrapy_neardup.audit.settings import AuditOptions
-    from scrapy_neardup.index.lmdb.offline import require_index
+    from scrapy_neardup.index.lmdb.commands import require_index
 
     index, files = paths
     require_index(index)

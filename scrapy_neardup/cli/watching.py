@@ -95,7 +95,7 @@ class _Amount:
     def __init__(self, sources: Sequence[str]) -> None:
         from scrapy_neardup.audit.sources import find_sources
         from scrapy_neardup.errors import NearDupError
-        from scrapy_neardup.index.lmdb.recognition import is_index
+        from scrapy_neardup.index.lmdb.directory import is_index
 
         self._sizes: dict[str, int] = {}
         self._folders: set[str] = set()

@@ -61,7 +61,7 @@ def path_and_urls(context: click.Context, parameter: click.Parameter, values: tu
 
 def path_and_files(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
     """Return the folder of the index that the first of *values* is, or else the project's, and the files."""
-    from scrapy_neardup.index.lmdb.recognition import is_index
+    from scrapy_neardup.index.lmdb.directory import is_index
 
     project = context.find_object(Project)
     path = project.index() if project is not None and not is_index(Path(values[0])) else None

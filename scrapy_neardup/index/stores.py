@@ -11,14 +11,14 @@ from urllib.request import url2pathname
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .lmdb.registry import open_directory
+from .lmdb.index import open_directory
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection
 
     from .header import Header
-    from .lmdb.registry import SharedIndex
+    from .lmdb.index import SharedIndex
     from .protocol import Index
 
 #: The schemes of URLs of indexes on a server.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.index import open_index
-from scrapy_neardup.index.lmdb.traversal import live_documents
+from scrapy_neardup.index.lmdb.snapshot import live_documents
 
 from .records import filed_url, find_urls
 from .sites import host_of

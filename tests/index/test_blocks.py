@@ -1,4 +1,4 @@
-"""Blocks of documents return what was put into them, whatever the URLs; a chunk at a time or all at once."""
+"""Blocks of documents and partitions of tables give back what was put into them, whatever that is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import IndexCorrupted
@@ -16,9 +16,13 @@ from scrapy_neardup.index.lmdb.blocks import (
     block_size,
     decode_block,
     decode_logged,
+    decode_partition,
     encode_block,
     encode_logged,
+    encode_partition,
+    is_whole,
 )
+from scrapy_neardup.index.sorted_arrays import sort_entries
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 from tests.examples import examples
 
@@ -44,14 +48,6 @@ def documents(urls: list[str], header: Header) -> Documents:
     return Documents(
         keys, np.zeros(len(urls), header.dtype) if records is None else records, urls, [b""] * len(urls)
     )
-
-
-def test_each_url_is_found_in_its_chunk() -> None:
-    urls = [f"https://a.example/{number}" for number in range(100)]
-    block = encode_block(documents(urls, HEADER))
-    assert decode_block(block, HEADER).urls == urls
-    for row in (0, 31, 32, 63, 64, 95, 96, 99):
-        assert decode_block(block, HEADER, np.array([row])).urls == [urls[row]]
 
 
 def test_a_number_of_documents_that_cannot_be_takes_no_memory() -> None:
@@ -85,36 +81,12 @@ def test_round_trip(urls: list[str], header: Header, data: st.DataObject) -> Non
         assert some.records.tobytes() == new.records[rows].tobytes()
 
 
-@pytest.mark.parametrize("header", [HEADER, BARE])
-def test_a_block_without_documents(header: Header) -> None:
-    none = documents([], header)
-    assert decode_block(encode_block(none), header, check=True).urls == []
-    logged = decode_logged(encode_logged(none), header, check=True)
-    assert (logged.urls, logged.keys.shape, logged.records.shape) == ([], (header.keys, 0), (0,))
-
-
-def test_a_block_of_bare_fingerprints_is_next_to_nothing() -> None:
-    """They are in the tables alone."""
-    block = encode_block(documents([""] * 2048, BARE))
-    assert decode_block(block, BARE, check=True).urls == [""] * 2048
-    assert len(block) < 300
-
-
 def test_what_is_decoded_outlives_the_block() -> None:
     block = bytearray(encode_block(documents(["https://a.example/"] * 3, HEADER)))
     stored = decode_block(block, HEADER)
     before = stored.records.copy()
     block[:] = bytes(len(block))
     assert np.array_equal(stored.records, before)
-
-
-def test_urls_of_one_host_take_little() -> None:
-    some = [
-        f"https://www.news.example/politics/2024/03/{n:02}/a-headline-of-story-{n * 7919}" for n in range(640)
-    ]
-    bare = encode_block(documents([""] * 640, HEADER))
-    assert (len(encode_block(documents(some, HEADER))) - len(bare)) / 640 < 16
-    assert len(bare) < 640 * (HEADER.dtype.itemsize + 1)
 
 
 def test_bytes_that_are_the_same_in_all_records_are_stored_once() -> None:
@@ -136,3 +108,32 @@ def test_a_checksum_that_does_not_match() -> None:
     decode_block(block, HEADER)
     with pytest.raises(IndexCorrupted, match="checksum"):
         decode_block(block, HEADER, check=True)
+
+
+#: Keys that crowd at the ends of the range, or anywhere.
+low_bits = st.one_of(st.integers(0, 3), st.integers(2**40 - 3, 2**40 - 1), st.integers(0, 2**40 - 1))
+
+
+@example(low=list(range(0, 2**40, 2**34)), cut=4, number=3)
+@given(low=st.lists(low_bits, max_size=300), cut=st.integers(0, 24), number=st.integers(0, 2**24 - 1))
+def test_the_directory_leads_to_each_key(low: list[int], cut: int, number: int) -> None:
+    """All keys of a partition share the first *cut* bits."""
+    keys = np.array([(number % (1 << cut)) << (64 - cut) | each << (24 - cut) for each in low], np.uint64)
+    entries = sort_entries(keys, np.arange(len(keys), dtype=np.uint32))
+    data = encode_partition(entries, cut)
+    assert is_whole(data)
+    partition = decode_partition(data, cut)
+    assert np.array_equal(partition.entries.keys, entries.keys)
+    assert np.array_equal(partition.entries.documents, entries.documents)
+    assert len(partition.starts) == partition.mask + 2
+    for row, key in enumerate(entries.keys.tolist()):
+        place = (key >> partition.shift) & partition.mask
+        assert partition.starts[place] <= row < partition.starts[place + 1]
+
+
+def test_a_partition_that_is_cut_short_is_refused() -> None:
+    data = encode_partition(sort_entries(np.arange(50, dtype=np.uint64), np.arange(50, dtype=np.uint32)), 0)
+    for size in (0, 7, len(data) - 1):
+        assert not is_whole(data[:size])
+        with pytest.raises(IndexCorrupted, match="cut short or missing"):
+            decode_partition(data[:size], 0)

@@ -12,20 +12,21 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.index import LmdbIndex
+from scrapy_neardup.index.lmdb.blocks import decode_partition, encode_partition
 from scrapy_neardup.index.lmdb.check import check, find_problems
+from scrapy_neardup.index.lmdb.commands import opened
 from scrapy_neardup.index.lmdb.layout import (
     HELD,
     Run,
+    add_removed,
     decode_held,
+    drop_removed,
     encode_held,
-    key_number,
     number_key,
     partition_key,
+    read_removed,
     read_state,
 )
-from scrapy_neardup.index.lmdb.offline import opened
-from scrapy_neardup.index.lmdb.partition import decode_partition, encode_partition
-from scrapy_neardup.index.lmdb.tombstones import add_removed, drop_removed, read_removed
 from scrapy_neardup.index.sorted_arrays import Entries
 
 from .small import HEADER, SMALL, documents
@@ -96,16 +97,6 @@ def test_a_sound_index_has_no_problems(tmp_path: Path) -> None:
             assert found(environment) == []
 
 
-@pytest.mark.parametrize("count", [0, 1, 2])
-def test_a_small_index_has_no_problems(count: int, tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        fill(index, 0, count)
-        index.flush()
-        assert list(check(index)) == []
-        index.compact()
-        assert list(check(index)) == []
-
-
 def test_progress_ends_at_the_total(path: Path) -> None:
     steps: list[tuple[int, int]] = []
     with opened(path) as (environment, header):
@@ -143,11 +134,6 @@ def flip_in_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> N
     key, value = first_block(transaction, databases)
     value[40] ^= 4
     transaction.put(key, value, db=databases["documents"])
-
-
-def cut_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    key, value = first_block(transaction, databases)
-    transaction.put(key, value[:7], db=databases["documents"])
 
 
 def delete_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
@@ -200,10 +186,6 @@ def swap(array: np.ndarray[Any, Any]) -> None:
     array[[0, 1]] = array[[1, 0]]
 
 
-def toggle(array: np.ndarray[Any, Any], bit: int) -> None:
-    array[0] ^= array.dtype.type(1 << bit)
-
-
 def repeat(array: np.ndarray[Any, Any]) -> None:
     array[1] = array[0]
 
@@ -214,16 +196,6 @@ def foreign(array: np.ndarray[Any, Any]) -> None:
 
 def delete_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
     transaction.delete(next(partitions(transaction, databases, 1))[0], db=databases["runs"])
-
-
-def delete_two_partitions(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    for key, *_ in [*partitions(transaction, databases, 1)][:2]:
-        transaction.delete(key, db=databases["runs"])
-
-
-def cut_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    key, keys, numbers = next(partitions(transaction, databases, 1))
-    transaction.put(key, encoded(transaction, databases, keys, numbers)[:-1], db=databases["runs"])
 
 
 def wrong_directory(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
@@ -243,29 +215,6 @@ def swap_partitions(transaction: lmdb.Transaction, databases: dict[str, Any]) ->
     (one, *first), (two, *second), *_ = partitions(transaction, databases, 1)
     transaction.put(one, encoded(transaction, databases, *second), db=databases["runs"])
     transaction.put(two, encoded(transaction, databases, *first), db=databases["runs"])
-
-
-def lose_a_document(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    """Out of all tables of its run."""
-    run = state(transaction, databases)["runs"][0]
-    lost = next(partitions(transaction, databases, 0))[2][0]
-    for table in range(5):
-        for partition in range(1 << run["bits"]):
-            key = partition_key(run["id"], table, partition)
-            entries = decode_partition(bytes(transaction.get(key, db=databases["runs"])), 0).entries
-            kept = entries.documents != lost
-            left = type(entries)(entries.keys[kept], entries.documents[kept])
-            transaction.put(key, encode_partition(left, run["bits"]), db=databases["runs"])
-
-
-def add_partition(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    run = state(transaction, databases)["runs"][0]["id"]
-    transaction.put(partition_key(run, 5, 0), b"", db=databases["runs"])
-
-
-def future_run(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    number = state(transaction, databases)["next_run"]
-    transaction.put(partition_key(number, 0, 0), b"", db=databases["runs"])
 
 
 def mark(number: int) -> Change:
@@ -324,29 +273,22 @@ def no_state(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
 OTHER_DOCUMENTS = "table 1: It files other documents or keys than table 0"
 DAMAGE: dict[str, tuple[Change, str]] = {
     "bit of a block": (flip_in_block, "documents, block 0: It does not match its checksum."),
-    "block cut short": (cut_block, "documents, block 0: It cannot be decoded"),
     "block deleted": (delete_block, "documents: 8 documents cannot be read, the first 0."),
     "last block deleted": (delete_last_block, "log: "),
     "block twice": (repeat_block, "documents, block 1: It overlaps"),
     "block unknown to the state": (forget_last_block, "log, block"),
     "partition deleted": (delete_partition, "It is missing."),
-    "two partitions deleted": (delete_two_partitions, "partition 0 and 1 more: It is missing."),
-    "partition cut short": (cut_partition, "It does not match its checksum."),
     "bit of a partition": (flip_in_partition, "partition 0: It does not match its checksum."),
     "directory of another cut": (wrong_directory, "Its directory is wrong."),
     "partitions exchanged": (swap_partitions, "It holds keys of other partitions."),
-    "partition too many": (add_partition, "It has 1 partitions too many."),
     "keys exchanged": (change_entries(lambda keys, numbers: swap(keys)), "Its keys are not sorted."),
     "documents exchanged": (change_entries(lambda keys, numbers: swap(numbers)), OTHER_DOCUMENTS),
-    "key of another document": (change_entries(lambda keys, numbers: toggle(keys, 0)), OTHER_DOCUMENTS),
     "document twice": (change_entries(lambda keys, numbers: repeat(numbers)), OTHER_DOCUMENTS),
     "document of another run": (change_entries(lambda keys, numbers: foreign(numbers)), "not in the range"),
     "entry lost": (change_entries(lambda keys, numbers: (keys[1:], numbers[1:])), "has 99 entries of 100"),
-    "document lost": (lose_a_document, "It has 99 entries of 100 documents with 1 keys."),
     "document not held": (change_held(not_held), "holds 99 documents, and the state says 100"),
     "entry of a document not held": (change_held(not_held), "It holds documents that the run does not hold."),
     "list of documents deleted": (delete_held, "It does not say which documents it holds."),
-    "run not yet made": (future_run, "its number is not taken yet"),
     "unknown document removed": (mark(1000), "Document 1000 is marked as removed, and was never added."),
     "removed documents are back": (unmark, "documents were removed, and"),
     "other documents removed": (unmark_and_mark, "dead: Other documents are removed than were."),
@@ -354,7 +296,6 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "state unreadable": (no_state, "state: The state of the index cannot be read"),
     "state without numbers": (runs(start="0"), "state: It holds values that are not numbers."),
     "runs overlap": (runs(stop=1000), "state: Run"),
-    "gap between runs": (runs(stop=7, documents=3), "and the next begins with"),
     "too many partitions": (runs(bits=17), "is cut by 17 bits"),
     "number of a run": (runs(id=1000), "has a number that is not taken yet"),
 }  # fmt: skip
@@ -368,46 +309,6 @@ def test_damage_is_found(path: Path, damage: str) -> None:
         environment.write(lambda transaction: change(transaction, environment.databases))
         problems = found(environment)
     assert any(expected in problem for problem in problems), problems
-
-
-@pytest.mark.parametrize("name", ["documents", "log"])
-def test_each_missing_block_is_found(name: str, tmp_path: Path) -> None:
-    """Whichever it is of a run, or of the log, that does not begin with document 0, and has several."""
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        for start, stop in ((0, 64), (64, 94), (94, 98), (98, 101), (101, 105)):
-            numbers = range(start, stop)
-            index.add(documents([n * 7919 for n in numbers], [f"u{n}" for n in numbers]))
-            index.flush()
-    with opened(tmp_path) as (environment, _):
-        with environment.read() as transaction:
-            blocks = [(bytes(k), bytes(v)) for k, v in transaction.cursor(environment.databases[name])]
-        numbers = [key_number(key) for key, _ in blocks]
-        assert len(blocks) > 2
-        for (key, value), number in zip(blocks, numbers, strict=True):
-            environment.write(lambda t, key=key: t.delete(key, db=environment.databases[name]))
-            (problem,) = found(environment)
-            assert problem.endswith(f"cannot be read, the first {number}.")
-            environment.write(
-                lambda t, key=key, value=value: t.put(key, value, db=environment.databases[name])
-            )
-        assert found(environment) == []
-
-
-def test_no_run_is_passed_over(path: Path) -> None:
-    """Partitions of several runs whose numbers are not taken yet, one after another."""
-
-    def leave(transaction: lmdb.Transaction) -> None:
-        first = state(transaction, environment.databases)["next_run"]
-        for number in (first, first + 1, first + 2, first + 5):
-            for table in (0, 4):
-                key = partition_key(number, table, 3)
-                transaction.put(key, b"", db=environment.databases["runs"])
-
-    with opened(path) as (environment, _):
-        environment.write(leave)
-        problems = found(environment)
-    assert len(problems) == 4
-    assert all("its number is not taken yet" in problem for problem in problems)
 
 
 def test_leftovers_of_a_killed_process_are_no_problem(path: Path) -> None:

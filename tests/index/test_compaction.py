@@ -1,25 +1,32 @@
-"""Which runs are merged: as few as make each run at least twice as large as all newer ones together."""
+"""Which runs are merged, dropped and swept away, and that logs are flushed meanwhile."""
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from dataclasses import replace
-from threading import Thread
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.compaction import due_for_merge
-from scrapy_neardup.index.lmdb.directory import MERGE, file_lock
-from scrapy_neardup.index.lmdb.layout import Run
+from scrapy_neardup.index.lmdb.compaction import due_for_merge, maintain
+from scrapy_neardup.index.lmdb.environment import Environment
+from scrapy_neardup.index.lmdb.layout import Run, State, number_key, partition_key, read_state
+from scrapy_neardup.index.lmdb.runs import append
 
+from .consistency import check
 from .small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from scrapy_neardup.index import Documents
+
 
 #: No log is so long that it is flushed without being asked to.
 BY_HAND = replace(SMALL, flush_documents=100_000, load_documents=100_000)
@@ -89,34 +96,154 @@ def test_nothing_is_written_where_there_is_nothing_to_compact(tmp_path: Path) ->
             assert (run.start, run.stop, run.documents, len(reader.dead)) == (0, 50, 49, 0)
 
 
-def test_who_compacts_waits_for_whoever_maintains_the_index(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=BY_HAND)) as index:
-        index.add(documents(range(50), [f"u{number}" for number in range(50)]))
-        index.discard([7])
-        index.flush()
-        compacting = Thread(target=index.compact)
-        with file_lock(tmp_path / MERGE, wait=True) as held:
-            assert held
-            compacting.start()
-            compacting.join(0.3)
-            assert compacting.is_alive()
-            with index.reading() as reader:
-                assert len(reader.dead) == 1
-        compacting.join(60)
-        with index.reading() as reader:
-            (run,) = reader.state.runs
-            assert (run.documents, len(reader.dead)) == (49, 0)
+TIME = 1_700_000_000
+#: Nothing is flushed or merged unless a test does it.
+TUNING = replace(SMALL, flush_documents=1 << 20, load_documents=40)
 
 
-def test_a_removed_document_right_behind_the_run_that_is_written_again_stays_removed(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=BY_HAND)) as index:
-        index.add(documents(range(100), [f"u{number}" for number in range(100)]))
-        index.compact()
-        index.add(documents([1000, 1001], ["u1000", "u1001"]))
-        index.discard([*range(26), 100])
-        index.flush()
-        index.add(documents([1002], ["u1002"]))  # ends with the maintenance
-        with index.reading() as reader:
-            (run,) = reader.state.runs
-            assert (run.stop, run.documents, reader.dead.tolist()) == (100, 74, [100])
-        assert index.gauges()["documents"] == 76
+def fill(path: Path) -> None:
+    """Runs of 160, 40 and 16 documents, each later than the one before, and a log."""
+    loading = replace(SMALL, load_documents=160, flush_documents=16)
+    with closing(LmdbIndex(path, HEADER, tuning=loading)) as index:
+        for start, stop in ((0, 160), (160, 200), (200, 216), (216, 220)):
+            numbers = range(start, stop)
+            some = documents([n * 7919 for n in numbers], [f"u{n}" for n in numbers])
+            some.records["time"] = [TIME + n for n in numbers]
+            index.add(some)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    fill(tmp_path)
+    with closing(Environment(tmp_path, TUNING)) as environment:
+        assert [(run.start, run.stop) for run in state(environment).runs] == [
+            (0, 160),
+            (160, 200),
+            (200, 216),
+        ]
+        yield environment
+
+
+def state(environment: Environment) -> State:
+    with environment.read() as transaction:
+        return read_state(environment, transaction)
+
+
+def values(environment: Environment) -> dict[str, dict[bytes, bytes]]:
+    with environment.read() as transaction:
+        return {
+            name: {bytes(key): bytes(value) for key, value in transaction.cursor(environment.databases[name])}
+            for name in ("log", "documents", "runs")
+        }
+
+
+def expire(environment: Environment, expires: int) -> list[tuple[int, int]]:
+    for _ in maintain(environment, HEADER, expires):
+        pass
+    return [(run.start, run.stop) for run in state(environment).runs]
+
+
+def test_what_unfinished_runs_have_left_is_deleted(environment: Environment) -> None:
+    expire(environment, TIME + 160)  # so that there are numbers before the first run
+    before = values(environment)
+    runs, flushed = state(environment).runs, state(environment).flushed
+    left = {
+        **{
+            ("runs", partition_key(run, table, partition)): bytes(100)
+            for run in (runs[0].id - 1, runs[-1].id + 1, runs[-1].id + 2)
+            for table in (0, 3, 65535)
+            for partition in (0, 1)
+        },
+        **{
+            ("documents", number_key(number)): bytes(100)
+            for number in (0, 8, runs[0].start - 1, flushed, flushed + 3, 2**32 - 1)
+        },
+    }
+
+    def leave() -> None:
+        for (name, key), value in left.items():
+            environment.write(
+                lambda transaction, name=name, key=key, value=value: transaction.put(
+                    key, value, db=environment.databases[name]
+                )
+            )
+
+    leave()
+    assert sum(map(len, values(environment).values())) == sum(map(len, before.values())) + len(left)
+    steps = 0
+    for steps, _ in enumerate(maintain(environment, HEADER), 1):  # noqa: B007
+        pass
+    assert values(environment) == before
+    assert len(left) / 3 <= steps <= len(left) / 3 + 2  # each frees 300 bytes of at least 256
+
+
+def test_a_run_is_dropped_once_its_newest_document_is_too_old(environment: Environment) -> None:
+    assert expire(environment, 0) == [(0, 160), (160, 200), (200, 216)]
+    assert expire(environment, TIME + 159) == [(0, 160), (160, 200), (200, 216)]
+    assert expire(environment, TIME + 160) == [(160, 200), (200, 216)]
+    assert {int.from_bytes(key, "big") for key in values(environment)["documents"]} == {*range(160, 216, 8)}
+    assert {int.from_bytes(key[:4], "big") for key in values(environment)["runs"]} == {
+        run.id for run in state(environment).runs
+    }
+    assert expire(environment, TIME + 1000) == []
+    assert values(environment)["documents"] == values(environment)["runs"] == {}
+    assert state(environment).next == 220  # what is in the log has not expired
+    environment.close()
+    with closing(LmdbIndex(environment.path, HEADER, tuning=SMALL)) as index:
+        check(index)
+        assert index.gauges()["documents"] == 4
+
+
+def test_a_run_stays_behind_one_that_has_a_newer_document(environment: Environment, tmp_path: Path) -> None:
+    """Runs are dropped from the oldest on, as long as all are too old."""
+    path = tmp_path / "other"
+    with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
+        for start, stop, time in ((0, 40, TIME), (40, 56, TIME - 100)):
+            numbers = range(start, stop)
+            index.add(documents([n * 7919 for n in numbers], [f"u{n}" for n in numbers], time=time))
+    with closing(Environment(path, TUNING)) as other:
+        assert expire(other, TIME - 50) == [(0, 40), (40, 56)]
+        assert expire(other, TIME + 1) == []
+
+
+def numbered(numbers: range) -> Documents:
+    return documents([7 * number for number in numbers], [f"u{number}" for number in numbers])
+
+
+def wait(until: Callable[[], object], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def stored(index: LmdbIndex, size: int) -> list[int]:
+    return index.search(1, np.arange(size, dtype=np.uint64)).query.tolist()
+
+
+def test_the_log_is_flushed_while_runs_are_merged(tmp_path: Path) -> None:
+    """Documents are added during each step of a long merge: they get into runs before it is done."""
+    tuning = replace(SMALL, transaction_bytes=1 << 11)
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=replace(tuning, flush_documents=1 << 20))) as index:
+        index.add(numbered(range(2000)))
+    environment = Environment(tmp_path, tuning)
+    added, flushed = 2000, set()
+    try:
+        for _ in maintain(environment, HEADER):
+            pass
+        for _ in range(1000):  # the second run, which has to be merged with the first
+            append(environment, numbered(range(added, added + 2)))
+            added += 2
+        for _ in maintain(environment, HEADER):
+            append(environment, numbered(range(added, added + 2)))
+            added += 2
+            with environment.read() as transaction:
+                state = read_state(environment, transaction)
+            if len(state.runs) > 1 and state.runs[0].stop == 2000:  # the merge is not done
+                flushed.add(state.flushed)
+        assert len(flushed) > 3
+    finally:
+        environment.close()
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        assert stored(index, added + 10) == list(range(added))
+        check(index)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import struct
 import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import lmdb
@@ -18,12 +20,18 @@ import pytest
 
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index import Header, LmdbIndex, open_index
-from scrapy_neardup.index.header import FORMAT
 from scrapy_neardup.index.lmdb import directory
-from scrapy_neardup.index.lmdb.data_file import check_data_file
+from scrapy_neardup.index.lmdb.directory import (
+    NO_PAGE,
+    SIDECAR,
+    check_data_file,
+    free_pages,
+    is_index,
+    is_noted,
+)
+from scrapy_neardup.index.lmdb.faults import DATA
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
-from .consistency import check
 from .flaky import Flaky
 from .small import HEADER, documents
 
@@ -50,12 +58,6 @@ def meta(path: Path, key: bytes, change: dict[str, object]) -> None:
             transaction.put(key, json.dumps({**value, **change}).encode())
 
 
-def test_a_closed_index_opens_again(path: Path) -> None:
-    with closing(LmdbIndex(path, HEADER)) as index:
-        check(index)
-        assert index.gauges()["documents"] == 500
-
-
 def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a power cut could leave a note beside a file without a header, which is refused as truncated."""
     flaky, calls = Flaky(monkeypatch), []
@@ -64,16 +66,6 @@ def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, monkeypatch: pyt
     flaky.hook = None
     assert ("sync", False) in calls
     assert calls.index(("sync", False)) > calls.index(("commit", False))
-
-
-def test_taken_as_it_is(path: Path) -> None:
-    with closing(LmdbIndex(path, None)) as index:
-        assert index.header.families == HEADER.families
-
-
-def test_nothing_to_take_as_it_is(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnavailable, match="There is no index"):
-        LmdbIndex(tmp_path / "none", None)
 
 
 @pytest.mark.parametrize(
@@ -104,33 +96,6 @@ def test_unnamed_and_ignored_parameters_do_not_matter(tmp_path: Path) -> None:
     ):
         with closing(LmdbIndex(tmp_path, wanted, ignore=ignored)) as index:
             assert index.header == made
-
-
-def test_made_by_a_newer_version(path: Path) -> None:
-    meta(path, b"header", {"format": FORMAT + 1, "families": "of another kind"})
-    with pytest.raises(IndexMismatch, match=rf"format {FORMAT + 1} .* upgrade scrapy-neardup"):
-        LmdbIndex(path, HEADER)
-
-
-def test_made_by_an_older_version(path: Path) -> None:
-    meta(path, b"header", {"format": FORMAT - 1, "families": "of another kind"})
-    with pytest.raises(IndexMismatch, match=rf"format {FORMAT - 1}, .* NEARDUP_RESET"):
-        LmdbIndex(path, HEADER)
-    with closing(LmdbIndex(path, HEADER, reset=True)) as index:
-        assert index.gauges()["documents"] == 0
-
-
-@pytest.mark.parametrize("change", [{"format": "?"}, {"families": 3}, {"record": None}, {"surprise": 1}])
-def test_unreadable_header(path: Path, change: dict[str, object]) -> None:
-    meta(path, b"header", change)
-    with pytest.raises(IndexCorrupted, match="header"):
-        LmdbIndex(path, HEADER)
-
-
-def test_unreadable_state(path: Path) -> None:
-    meta(path, b"state", {"surprise": 1})
-    with pytest.raises(IndexCorrupted, match="state"):
-        LmdbIndex(path, HEADER)
 
 
 def test_truncated_anywhere(path: Path, tmp_path: Path) -> None:
@@ -206,20 +171,6 @@ def test_numbers_of_commits_that_cannot_be(path: Path) -> None:
     assert all(abs(before - after) == 2 for before, after in opened), opened
 
 
-@pytest.mark.parametrize("commits", range(5))
-@pytest.mark.parametrize("compact", [False, True])
-def test_a_file_that_lmdb_has_written_is_none_of_these(tmp_path: Path, commits: int, compact: bool) -> None:
-    (tmp_path / "first").mkdir()
-    (tmp_path / "copy").mkdir()
-    with lmdb.open(str(tmp_path / "first"), lib_version=0) as environment:
-        for commit in range(commits):
-            with environment.begin(write=True) as transaction:
-                transaction.put(b"key", b"%d" % commit)
-        check_data_file(tmp_path / "first" / "data.mdb")
-        environment.copy(str(tmp_path / "copy"), compact=compact)
-    check_data_file(tmp_path / "copy" / "data.mdb")
-
-
 def test_garbage_beside_the_data_file_does_no_harm(path: Path) -> None:
     (path / "lock.mdb").write_bytes(b"x" * 8192)
     (path / "index.json").write_bytes(b"{")
@@ -277,11 +228,6 @@ def test_address_space_limit(tmp_path: Path) -> None:
     assert (done.stdout.strip(), done.returncode) == ("[0, 1]", 0), done.stderr
 
 
-def test_reset_empties_it(path: Path) -> None:
-    with closing(open_index(path, replace(HEADER, record=()), reset=True)) as index:
-        assert index.gauges()["documents"] == 0
-
-
 def test_a_reset_that_fails_in_the_middle_can_be_done_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,7 +274,158 @@ def test_reset_while_another_process_uses_it_is_refused(path: Path) -> None:
         assert index.gauges()["documents"] == 0
 
 
-def test_missing_directories_are_made(tmp_path: Path) -> None:
-    path = tmp_path / "some" / "where"
-    open_index(path, HEADER).close()
-    assert (path / "data.mdb").is_file()
+@pytest.fixture
+def one(tmp_path: Path) -> Path:
+    one = tmp_path / "index"
+    with closing(LmdbIndex(one, HEADER)) as index:
+        index.add(documents([1], ["u1"]))
+    return one
+
+
+def test_either_file_is_enough(one: Path) -> None:
+    assert is_noted(one)
+    assert is_index(one)
+    data = (one / DATA).read_bytes()
+    (one / DATA).unlink()
+    assert is_noted(one)
+    assert is_index(one)
+    (one / SIDECAR).unlink()
+    assert not is_index(one)
+    (one / DATA).write_bytes(data)
+    before = sorted(one.iterdir())
+    assert not is_noted(one)
+    assert is_index(one)
+    assert sorted(one.iterdir()) == before  # nothing was written
+
+
+NOTE = {"uuid": "x", "documents": 1}
+
+
+@pytest.mark.parametrize(
+    ("note", "expected"),
+    [
+        (json.dumps(NOTE), True),
+        (json.dumps({**NOTE, "later": 1}), True),
+        (json.dumps(NOTE).ljust(4096), True),
+        (json.dumps(NOTE).ljust(5000), True),  # what follows is no part of it
+        (json.dumps({**NOTE, "long": "x" * 5000}), False),
+        (json.dumps({"uuid": "x"}), False),
+        (json.dumps([NOTE]), False),
+        (json.dumps(["uuid", "documents"]), False),
+        ("{", False),
+        ("[" * 4000, False),
+        ("", False),
+    ],
+)
+def test_a_note_is_an_object_with_its_names(note: str, expected: bool, tmp_path: Path) -> None:
+    (tmp_path / SIDECAR).write_text(note)
+    assert is_noted(tmp_path) == is_index(tmp_path) == expected
+
+
+SOUND = {b"header": b'{"format": 1, "uuid": "x", "families": []}'}
+
+
+@pytest.mark.parametrize("meta", [None, {}, {b"header": b"[]"}, {b"header": b'{"format": 1, "uuid": "x"}'}])
+def test_a_file_of_another_program(meta: dict[bytes, bytes] | None, tmp_path: Path) -> None:
+    with (
+        lmdb.open(str(tmp_path), max_dbs=2) as environment,
+        environment.begin(write=True, db=environment.open_db(b"other" if meta is None else b"meta")) as write,
+    ):
+        for key, value in (SOUND if meta is None else meta).items():
+            write.put(key, value)
+    assert not is_index(tmp_path)
+
+
+PAGE = 4096
+
+
+def metas(data: Path) -> tuple[int, int]:
+    """Return the root of the tree of free pages, and the last page."""
+    head = data.read_bytes()[: 2 * PAGE]
+    found = [struct.unpack_from("=Q48xQQ", head, start + 80) for start in (0, PAGE)]
+    root, last_page, _ = max(found, key=lambda meta: meta[-1])
+    return root, last_page
+
+
+def free_of(data: Path) -> set[int]:
+    with data.open("rb") as file:
+        return free_pages(file, PAGE, metas(data)[0])
+
+
+def change(directory: Path, seed: int, transactions: int) -> Path:
+    """Put and delete values at random, until the file is shorter than it says, or so many times."""
+    dice = random.Random(seed)
+    directory.mkdir()
+    data = directory / "data.mdb"
+    with closing(lmdb.open(str(directory), map_size=1 << 26, max_dbs=3, sync=False)) as environment:
+        databases = [environment.open_db(name) for name in (b"a", b"b", b"c")]
+        for _ in range(transactions):
+            with environment.begin(write=True) as transaction:
+                for _ in range(dice.randint(1, 12)):
+                    key, database = b"%03d" % dice.randrange(60), dice.choice(databases)
+                    if dice.random() < 0.5:
+                        transaction.put(key, bytes(dice.choice([10, 1000, 3000, 9000])), db=database)
+                    else:
+                        transaction.delete(key, db=database)
+            if data.stat().st_size < (metas(data)[1] + 1) * PAGE:
+                break
+    return data
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole file that is shorter than its last page says."""
+    base = tmp_path_factory.mktemp("short")
+    for seed in count():
+        data = change(base / str(seed), seed, 40)
+        if data.stat().st_size < (metas(data)[1] + 1) * PAGE:
+            return data
+    raise AssertionError
+
+
+def test_a_whole_file_that_ends_before_free_pages_is_no_damage(short: Path) -> None:
+    check_data_file(short)
+    with closing(lmdb.open(str(short.parent), max_dbs=3)) as environment, environment.begin() as transaction:
+        for name in (b"a", b"b", b"c"):
+            database = environment.open_db(name, txn=transaction)
+            assert all(len(value) >= 10 for _, value in transaction.cursor(database))
+
+
+def test_it_is_damage_once_a_page_in_use_is_cut_off(short: Path, tmp_path: Path) -> None:
+    whole, free = short.read_bytes(), free_of(short)
+    outcomes = set()
+    for pages in range(2, len(whole) // PAGE):
+        cut = tmp_path / "data.mdb"
+        cut.write_bytes(whole[: pages * PAGE])
+        lost = set(range(pages, metas(short)[1] + 1))
+        damaged = not lost <= free
+        outcomes.add(damaged)
+        if damaged:
+            with pytest.raises(IndexCorrupted, match="should have"):
+                check_data_file(cut)
+        else:
+            check_data_file(cut)
+    assert True in outcomes
+
+
+def test_the_free_pages_are_all_that_nothing_uses(tmp_path: Path) -> None:
+    """Of several thousand, so that lists of them take pages of their own."""
+    data, environment = tmp_path / "data.mdb", lmdb.open(str(tmp_path), map_size=1 << 28, sync=False)
+    with closing(environment):
+        for turn in range(3):
+            with environment.begin(write=True) as transaction:
+                for number in range(3000):
+                    transaction.put(b"%d" % number, bytes(5000 + turn))
+            with environment.begin(write=True) as transaction:
+                for number in range(0, 3000, 2 + turn):
+                    transaction.delete(b"%d" % number)
+        (free, (root, last_page)), stat = (free_of(data), metas(data)), environment.stat()
+    # Beside the pages of the one database and of the free list itself there are two meta pages.
+    used = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] + 2
+    head = max(
+        (data.read_bytes()[start : start + 152] for start in (0, PAGE)), key=lambda each: each[144:152][::-1]
+    )
+    own = sum(struct.unpack_from("=QQQ", head, 48))
+    assert root != NO_PAGE
+    assert len(free) > 3000
+    assert len(free) + used + own == last_page + 1

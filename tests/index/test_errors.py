@@ -22,9 +22,9 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb.check import check as problems
-from scrapy_neardup.index.lmdb.data_file import DATA, SIDECAR
+from scrapy_neardup.index.lmdb.directory import SIDECAR
+from scrapy_neardup.index.lmdb.faults import DATA
 from scrapy_neardup.index.lmdb.layout import number_key
-from scrapy_neardup.index.lmdb.offline import reading_ahead
 
 from .consistency import check
 from .flaky import Flaky
@@ -65,16 +65,6 @@ def fails(use: Callable[[], Any]) -> bool:
         said = str(error)
     assert not said or (": " in said and said.endswith("."))
     return bool(said)
-
-
-@pytest.mark.parametrize("number", [40, 41, 2**32 - 1])
-def test_a_document_that_is_in_no_block_is_missing(tmp_path: Path, number: int) -> None:
-    """The first one, 40, would be the next of the last block."""
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        index.add(documents(range(40), [f"u{each}" for each in range(40)]))
-        index.flush()
-        with pytest.raises(IndexCorrupted, match=f"Document {number} is missing"):
-            index.fetch(np.array([number], np.int64))
 
 
 TUNING = replace(
@@ -172,24 +162,6 @@ def test_only_our_errors_come_out_of_opening(
         assert list(problems(index)) == []
 
 
-def test_a_search_goes_on_right_after_a_failed_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A meta page that could not be written leaves an environment that refuses all until opened again."""
-    flaky = Flaky(monkeypatch)
-    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
-        before = search(index)
-        opened = flaky.opened
-
-        def panic(name: str) -> None:
-            if name.startswith("begin") and flaky.opened == opened:
-                raise lmdb.PanicError("mdb_txn_begin: MDB_PANIC")
-
-        flaky.hook = panic
-        assert search(index) == before
-        index.add(documents([1], ["u35"]))
-        assert search(index) == [*before, "u35"]
-        assert flaky.opened == opened + 1
-
-
 @contextlib.contextmanager
 def editing(path: Path) -> Iterator[lmdb.Transaction]:
     with (
@@ -221,13 +193,6 @@ def test_a_flipped_bit_of_the_header(path: Path) -> None:
         transaction.put(b"header", json.dumps({**fields, "seed": fields["seed"] ^ 1}).encode())
     with pytest.raises(IndexCorrupted, match="header"):
         LmdbIndex(path, HEADER, tuning=TUNING)
-
-
-@pytest.mark.parametrize("note", [nested(100_000), b'{"uuid": "u", "documents": Infinity}'])
-def test_a_sidecar_that_is_no_note(note: bytes, path: Path) -> None:
-    (path / SIDECAR).write_bytes(note)
-    with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
-        assert len(search(index)) == 28
 
 
 # What a full disk leaves behind
@@ -329,15 +294,6 @@ def test_a_disk_that_is_full_when_an_index_is_made(tmp_path: Path) -> None:
     assert done.stdout.strip() == "[(False, 'opened'), (False, 'refused'), (True, 'opened')]", done.stderr
 
 
-def test_reading_ahead_is_no_obstacle(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be read there is read again, and reported, by whoever needs it."""
-    seen: list[object] = []
-    monkeypatch.setattr("threading.excepthook", seen.append)
-    with reading_ahead(path / "not there"):
-        pass
-    assert not seen
-
-
 @pytest.mark.parametrize("gone", [(0,), (1,), (0, 1)])
 def test_a_log_that_lacks_documents_is_not_flushed(tmp_path: Path, gone: tuple[int, ...]) -> None:
     """The others would get the numbers of those that are missing."""
@@ -350,20 +306,4 @@ def test_a_log_that_lacks_documents_is_not_flushed(tmp_path: Path, gone: tuple[i
             for number in gone:
                 assert transaction.delete(number_key(number))
     with closing(LmdbIndex(tmp_path, HEADER)) as index, pytest.raises(IndexCorrupted, match="index check"):
-        index.compact()
-
-
-@pytest.mark.parametrize("place", [0.1, 0.3, 0.5, 0.7, 0.9])
-def test_a_log_with_a_flipped_bit_is_not_flushed(tmp_path: Path, place: float) -> None:
-    """What is wrong in it would get a checksum of its own."""
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
-        index.add(documents([1, 2], ["u1", "u2"]))
-    with lmdb.open(str(tmp_path), max_dbs=5, lib_version=0) as environment:
-        log = environment.open_db(b"log")
-        with environment.begin(write=True, db=log) as transaction:
-            ((key, value),) = transaction.cursor()
-            damaged = bytearray(value)
-            damaged[int(place * len(value))] ^= 1
-            transaction.put(key, bytes(damaged))
-    with pytest.raises(IndexCorrupted), closing(LmdbIndex(tmp_path, HEADER)) as index:
         index.compact()

@@ -56,10 +56,6 @@ def found(matches: Matches) -> list[tuple[int, ...]]:
     return list(zip(*(column.tolist() for column in matches), strict=True))
 
 
-def test_there_are_43745_masks() -> None:
-    assert len(np.unique(MASKS)) == 43_745
-
-
 @pytest.mark.parametrize("tables", LAYOUTS)
 def test_all_masks_of_at_most_three_bits_are_found(tables: int, tmp_path: Path) -> None:
     center = np.uint64(0x0123_4567_89AB_CDEF)
@@ -145,14 +141,6 @@ def test_moz_finds_the_same_pairs(case: str, blocks: int, tmp_path: Path) -> Non
     assert len(matches.query) == len(hashes) + 2 * len(known["pairs"])
 
 
-@pytest.mark.parametrize("size", [0, 10, 40_000])
-def test_no_queries_match_nothing(size: int, tmp_path: Path) -> None:
-    with FingerprintIndex.open(tmp_path) as index:
-        index.add(np.arange(size, dtype=np.uint64))
-        for distance in (0, 3, 7):
-            assert found(index.search(np.empty(0, np.uint64), distance)) == []
-
-
 @pytest.mark.parametrize("memory", [True, False])
 @pytest.mark.parametrize("layout", [(1, 0), (2, 1), (3, 2), (4, 3), (5, 3), (6, 3)], ids=str)
 def test_the_least_and_the_greatest_fingerprints_are_found(layout: tuple[int, int], memory: bool) -> None:
@@ -168,26 +156,6 @@ def test_the_least_and_the_greatest_fingerprints_are_found(layout: tuple[int, in
                 assert found(index.search(queries, distance)) == brute_force(known, queries, distance)
             for query in stored:
                 assert found(index.search(query, distance)) == brute_force(known, query[np.newaxis], distance)
-
-
-def test_equal_fingerprints_are_all_found(tmp_path: Path) -> None:
-    with FingerprintIndex.open(tmp_path) as index:
-        index.add(np.zeros(50_000, np.uint64))
-        assert index.search(0, 0).document.tolist() == list(range(50_000))
-        assert index.search(0b11, 3).document.tolist() == list(range(50_000))
-        assert not len(index.search(0b1111, 3).document)
-
-
-def test_layouts_are_four_ten_or_twenty(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="use one of"):
-        FingerprintIndex.open(tmp_path, tables=5)
-
-
-def test_closing_twice_counts_once(tmp_path: Path) -> None:
-    with FingerprintIndex.open(tmp_path) as one, FingerprintIndex.open(tmp_path) as two:
-        one.close()
-        one.close()
-        assert two.add([1, 2]).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("rows", [1, 50, 1000, 10_000, 1 << 22])

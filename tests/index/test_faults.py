@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 HASTY = Tuning(group_seconds=0.0, first_retry_seconds=0.01, last_retry_seconds=0.01, backlog_documents=10)
-GROWING_MAP = Tuning(map_bytes=1 << 20, group_seconds=0.0)
 
 
 def store(index: LmdbIndex, *numbers: int) -> None:
@@ -136,53 +135,6 @@ index.close()
         assert all(has(index, number) for number in range(3100))
 
 
-def test_full_disk_to_the_end(tmp_path: Path) -> None:
-    output = run(
-        FULL_DISK
-        + """
-try:
-    index.close()
-except IndexUnavailable as error:
-    print("close:", error)
-index.close()
-""",
-        tmp_path,
-    )
-    assert "close: " in output
-    assert "and are forgotten: copies of new documents will pass" in output
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
-        check(index)
-        assert all(has(index, number) for number in range(100))
-
-
-@pytest.mark.slow
-def test_full_disk_during_a_bulk_load(tmp_path: Path) -> None:
-    output = run(
-        """
-import resource
-index = LmdbIndex(Path(sys.argv[1]), HEADER)
-store(index, *range(100))
-index.flush()
-_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, hard))
-for size in (15_000, 20_000):
-    try:
-        index.add(documents(range(size), [f"u{n}" for n in range(1000, 1000 + size)]))
-    except IndexUnavailable as error:
-        print("add:", error)
-assert has(index, 1)
-resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-index.add(documents([1], ["u500"]))
-index.close()
-""",
-        tmp_path,
-    )
-    assert output.count("add: ") == 2
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
-        check(index)
-        assert index.gauges()["documents"] == 101
-
-
 def test_maintenance_that_fails_is_reported_once_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -257,13 +209,6 @@ def test_a_document_removed_during_its_commit(hasty: LmdbIndex, tmp_path: Path, 
         assert [has(again, number) for number in (1, 2)] == [False, True]
 
 
-def test_a_flush_covers_what_was_confirmed_before_it(index: LmdbIndex) -> None:
-    for number in range(300):
-        store(index, number)
-        index.flush()
-        assert index.gauges()["backlog"] == 0
-
-
 def test_a_full_backlog_forgets_the_oldest(hasty: LmdbIndex, flaky: Flaky) -> None:
     index = hasty
     flaky.hook = lambda call: 1 / (call != "put")
@@ -274,31 +219,6 @@ def test_a_full_backlog_forgets_the_oldest(hasty: LmdbIndex, flaky: Flaky) -> No
     index.flush()
     check(index)
     assert index.gauges()["documents"] == 10
-
-
-def test_numbers_that_were_never_given_are_not_removed(index: LmdbIndex) -> None:
-    index.add(documents([1], ["u1"]))
-    index.discard([5, -7])
-    index.flush()
-    index.add(documents(range(2, 10), [f"u{n}" for n in range(2, 10)]))
-    assert all(has(index, number) for number in range(1, 10))
-    check(index)
-
-
-def test_removed_twice_by_two_processes(tmp_path: Path) -> None:
-    """The second removal comes after a merge that has let go of the document already."""
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        index.add(documents(range(40), [f"u{n}" for n in range(40)]))
-        old = index.search(1, np.array([7], np.uint64)).document.tolist()
-        index.discard(old)
-        index.compact()
-        index.discard(old)
-        index.flush()
-        assert index.gauges()["documents"] == 39
-        check(index)
-        index.compact()
-        check(index)
-        assert index.gauges()["documents"] == 39
 
 
 # Fork
@@ -365,86 +285,6 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> Non
 # The map
 
 
-@pytest.mark.slow
-def test_growth_of_the_map(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    stop, failures = threading.Event(), []
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=GROWING_MAP)) as index:
-        store(index, 0)
-
-        def search() -> None:
-            while not stop.is_set():
-                try:
-                    assert has(index, 0)
-                    store_one = documents([1], ["u999999"])
-                    reserve(index, store_one).release()
-                except BaseException as error:  # noqa: PERF203
-                    failures.append(error)
-                    raise
-
-        thread = threading.Thread(target=search)
-        thread.start()
-        try:
-            count = 1
-            for size in (100, 5000, 17_000, 300, 40_000, 16_383, 16_383, 100_000):
-                index.add(
-                    documents(
-                        rng.integers(0, 2**64, size, np.uint64), [f"u{n}" for n in range(count, count + size)]
-                    )
-                )
-                count += size
-                store(index, count)
-                count += 1
-        finally:
-            stop.set()
-            thread.join()
-        assert not failures
-        assert index._environment._env.info()["map_size"] > 1 << 23
-        index.flush()
-        assert index.gauges()["documents"] == count
-        check(index)
-
-
-GROWING = """
-first = int(sys.argv[2])
-index = LmdbIndex(Path(sys.argv[1]), HEADER, tuning=GROWING_MAP)
-print("open", flush=True)
-sys.stdin.readline()
-for start in range(first, first + 30_000, 3000):
-    index.add(documents(range(start, start + 2000), [f"u{n}" for n in range(start, start + 2000)]))
-    store(index, *range(start + 2000, start + 3000))
-    assert has(index, first) and has(index, start + 2999)
-print("done", flush=True)
-sys.stdin.readline()
-index.close()
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_that_grow_the_map(tmp_path: Path) -> None:
-    """And a third one that only searches, and has to follow."""
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=Tuning(map_bytes=1 << 20))) as index:
-        writers = [script(GROWING, tmp_path, first) for first in (0, 100_000)]
-        for word in ("open", "done"):
-            for writer in writers:
-                assert writer.stdout is not None
-                assert writer.stdin is not None
-                answer = writer.stdout.readline()
-                assert answer == f"{word}\n", writer.communicate()
-            if word == "open":
-                for writer in writers:
-                    writer.stdin.write("\n")
-                    writer.stdin.flush()
-                while writers[0].stdout and len(index.search(1, np.array([1], np.uint64)).document) == 0:
-                    time.sleep(0.01)
-        wait(lambda: index.gauges()["documents"] >= 58_000)
-        for writer in writers:
-            _, errors = writer.communicate("\n", timeout=20)
-            assert (writer.returncode, errors) == (0, "")
-        wait(lambda: index.gauges()["documents"] == 60_000)
-        check(index)
-
-
 # Other processes
 
 
@@ -495,32 +335,6 @@ def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path) -> None:
             other.kill()
     index._writer._thread.join(10)
     assert not index._writer._thread.is_alive()
-
-
-STALE = """
-index = LmdbIndex(Path(sys.argv[1]), HEADER)
-assert has(index, 1)
-print("reads", flush=True)
-time.sleep(60)
-"""
-
-
-@pytest.mark.slow
-def test_a_reader_that_was_killed_does_not_make_the_file_grow(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
-        store(index, *range(20_000))
-        index.flush()
-        with script(STALE, tmp_path) as other:
-            assert other.stdout is not None
-            assert other.stdout.readline() == "reads\n"
-            other.kill()
-        size = index.gauges()["bytes"]
-        for number in range(50):
-            index.discard([number])
-            index.flush()
-            index.compact()
-        assert index.gauges()["bytes"] < 3 * size
-        check(index)
 
 
 def test_commits_of_another_process_are_seen_within_a_second(index: LmdbIndex, tmp_path: Path) -> None:
@@ -625,35 +439,6 @@ def test_everything_is_refused_after_close(tmp_path: Path) -> None:
             action()
 
 
-def test_expiry_drops_whole_runs(tmp_path: Path) -> None:
-    now = int(time.time())
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        for first, age in ((0, 1000), (400, 500), (500, 10)):
-            size = {0: 400, 400: 100, 500: 20}[first]
-            numbers = range(first, first + size)
-            index.add(documents(list(numbers), [f"u{n}" for n in numbers], time=now - age))
-        index.discard([3, 450, 500])  # the last one is right behind what expires
-        index.flush()
-        assert index.gauges()["runs"] == 3
-    with closing(LmdbIndex(tmp_path, HEADER, window=400, tuning=SMALL)) as index:
-        wait(lambda: index.gauges()["runs"] == 1)
-        assert index.gauges()["documents"] == 19
-        assert [has(index, number) for number in (0, 399, 400, 499, 500, 501, 519)] == [False] * 5 + [
-            True
-        ] * 2
-        index.add(documents([1], ["u1000"], time=now))
-        check_after_expiry(index)
-    with closing(LmdbIndex(tmp_path, HEADER, window=400, tuning=SMALL)) as index:
-        assert index.gauges()["documents"] == 20
-        assert has(index, 510)
-
-
-def check_after_expiry(index: LmdbIndex) -> None:
-    with index.reading() as reader:
-        assert [first for first, _ in reader.blocks(0, 500)] == []
-        assert reader.dead.tolist() == [500]
-
-
 def test_a_run_with_one_newer_document_stays(tmp_path: Path) -> None:
     """Though its last document is too old, as after a clock that went back."""
     now = int(time.time())
@@ -665,7 +450,7 @@ def test_a_run_with_one_newer_document_stays(tmp_path: Path) -> None:
         new = documents([200], ["u200"], time=now)
         index.add(new)
     with closing(LmdbIndex(tmp_path, HEADER, window=400, tuning=SMALL)) as index:
-        wait(lambda: index._maintenance.expire_at)
+        wait(lambda: index._writer.expire_at)
         index.add(new)  # which looks for what has expired, too
         assert index.gauges()["documents"] == 102
         check(index)

@@ -12,7 +12,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexMismatch
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.index import Header
 from scrapy_neardup.index.header import FORMAT
-from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of
+from scrapy_neardup.matching.records import fingerprinter_of, header_for, scheme_of
 
 HEADER = header_for(Fingerprinter(), "plain 1")
 
@@ -70,12 +70,3 @@ def test_features_of_another_version() -> None:
     header = Header.from_json(changed(parameters={**HEADER.parameters, "features": features}))
     with pytest.raises(IndexMismatch, match="features that this version of scrapy-neardup does not know"):
         fingerprinter_of(header, scheme_of(header))
-
-
-def test_a_document_has_no_time_and_no_scope_unless_they_are_given() -> None:
-    signature = Fingerprinter().signature("some words " * 30)
-    (record,) = entries([signature], ["https://a.example/"], HEADER).records
-    assert (record["time"], record["scope"]) == (0, 0)
-    (record,) = entries([signature], ["https://a.example/"], HEADER, scope="a", time=7).records
-    assert record["time"] == 7
-    assert record["scope"] != 0

@@ -6,59 +6,21 @@ The store may be out of reach.
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import threading
 import time
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from scrapy_neardup.index import MemoryIndex
-from scrapy_neardup.index.conformance import HEADER, LOOKUPS, SharedIndexConformance, documents, reserve
+from scrapy_neardup.index.conformance import HEADER, documents, reserve
 from scrapy_neardup.index.leases import Lease, LeasedDocument, Leases
-from tests.index.sqlite_index import SqliteIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from scrapy_neardup.index import Index
+    import pytest
+
     from scrapy_neardup.index.protocol import Pending
-
-
-class TestSqlite(SharedIndexConformance):
-    @pytest.fixture(autouse=True)
-    def directory(self, tmp_path: Path) -> None:
-        self.path = tmp_path / "index.sqlite"
-
-    def open(self) -> Index:
-        return SqliteIndex(self.path, HEADER)
-
-    def reopen(self, index: Index) -> Index:
-        index.close()
-        return SqliteIndex(self.path, HEADER)
-
-    def open_two(self, lease_seconds: float) -> tuple[Index, Index]:
-        return SqliteIndex(self.path, HEADER, lease_seconds), SqliteIndex(self.path, HEADER, lease_seconds)
-
-    def kill(self, index: Index) -> None:
-        assert isinstance(index, SqliteIndex)
-        index.leases.close()
-
-
-HOLDER = """
-import sys
-from pathlib import Path
-from scrapy_neardup.index.conformance import HEADER, documents, reserve
-from tests.index.sqlite_index import SqliteIndex
-index = SqliteIndex(Path(sys.argv[1]), HEADER, lease_seconds=1.5)
-reservations = {"0": reserve(index, documents([1])), "1": reserve(index, documents([0xFFFF << 40], 1))}
-print("ready", flush=True)
-for line in sys.stdin:
-    reservations[line.strip()].confirm()
-"""
 
 
 def settled(handle: Pending) -> bool | None:
@@ -66,36 +28,6 @@ def settled(handle: Pending) -> bool | None:
     handle.add_done_callback(lambda each: done.set())
     assert done.wait(30)
     return handle.confirmed
-
-
-def test_a_page_pending_in_another_process_is_settled_by_it_or_by_its_death(tmp_path: Path) -> None:
-    path, root = tmp_path / "index.sqlite", Path(__file__).parents[2]
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=root,
-    )
-    try:
-        assert holder.stdin
-        assert holder.stdout
-        assert holder.stdout.readline() == "ready\n"
-        with closing(SqliteIndex(path, HEADER)) as index:
-            (kept,) = index.find(documents([1], 9), LOOKUPS).pending
-            (lost,) = index.find(documents([0xFFFF << 40], 9), LOOKUPS).pending
-            assert kept is not None
-            assert lost is not None
-            holder.stdin.write("0\n")
-            holder.stdin.flush()
-            assert settled(kept) is True
-            assert lost.poll() is None
-            holder.kill()
-            assert settled(lost) is False
-            assert len(index.find(documents([0xFFFF << 40], 9), LOOKUPS).documents) == 0
-    finally:
-        holder.kill()
-        holder.communicate()
 
 
 def unanswering(numbers: Sequence[int]) -> list[Lease]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import random
-import subprocess
-import sys
 import threading
 import time
 from contextlib import closing
@@ -16,18 +13,15 @@ from unittest import mock
 
 import pytest
 
-from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index import FingerprintIndex, LmdbIndex, open_index
+from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.lmdb.check import check as problems
-from scrapy_neardup.index.lmdb.contents import Contents
-from scrapy_neardup.index.lmdb.environment import READER_CHECK_COMMITS, Environment
-from scrapy_neardup.index.lmdb.tuning import Tuning
-from scrapy_neardup.index.lmdb.wal import append
+from scrapy_neardup.index.lmdb.memtable import Contents
+from scrapy_neardup.index.lmdb.runs import append
 
 from .consistency import check
 from .small import HEADER, SMALL, documents
-from .test_faults import has, script, store, wait
+from .test_faults import has, script, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,43 +168,6 @@ def test_a_map_that_cannot_grow(tmp_path: Path) -> None:
 # Dead and idle processes
 
 
-DIES = """
-import lmdb, os, sys
-environment = lmdb.open(sys.argv[1], readonly=True, lib_version=0)
-transaction = environment.begin()
-os._exit(0)  # as if it were killed
-"""
-
-
-def test_slots_of_readers_that_died_are_freed_now_and_then(tmp_path: Path) -> None:
-    """Else LMDB would use no page again that they could still read."""
-    with closing(Environment(tmp_path, SMALL)) as environment:
-        for commits, left in ((1, 1), (READER_CHECK_COMMITS, 0)):
-            subprocess.run([sys.executable, "-c", DIES, tmp_path], check=True)
-            for _ in range(commits):
-                environment.write(lambda _: None)
-            assert environment.reader_check() == left
-
-
-FILLS = """
-import lmdb, os, sys
-environment = lmdb.open(sys.argv[1], readonly=True, lib_version=0)
-transactions = []
-try:
-    while True:
-        transactions.append(environment.begin())
-except lmdb.ReadersFullError:
-    os._exit(0)  # as if it were killed
-"""
-
-
-def test_slots_of_readers_that_died_are_freed_if_all_are_taken(tmp_path: Path) -> None:
-    with closing(Environment(tmp_path, SMALL)) as environment:
-        subprocess.run([sys.executable, "-c", FILLS, tmp_path], check=True)
-        environment.read().abort()
-        assert environment.reader_check() == 0
-
-
 READER = """
 index = LmdbIndex(Path(sys.argv[1]), HEADER)
 assert has(index, 1)
@@ -250,52 +207,6 @@ def test_other_processes_do_not_keep_pages_for_long(tmp_path: Path, killed: bool
 # Removing what another process has written
 
 
-PEER = """
-from scrapy_neardup.detector import Detector
-from scrapy_neardup.index import FingerprintIndex, Header
-for line in sys.stdin:
-    if sys.argv[2] == "bare":
-        with FingerprintIndex.open(sys.argv[1]) as index:
-            print(index.add([int(line)])[0], flush=True)
-    else:
-        with Detector.open(sys.argv[1]) as detector:
-            detector.add(" ".join(f"{line}word{n}" for n in range(100)), url=line.strip())
-        print(flush=True)
-"""
-
-
-def ask(other: subprocess.Popen[str], line: object) -> str:
-    assert other.stdin is not None
-    assert other.stdout is not None
-    other.stdin.write(f"{line}\n")
-    other.stdin.flush()
-    return other.stdout.readline()
-
-
-def test_numbers_that_another_process_has_just_given(tmp_path: Path) -> None:
-    with FingerprintIndex.open(tmp_path) as index, script(PEER, tmp_path, "bare") as other:
-        index.add([7 << 20])
-        for fingerprint in range(5):
-            number = int(ask(other, 7 << fingerprint * 8))
-            index.forget([number])
-            index.flush()
-            assert len(index.search([7 << fingerprint * 8], 0).document) == 0
-        assert index.gauges()["documents"] == 1
-        other.communicate(timeout=20)
-    with FingerprintIndex.open(tmp_path) as index:
-        assert index.gauges()["documents"] == 1
-
-
-def test_a_url_that_another_process_has_just_stored(tmp_path: Path) -> None:
-    with Detector.open(tmp_path) as detector, script(PEER, tmp_path, "text") as other:
-        for number in range(5):
-            ask(other, url := f"https://a.example/{number}")
-            assert detector.forget(url) == 1
-        other.communicate(timeout=20)
-        detector.flush()
-        assert detector.gauges()["documents"] == 0
-
-
 def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While something keeps it at an older view, what the commit sees decides, not what was known before."""
     tuning = replace(SMALL, group_seconds=0.0)
@@ -319,28 +230,6 @@ def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pyt
 
 
 # Expiry
-
-
-@pytest.mark.slow
-def test_expiry_frees_little_at_a_time(tmp_path: Path) -> None:
-    """What a transaction frees, LMDB lists in each commit after it until it is used up."""
-    tuning = Tuning(transaction_bytes=1 << 16)
-    dice = random.Random(1)
-    now = int(time.time())
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
-        numbers = range(40_000)
-        new = documents(numbers, [f"u{n}" for n in numbers], time=now - 1000)
-        index.add(new._replace(urls=[dice.randbytes(400).hex() for _ in numbers]))
-    with closing(LmdbIndex(tmp_path, HEADER, window=400, tuning=tuning)) as index:
-        wait(lambda: index.gauges()["documents"] == index.gauges()["runs"] == 0)
-        index.compact()  # which waits for what the thread of the index does
-        sizes = []
-        for number in range(10):
-            before = written()
-            index.add(documents([1], [f"u{50000 + number}"], time=now))
-            sizes.append(written() - before)
-        assert max(sizes) < 10 * PAGE
-        assert list(problems(index)) == []
 
 
 def written() -> int:

@@ -93,26 +93,6 @@ def test_max_distance_of_the_layouts() -> None:
     assert EQUAL.max_distance == 0
 
 
-def test_layouts_by_number_of_tables() -> None:
-    assert {number: len(tables) for number, tables in LAYOUTS.items()} == {4: 4, 10: 10, 20: 20}
-    assert LAYOUTS[4].prefix_bits == (16,) * 4
-    assert {min(LAYOUTS[10].prefix_bits), max(LAYOUTS[10].prefix_bits)} == {25, 26}
-    assert {min(LAYOUTS[20].prefix_bits), max(LAYOUTS[20].prefix_bits)} == {31, 33}
-
-
-def test_four_tables_bring_each_block_to_the_front() -> None:
-    key = np.array([0x1111_2222_3333_4444], np.uint64)
-    assert [hex(int(permuted) >> 48) for permuted in LAYOUTS[4].keys(key)[:, 0]] == [
-        "0x1111", "0x2222", "0x3333", "0x4444",
-    ]  # fmt: skip
-
-
-def test_equal_files_the_key_as_it_is() -> None:
-    values = np.array([1, 2**64 - 1], np.uint64)
-    assert EQUAL.keys(values).tolist() == [values.tolist()]
-    assert EQUAL.prefix_bits == (64,)
-
-
 def test_only_one_of_several_keys_may_be_missing() -> None:
     values = np.array([0, NO_KEY], np.uint64)
     assert Family(EQUAL, 2).has(values).tolist() == [True, False]
@@ -124,11 +104,6 @@ def test_moz_choose() -> None:
     known = MOZ["choose"]
     tables = PermutedTables(known["from"], known["from"] - known["choose"])
     assert [list(order[: known["choose"]]) for order in tables.orders] == known["combinations"]
-
-
-def test_moz_create() -> None:
-    known = MOZ["create"]
-    assert len(PermutedTables(known["blocks"], known["distance"])) == known["permutations"]
 
 
 @pytest.mark.parametrize(("blocks", "distance"), [(65, 3), (3, 3), (2, 3), (0, 0), (4, -1)])

@@ -54,15 +54,6 @@ def test_a_full_group_is_committed_at_once_and_a_smaller_one_in_time(tmp_path: P
         assert not index.gauges()["degraded"]
 
 
-def test_what_is_left_over_from_full_groups_is_committed_in_time(tmp_path: Path) -> None:
-    """Though nothing new comes."""
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=replace(SMALL, group_seconds=0.1))) as index:
-        with index.lock:  # so that the thread meets all at once
-            store(index, *range(9))
-        wait(lambda: index.gauges()["backlog"] == 0)
-        assert commits(index) == 3
-
-
 def test_a_removal_alone_is_committed_in_time(tmp_path: Path) -> None:
     with closing(LmdbIndex(tmp_path, HEADER, tuning=replace(SMALL, group_seconds=0.1))) as index:
         index.add(documents([1], ["u1"]))
@@ -82,15 +73,6 @@ def test_what_is_confirmed_during_a_flush_that_waits_goes_with_it(tmp_path: Path
     index.close()
     with closing(LmdbIndex(tmp_path, HEADER)) as again:
         assert all(has(again, number) for number in range(12))
-
-
-def test_a_flush_leaves_nothing_not_even_one_document_beyond_full_groups(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=PATIENT)) as index:
-        with index.lock:  # the thread meets the group and the flush at once
-            store(index, 1, 2, 3, 4, 5)
-            index.flush()
-            assert index.gauges()["backlog"] == 0
-        assert commits(index) == 2
 
 
 @pytest.mark.parametrize(("documents_in_log", "runs"), [(15, 0), (16, 1)])

@@ -10,8 +10,8 @@ import pytest
 from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.index import Header, LmdbIndex
-from scrapy_neardup.index.lmdb.offline import opened
-from scrapy_neardup.index.lmdb.reading import reading
+from scrapy_neardup.index.lmdb.commands import opened
+from scrapy_neardup.index.lmdb.snapshot import reading
 from scrapy_neardup.index.tables import LAYOUTS, Family
 from scrapy_neardup.matching.removal import (
     bare_host,

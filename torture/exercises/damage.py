@@ -6,7 +6,6 @@ import logging
 import random
 import shutil
 import struct
-import sys
 from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,7 +16,8 @@ from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexCorrupted, NearDupError
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.check import check
-from scrapy_neardup.index.lmdb.repair import repair
+from scrapy_neardup.index.lmdb.rebuild import rebuild
+from scrapy_neardup.matching.records import derived_keys
 from tests.index.damage_each import contents, use
 from tests.index.small import HEADER, documents
 from tests.promises.site import story
@@ -37,7 +37,6 @@ KINDS = {1: "branch", 2: "leaf", 4: "overflow", 8: "meta"}
 COMMIT = 144
 #: How a sentence begins which says that something is not found, and that the check finds nothing.
 SILENT = ("check is silent", "silent miss")
-READ = [sys.executable, "-m", "scrapy_neardup.cli.repairing"]
 
 
 def run(seed: int, folder: Path) -> Round:
@@ -178,7 +177,7 @@ def mend(path: Path) -> list[str]:
     """Repair an index of `make`; returns what is wrong with what is left, and with what is said of it."""
     before = (path / "data.mdb").read_bytes()
     try:
-        found = repair(path, READ)
+        found = rebuild(path, derived_keys)
     except IndexCorrupted:
         return ["the file has changed"] * ((path / "data.mdb").read_bytes() != before)
     wrong = ["the damaged file was not kept"] * (found.kept.read_bytes() != before)

@@ -16,7 +16,7 @@ import numpy as np
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb.check import check
-from scrapy_neardup.index.lmdb.shrink import compact
+from scrapy_neardup.index.lmdb.commands import compact
 from tests.index.small import HEADER, SMALL, documents, note_of
 from torture import shim
 from torture.children import isolated

@@ -28,8 +28,8 @@ def reading_index(path: Path) -> Iterator[tuple[Header, Snapshot]]:
 
     Raises `IndexUnavailable`, `IndexCorrupted`, and `IndexMismatch` for an index of bare fingerprints.
     """
-    from scrapy_neardup.index.lmdb.offline import opened
-    from scrapy_neardup.index.lmdb.reading import reading
+    from scrapy_neardup.index.lmdb.commands import opened
+    from scrapy_neardup.index.lmdb.snapshot import reading
     from scrapy_neardup.matching.removal import require_pages
 
     with opened(path) as (environment, header):
@@ -44,7 +44,7 @@ def all_documents(header: Header, reader: Snapshot) -> tuple[NDArray[np.int64], 
     Permuted keys are left out. Keys are nowhere but in the tables, so they are put together from these. Takes
     about 400 bytes a document.
     """
-    from scrapy_neardup.index.lmdb.traversal import live_documents
+    from scrapy_neardup.index.lmdb.snapshot import live_documents
 
     parts = list(live_documents(reader, lambda done, total: None))
     numbers = np.concatenate([np.empty(0, np.int64), *(part for part, _ in parts)])

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.index.lmdb.recognition import is_index
+from scrapy_neardup.index.lmdb.directory import is_index
 
 from .dbm_cache import first_file, require_trust
 from .earlier import AUDIT

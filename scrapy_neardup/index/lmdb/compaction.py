@@ -2,7 +2,8 @@
 
 This is a log-structured merge tree (O'Neil et al., Acta Informatica 33, 1996). Runs cover neighbouring ranges
 of document numbers. Each is at least twice as large as all newer ones together, so the number of runs grows
-with the logarithm of the number of documents, and so does how often an entry is written again.
+with the logarithm of the number of documents, and so does how often an entry is written again. Runs whose
+documents are all too old are dropped as a whole.
 """
 
 from __future__ import annotations
@@ -18,15 +19,12 @@ from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index.protocol import Documents
 
 from .directory import MERGE, file_lock
-from .expiry import expire
-from .layout import read_state, write_state
-from .reading import reading
-from .runs import blocks, merge_partitions, new_run, partitions, put, replace_runs, write
-from .sweeping import sweep
-from .wal import require_room
+from .layout import Run, count_removed, drop_removed, read_removed, read_state, write_ledger, write_state
+from .runs import blocks, merge_partitions, new_run, partitions, put, replace_runs, require_room, sweep, write
+from .snapshot import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     import lmdb
     from numpy.typing import NDArray
@@ -34,8 +32,46 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.header import Header
 
     from .environment import Environment
-    from .layout import Run, State
+    from .layout import State
     from .snapshot import Snapshot
+
+
+def expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator[None]:
+    """Drop the oldest runs as long as all their documents are older than *expires*, and their blocks."""
+    if "time" not in (reader.header.dtype.names or ()):
+        return
+    for run in reader.state.runs:
+        if not (yield from _is_older(reader, run, expires)):
+            break
+
+        def work(transaction: lmdb.Transaction, run: Run = run) -> None:
+            state = read_state(environment, transaction)
+            left = tuple(other for other in state.runs if other.id != run.id)
+            state = replace(state, runs=left, removals=state.removals + 1)
+            write_state(environment, transaction, state)
+            dead = read_removed(transaction, environment.databases["dead"])
+            gone = dead[(dead >= run.start) & (dead < run.stop)]
+            drop_removed(transaction, environment.databases["dead"], gone)
+            write_ledger(environment, transaction, state, count_removed(environment, transaction, state))
+
+        environment.write(work)
+        yield
+    reader.refresh()
+    yield from sweep(environment, reader)
+
+
+def _is_older(reader: Snapshot, run: Run, expires: int) -> Generator[None, None, bool]:
+    """Tell whether all documents of *run* are older than *expires*; yields now and then while it reads."""
+    # Documents mostly come in the order of time, so the last one mostly answers for all.
+    if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
+        return False
+    step = reader.tuning.block_documents
+    for start in range(run.start, run.stop, step):
+        some = reader.blocks(start, min(start + step, run.stop))
+        if any(stored.records["time"].max() >= expires for _, stored in some):
+            return False
+        yield
+    return True
 
 
 #: A run is written again once this share of its documents has a tombstone. So each removal makes four

@@ -1,27 +1,195 @@
-"""The directory of an index: what it must allow, its locks, and the note beside the data."""
+"""The directory of an index and its data file: what they must be, whose they are, their locks."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
+import struct
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.errors import IndexUnavailable
+import lmdb
+
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index.decoding import UNREADABLE
 
-from .data_file import DATA, SIDECAR, is_unfinished
-from .faults import REMEDIES, RIGHTS
+from .faults import DATA, REMEDIES, RIGHTS, corrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+
+#: The note that is beside the file once something was written.
+SIDECAR = "index.json"
+#: Two meta pages of LMDB, of the largest size that a page can have.
+META_BYTES = 1 << 17
+#: What each meta page begins with behind its page header: magic and version of LMDB 0.9.
+_MAGIC = struct.pack("=II", 0xBEEFC0DE, 1)
+#: Where what LMDB writes into a meta page ends.
+_META_END = 152
+#: No file is so large, in bytes.
+LARGEST = 1 << 44
+#: In the tree of free pages: the root of an empty tree, sizes of heads, flags of pages and of nodes.
+NO_PAGE = (1 << 64) - 1
+PAGE_HEAD_BYTES, NODE_HEAD_BYTES = 16, 8
+BRANCH, BIG_DATA = 0x01, 0x01
+
+
+def check_data_file(data: Path) -> None:
+    """Raise `IndexCorrupted` for a file that is not one of LMDB, or has been cut short.
+
+    A file that is missing or empty raises nothing. LMDB maps the file into memory, and reading past the end
+    of a truncated file would kill the interpreter.
+    """
+    try:
+        with data.open("rb") as file:
+            while True:
+                head = file.read(META_BYTES)
+                problem = _problem(file, head)
+                file.seek(0)
+                if problem is None or file.read(META_BYTES) == head:
+                    break
+                file.seek(0)  # others have written meanwhile
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise IndexUnavailable(
+            f"The index file {data} cannot be read ({error.strerror}): change its permissions, "
+            "or set NEARDUP_DIR to another directory."
+        ) from error
+    if problem is not None:
+        raise corrupted(data, problem)
+
+
+def _problem(file: BinaryIO, head: bytes) -> str | None:
+    """Say why this is no whole file of LMDB that begins with *head*; None if it is one, or empty."""
+    # The size is read after the head: others may write meanwhile, and the file never shrinks.
+    size = os.fstat(file.fileno()).st_size
+    if not size:
+        return None  # only the caller knows whether something should be there
+    try:
+        page, (first, second), root, last_page = _read_head(head)
+    except ValueError as error:
+        return str(error)
+    # LMDB writes them by turns, that of an even number first in the file. A new file has twice 0.
+    if (first or second) and (first % 2 or abs(first - second) != 1):
+        return "its two meta pages are not those of the last two commits"
+    pages = size // page
+    if pages > last_page:
+        return None
+    # A page that a transaction has taken from the end and given back is free and was never written.
+    with contextlib.suppress(struct.error, ValueError):
+        free = free_pages(file, page, root)
+        if last_page < pages + len(free) and free.issuperset(range(pages, last_page + 1)):
+            return None
+    return f"it has {size} bytes and should have {(last_page + 1) * page}"
+
+
+def _read_head(head: bytes) -> tuple[int, tuple[int, int], int, int]:
+    """Read the two meta pages that a file of LMDB 0.9 begins with (mdb.c).
+
+    Each has a page header of 16 bytes, then magic, version, address, map size, two database records of 48
+    bytes (the first is of the free pages; it begins with the page size, and ends with its root), last page
+    and number of its commit. Returns the bytes of a page, the commits of both, then by the newer of the two
+    the root of the tree of free pages and the last page. Raises ValueError that says what is wrong.
+    """
+    if len(head) < _META_END:
+        raise ValueError("it is too short to be an index")
+    if head[16:24] != _MAGIC:
+        raise ValueError("it is not an LMDB 0.9 file")
+    (page,) = struct.unpack_from("=I", head, 40)
+    if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
+        raise ValueError("its page size cannot be")
+    metas = [struct.unpack_from("=Q48xQQ", head, start + 80) for start in (0, page)]
+    root, last_page, _ = metas[metas[1][2] > metas[0][2]]
+    return page, (metas[0][2], metas[1][2]), root, last_page
+
+
+def whole_size(data: Path) -> int:
+    """Return how many bytes the file *data* should have by what its head says, or has if that is more.
+
+    Raises `IndexCorrupted` if the head cannot be true.
+    """
+    with data.open("rb") as file:
+        head, size = file.read(META_BYTES), os.fstat(file.fileno()).st_size
+    try:
+        page, _, _, last_page = _read_head(head)
+    except ValueError as error:
+        raise corrupted(data, str(error)) from error
+    if (last_page + 1) * page > LARGEST:
+        raise corrupted(data, "its last page cannot be")
+    return max(size, (last_page + 1) * page)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Return whether LMDB has begun to make the data file in *path*, and nothing was ever written to it.
+
+    Such a file has two meta pages that name no page but themselves. A full disk may have cut them short, or
+    left zeros.
+    """
+    try:
+        with (path / DATA).open("rb") as file:
+            head = file.read(2 * mmap.PAGESIZE + 1)
+    except OSError:  # the error is raised when the file is opened
+        return False
+    if (path / SIDECAR).exists() or not 0 < len(head) <= 2 * mmap.PAGESIZE:
+        return False
+    ends = [end for end in (_META_END, mmap.PAGESIZE + _META_END) if end <= len(head)]
+    last_pages = [struct.unpack_from("=Q", head, end - 16)[0] for end in ends]
+    return not any(head) or (head[16:24] == _MAGIC and max(last_pages, default=1) <= 1)
+
+
+def free_pages(file: BinaryIO, page_bytes: int, root: int) -> set[int]:
+    """Return the numbers of the free pages that the tree with this *root* in *file* lists (mdb.c).
+
+    Its leaves map the number of a commit to a list of the pages that it has freed. Raises struct.error or
+    ValueError if it is no such tree.
+    """
+    free: set[int] = set()
+    seen: set[int] = set()
+    to_read = [] if root == NO_PAGE else [root]
+    while to_read:
+        number = to_read.pop()
+        if number in seen:
+            raise ValueError(f"page {number} comes twice")
+        seen.add(number)
+        page = _read(file, page_bytes, number, page_bytes)
+        flags, lower = struct.unpack_from("=HH", page, 10)
+        for place in struct.unpack_from(f"={(lower - PAGE_HEAD_BYTES) // 2}H", page, PAGE_HEAD_BYTES):
+            low, high, node_flags, key_bytes = struct.unpack_from("=4H", page, place)
+            if flags & BRANCH:
+                to_read.append(low | high << 16 | node_flags << 32)
+                continue
+            pages = page[place + NODE_HEAD_BYTES + key_bytes :]
+            if node_flags & BIG_DATA:
+                (first,) = struct.unpack_from("=Q", pages)
+                size = PAGE_HEAD_BYTES + (low | high << 16)
+                pages = _read(file, page_bytes, first, size)[PAGE_HEAD_BYTES:]
+            (count,) = struct.unpack_from("=Q", pages)
+            free.update(struct.unpack_from(f"={count}Q", pages, 8))
+    return free
+
+
+def _read(file: BinaryIO, page_bytes: int, page: int, size: int) -> bytes:
+    """Read *size* bytes from the start of a page, or as many as there are.
+
+    Raises ValueError if there are none.
+    """
+    if page >= file.seek(0, os.SEEK_END) // page_bytes:
+        raise ValueError(f"there is no page {page}")
+    file.seek(page * page_bytes)
+    return file.read(size)
+
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LOCK, USERS, MERGE = "lock.mdb", "users.lock", "merge.lock"
 
@@ -142,3 +310,53 @@ def _lock(descriptor: int, *, wait: bool = False) -> bool:
         except BlockingIOError:
             return False
     return True
+
+
+#: The note beside an index has at most so many bytes.
+_NOTE_BYTES = 1 << 12
+
+
+def is_index(path: Path) -> bool:
+    """Return whether there is or was an index in *path*: there is a note, or an LMDB file with a header."""
+    return is_noted(path) or ((path / DATA).is_file() and _has_header(path))
+
+
+def is_noted(path: Path) -> bool:
+    """Return whether there is the note of an index in *path*, even if its data file is gone.
+
+    Raises OSError.
+    """
+    note = path / SIDECAR
+    if not note.is_file():
+        return False
+    with note.open("rb") as file:
+        content = file.read(_NOTE_BYTES + 1)
+    return _is_object(content, {"uuid", "documents"})
+
+
+def _has_header(path: Path) -> bool:
+    """Return whether the LMDB file in *path* has the header of an index; False if it cannot be read.
+
+    Writes nothing.
+    """
+    try:
+        check_data_file(path / DATA)
+        with (
+            lmdb.open(
+                os.fsencode(path), readonly=True, create=False, lock=False, max_dbs=1, lib_version=0
+            ) as environment,
+            environment.begin() as transaction,
+        ):
+            meta = environment.open_db(b"meta", transaction, create=False)
+            return _is_object(transaction.get(b"header", b"", db=meta), {"format", "uuid", "families"})
+    except (lmdb.Error, IndexCorrupted):
+        return False
+
+
+def _is_object(content: bytes, names: set[str]) -> bool:
+    """Return whether *content* is a JSON object that has all of *names*, and perhaps others."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.keys() >= names

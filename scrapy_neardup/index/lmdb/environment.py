@@ -1,18 +1,26 @@
 """The LMDB environment of an index: transactions that go on when the memory map has to move.
 
-The file is checked before it is opened. The map moves when it is full, when another process has made it
-larger, or when a failed write has left the environment unusable. Before it moves, everybody who reads it has
-to let go of it.
+With ``sync=True`` and ``metasync=False`` a power cut undoes at most the last commit. ``sync=False`` or
+``writemap=True`` can corrupt the file in a power cut, so only a scratch index, which nobody opens again, does
+without sync. The file is checked before it is opened. The map moves when it is full, when another process
+has made it larger, or when a failed write has left the environment unusable. Before it moves, everybody who
+reads it has to let go of it.
+
+LMDB does not survive a fork: parent and child would share the table of readers. The parent goes on as before.
+The child must neither use nor finalise what its parent has open, because ending a transaction there would
+free the parent's slot in that table.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,37 +29,53 @@ import lmdb
 
 from scrapy_neardup.errors import IndexUnavailable, NearDupError
 
-from .data_file import DATA, check_data_file
-from .directory import check_directory
-from .faults import translated
-from .forks import FORKED, environments
-from .memory_map import MemoryMap
+from .directory import check_data_file, check_directory
+from .faults import DATA, translated, unavailable
 from .tuning import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .map_reader import MapReader
+    from .snapshot import Snapshot
     from .tuning import Tuning
 
 Result = TypeVar("Result")
 
+#: The databases of an index, see `layout`.
+DATABASES = ("meta", "log", "documents", "runs", "dead")
+#: So many processes and threads can read an index at a time.
+MAX_READERS = 1024
+#: Opening the file is tried at most so often in all …
+OPENINGS = 60
+#: … of which so many may fail because another process opens or closes it at the same moment.
+BUSY_OPENINGS = 50
 #: After so many commits the slots of readers that died are freed. Until then LMDB uses no page again that
 #: they could still read.
 READER_CHECK_COMMITS = 64
 #: A transaction is begun at most so often, if what has kept it from beginning could be mended each time.
 TRIES = 8
+FORKED = (
+    "The index was opened before a fork, which LMDB does not survive: close it before the fork, or start "
+    'child processes by multiprocessing\'s method "spawn" or "forkserver".'
+)
+
+#: All environments that were opened in this process or, after a fork, by its parent.
+_environments: weakref.WeakSet[Environment] = weakref.WeakSet()
+#: In a child: what the parent had open, kept so that it is never finalised.
+_inherited: list[object] = []
+#: The locks that are held while the process forks.
+_held: list[threading.RLock] = []
 
 
 class Environment:
     """The open LMDB environment of the index in directory *path*, or of a scratch index if that is None.
 
-    Raises `IndexUnavailable` or `IndexCorrupted` if it cannot be opened. All methods may be called from any
-    thread. Whoever takes several locks takes them in this order: `compaction_lock`, `scan_lock`, `lock`, then
-    the one of a write transaction.
+    *readahead* suits those who read the whole file. Raises `IndexUnavailable` or `IndexCorrupted` if it
+    cannot be opened. All methods may be called from any thread. Whoever takes several locks takes them in
+    this order: `compaction_lock`, `scan_lock`, `lock`, then the one of a write transaction.
     """
 
-    def __init__(self, path: Path | None, tuning: Tuning = DEFAULT) -> None:
+    def __init__(self, path: Path | None, tuning: Tuning = DEFAULT, *, readahead: bool = False) -> None:
         self.scratch = path is None
         self.tuning = tuning
         self.path = Path(tempfile.mkdtemp(prefix="neardup-")) if path is None else path
@@ -62,19 +86,22 @@ class Environment:
         #: Held during each search and each change of the memtable.
         self.lock = threading.RLock()
         #: All that have to let go of the memory map before it moves.
-        self.readers: weakref.WeakSet[MapReader] = weakref.WeakSet()
+        self.readers: weakref.WeakSet[Snapshot] = weakref.WeakSet()
+        self._readahead = readahead
         self._writing = threading.RLock()
         self._pid = os.getpid()
         self._commits = 0
         self._transacting = False
         #: The thread that moves the memory map at the moment.
         self._mover: int | None = None
+        #: Whether the file was closed and could not be opened again.
+        self._lost = False
         try:
             with translated(self.path, "opened"):
                 if path is not None:
                     check_directory(path)
                     check_data_file(path / DATA)
-                self._map = MemoryMap(self.path, tuning, sync=not self.scratch)
+                self._open(tuning.map_bytes, tuning.min_map_bytes)
                 if self.scratch and sys.platform != "win32":
                     # Nobody else opens it. A file without a name is gone with the process, however that ends.
                     shutil.rmtree(self.path)
@@ -82,16 +109,7 @@ class Environment:
             if self.scratch:
                 shutil.rmtree(self.path, ignore_errors=True)
             raise
-        environments.add(self)
-
-    @property
-    def databases(self) -> dict[str, Any]:
-        """The databases of the index by their names, see `layout`."""
-        return self._map.databases
-
-    @property
-    def _env(self) -> lmdb.Environment:
-        return self._map.env
+        _environments.add(self)
 
     # Transactions
 
@@ -127,7 +145,10 @@ class Environment:
             try:
                 return self._begin(True, transact)
             except lmdb.MapFullError:  # noqa: PERF203
-                self._move_map(self._map.grow)
+                size = self._map_bytes
+                self._move_map(lambda: self._reopen(2 * self._map_bytes, self._map_bytes))
+                if self._map_bytes <= size:  # the system does not allow more
+                    raise
 
     def _begin(self, wait: bool, begin: Callable[[], Result]) -> Result:
         """Run *begin*, and again each time that the error that it raised could be mended."""
@@ -144,10 +165,9 @@ class Environment:
         """Remove the cause of *error*, if that is possible; returns whether it was."""
         if self._mover == threading.get_ident():
             return False
-        if self._map.lost or isinstance(error, lmdb.PanicError):  # a meta page could not be written
-            return self._move_map(self._map.reopen, wait)
-        if isinstance(error, lmdb.MapResizedError):  # another process has made the map larger
-            return self._move_map(self._map.adopt, wait)
+        # A meta page could not be written, or another process has made the map larger.
+        if self._lost or isinstance(error, (lmdb.PanicError, lmdb.MapResizedError)):
+            return self._move_map(self._reopen, wait)
         if isinstance(error, lmdb.ReadersFullError):
             return self.reader_check() > 0
         return False
@@ -156,7 +176,7 @@ class Environment:
 
     def last_transaction(self) -> int:
         """Return the number of the last commit by any process; -1 while that cannot be told."""
-        return -1 if self._map.lost else int(self._env.info()["last_txnid"])
+        return -1 if self._lost else int(self._env.info()["last_txnid"])
 
     def size(self) -> int:
         """Return how many bytes of the file are in use."""
@@ -198,6 +218,69 @@ class Environment:
 
     # The memory map
 
+    def _open(self, map_bytes: int, least_bytes: int) -> None:
+        """Open the file.
+
+        Where the system does not allow so much address space, about a quarter of what it allows is mapped,
+        since threads and all else of the program need some, too, but no less than *least_bytes*.
+        """
+        self._env, allowed_bytes = self._open_file(map_bytes, least_bytes)
+        try:
+            if allowed_bytes < map_bytes:
+                self._env.set_mapsize(max(allowed_bytes // 4, least_bytes))
+            self._map_bytes = int(self._env.info()["map_size"])  # more, if the file is larger
+            self._env.reader_check()
+            #: The databases of the index by their names.
+            self.databases: dict[str, Any] = {name: self._env.open_db(name.encode()) for name in DATABASES}
+        except lmdb.Error as error:
+            self._env.close()
+            raise unavailable(self.path, error, "written") from error
+
+    def _open_file(self, map_bytes: int, least_bytes: int) -> tuple[lmdb.Environment, int]:
+        """Open the file; try again with a smaller map, or a moment later if another process is just at it."""
+        for attempt in range(OPENINGS):
+            try:
+                environment = lmdb.open(
+                    os.fsencode(self.path),  # which takes names that are no text, too
+                    map_size=map_bytes,
+                    max_dbs=len(DATABASES),
+                    max_readers=MAX_READERS,
+                    sync=not self.scratch,
+                    metasync=False,
+                    writemap=False,
+                    meminit=False,
+                    readahead=self._readahead,
+                    lib_version=0,
+                )
+            except (lmdb.Error, OSError, MemoryError) as error:  # noqa: PERF203
+                if isinstance(error, (lmdb.MemoryError, MemoryError)) and map_bytes > least_bytes:
+                    map_bytes //= 2  # there is a limit on address space
+                elif isinstance(error, lmdb.InvalidParameterError) and attempt < BUSY_OPENINGS:
+                    time.sleep(random.uniform(0.001, 0.02))
+                elif any(other.forked and other.path == self.path for other in list(_environments)):
+                    # LMDB takes the parent's environment for one that this process has open.
+                    raise IndexUnavailable(FORKED) from error
+                else:
+                    raise unavailable(self.path, error, "opened") from error
+            else:
+                return environment, map_bytes
+        raise AssertionError
+
+    def _reopen(self, map_bytes: int = 0, least_bytes: int = 0) -> None:
+        """Close the file and open it again, mapped as before unless a size is given.
+
+        LMDB maps all that is in use, so this sees what others have added, too. Raises `IndexUnavailable` if
+        the file is gone.
+        """
+        self._lost = True
+        self._env.close()
+        if not (self.path / DATA).is_file():  # LMDB would make a new one
+            raise IndexUnavailable(
+                f"The file of the index in {self.path} is gone: close the index and open it again."
+            )
+        self._open(map_bytes or self._map_bytes, least_bytes or self.tuning.min_map_bytes)
+        self._lost = False
+
     def _move_map(self, move: Callable[[], object], wait: bool = True) -> bool:
         """Make all readers let go of the map, call *move*, and let them read again.
 
@@ -224,3 +307,27 @@ class Environment:
                         reader.refresh()
                 self._mover = None
         return True
+
+
+def _before_fork() -> None:
+    """Take all locks: a lock that another thread holds would stay locked for ever in the child."""
+    _held[:] = [environment.lock for environment in list(_environments)]
+    for lock in _held:
+        lock.acquire()
+
+
+def _after_fork() -> None:
+    """Release the locks that `_before_fork` has taken."""
+    for lock in _held:
+        lock.release()
+    _held.clear()
+
+
+def _after_fork_in_child() -> None:
+    """Release the locks, and keep the parent's environments and transactions from being finalised here."""
+    _after_fork()
+    _inherited.extend((environment, environment.leave()) for environment in _environments)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

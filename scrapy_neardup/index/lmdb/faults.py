@@ -1,22 +1,23 @@
-"""Errors of LMDB and of the disk, turned into those of this package.
-
-Each of them is one sentence that says what can be done.
-"""
+"""What fails: errors of LMDB and of the disk as sentences that say what can be done; when to try again."""
 
 from __future__ import annotations
 
 import errno
+import logging
+import time
 from typing import TYPE_CHECKING
 
 import lmdb
 
-from scrapy_neardup.errors import IndexUnavailable, NearDupError
-
-from .data_file import DATA, corrupted
+from scrapy_neardup import clock
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+
+#: The file of an index.
+DATA = "data.mdb"
 #: The errors that LMDB raises for a file whose pages contradict each other.
 DAMAGED = (
     lmdb.BadChecksumError,
@@ -99,3 +100,54 @@ class translated:  # noqa: N801  # as a generator it would make each search slow
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (lmdb.Error, OSError, MemoryError)):
             raise unavailable(self._path, error, self._what) from error
+
+
+def corrupted(data: Path, why: str) -> IndexCorrupted:
+    """Return the error for the damaged file *data*; *why* is put in brackets."""
+    return IndexCorrupted(
+        f"The index file {data} is damaged ({why}): restore it from a copy, save what can be read "
+        "(`scrapy-neardup index repair`), set NEARDUP_DIR to another directory, or delete the directory to "
+        "start anew (NEARDUP_RESET = True)."
+    )
+
+
+logger = logging.getLogger(__name__)
+
+
+class Retry:
+    """The failures in a row of one kind of work.
+
+    The first is logged with *complaint*, and followed by a wait of *first_seconds*; each further one by a
+    wait twice as long, up to *last_seconds*.
+    """
+
+    def __init__(self, complaint: str, first_seconds: float, last_seconds: float) -> None:
+        self._complaint = complaint
+        self._first_seconds = first_seconds
+        self._last_seconds = last_seconds
+        self._next_seconds = first_seconds
+        #: The error of the last try, None if it succeeded.
+        self.error: Exception | None = None
+        #: The time, by `time.monotonic`, from which on to try again.
+        self.at = clock.LONG_AGO
+
+    def failed(self, error: Exception) -> None:
+        """Keep *error*, and set the time of the next try.
+
+        It is logged with a traceback unless it is one that a disk or LMDB may raise.
+        """
+        if self.error is None:
+            expected = isinstance(error, (NearDupError, lmdb.Error, OSError, MemoryError))
+            logger.error("%s %s", self._complaint, reason(error), exc_info=not expected)
+        self.error = error
+        self.at = time.monotonic() + self._next_seconds
+        self._next_seconds = min(self._last_seconds, 2 * self._next_seconds)
+
+    def succeeded(self) -> None:
+        """Begin anew."""
+        self.error = None
+        self._next_seconds = self._first_seconds
+
+    def at_once(self) -> None:
+        """Try again without a wait."""
+        self.at = clock.LONG_AGO

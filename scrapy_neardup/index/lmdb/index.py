@@ -1,27 +1,32 @@
-"""The index on disk: a memtable over a log and sorted runs in LMDB, and a thread that writes to both."""
+"""The index on disk: a memtable over a log and sorted runs in LMDB, and a thread that writes to both.
+
+Scrapy gives every crawler components of its own, but LMDB does not allow a process to open a file twice: so
+an index that is open is shared.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index.local import LocalIndex
+from scrapy_neardup.index.memory import LocalIndex
 
 from .compaction import load, merge_all
-from .contents import Contents
-from .creation import open_header
 from .directory import shared_use, write_sidecar
 from .environment import Environment
 from .faults import translated
-from .maintenance import Maintenance
-from .reading import reading
+from .layout import open_header
+from .memtable import Contents
+from .runs import append
+from .snapshot import reading
 from .tuning import DEFAULT
-from .wal import append
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -72,8 +77,7 @@ class LmdbIndex(LocalIndex):
             self._contents = Contents(self._environment, self.header)
             self._memtable, self._snapshot = self._contents.memtable, self._contents.snapshot
             self._undo = undo.pop_all()
-        self._maintenance = Maintenance(self._environment, self._contents, window)
-        self._writer = Writer(self._environment, self._contents, self._maintenance)
+        self._writer = Writer(self._environment, self._contents, window)
 
     # Searching
 
@@ -136,7 +140,7 @@ class LmdbIndex(LocalIndex):
                 else:
                     state = load(self._environment, self.header, part)
                 numbers.append(np.arange(state.next - len(part.urls), state.next))
-            for _ in self._maintenance.steps():
+            for _ in self._writer.maintenance():
                 pass
             with self.lock:
                 self._writer.settle()
@@ -213,3 +217,69 @@ class LmdbIndex(LocalIndex):
 
     def _translated(self, what: str = "used") -> translated:
         return translated(self._environment.path, what)
+
+
+_open: dict[Path, SharedIndex] = {}
+_lock = threading.Lock()
+#: In a child: what the parent had open, kept so that it is never finalised.
+_inherited: list[SharedIndex] = []
+
+
+def _after_fork_in_child() -> None:
+    """Begin with nothing open: the lock may be taken, and a child must not use its parent's indexes."""
+    global _lock
+    _lock = threading.Lock()
+    _inherited.extend(_open.values())
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class SharedIndex(LmdbIndex):
+    """An `LmdbIndex` with several users, which closes when the last of them closes it."""
+
+    #: How many calls of `open_directory` have returned it and were not followed by a `close`.
+    users = 0
+
+    def close(self) -> None:
+        """Close the index if this is its last user. Otherwise only write what is confirmed."""
+        if self._environment.forked:
+            return
+        with _lock:
+            self.users -= 1
+            if self.users == 0:
+                if self.path is not None:
+                    _open.pop(self.path, None)
+                super().close()
+                return
+        self.flush()
+
+
+def open_directory(
+    path: str | os.PathLike[str] | None,
+    wanted: Header | None,
+    *,
+    ignore: Collection[str],
+    window: float,
+    reset: bool,
+) -> SharedIndex:
+    """Open the index in directory *path*, or return the one that this process has open.
+
+    With None it is a new scratch index. Each call needs its own `close`. For the other arguments and for
+    errors see `LmdbIndex`. The *window* of an index that is open already stays as it is.
+    """
+    where = None if path is None else Path(path).expanduser().resolve()
+    with _lock:
+        index = _open.get(where) if where is not None and not reset else None
+        if index is None:
+            index = SharedIndex(where, wanted, ignore=ignore, window=window, reset=reset)
+            if where is not None:
+                _open[where] = index
+        else:
+            index.require_open()
+            if wanted is not None:
+                index.header.require(wanted, str(where), ignore)
+        index.users += 1
+        return index

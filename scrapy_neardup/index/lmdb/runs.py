@@ -1,6 +1,7 @@
-"""Writing runs: blocks and partitions a little at a time, then the state that names them, at once.
+"""Writing: commits append blocks to the log; runs are written a little at a time, then named by the state.
 
-Nothing that the state does not name exists for readers. If the process dies before, it is swept away later.
+A block stays in the log until a run holds its documents. Nothing of a run exists for readers before the state
+names it. If the process dies before, it is swept away later.
 """
 
 from __future__ import annotations
@@ -11,24 +12,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index.decoding import decoding
 from scrapy_neardup.index.sorted_arrays import Entries, flatten, merge_entries, sort_entries
 
-from .blocks import encode_block
+from .blocks import encode_block, encode_logged, encode_partition
 from .layout import (
     HELD,
+    MAX_DOCUMENTS,
     Run,
+    add_removed,
+    current_ledger,
+    decode_held,
+    drop_removed,
     encode_held,
+    key_number,
+    key_run,
     number_key,
     partition_bits,
     partition_key,
+    read_removed,
     read_state,
+    write_ledger,
     write_state,
 )
-from .ledger import current_ledger, write_ledger
-from .partition import encode_partition
-from .tombstones import drop_removed, read_removed
-from .wal import clear
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,12 +44,70 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Stored
+    from scrapy_neardup.index.protocol import Documents, Stored
     from scrapy_neardup.index.tables import Family
 
     from .environment import Environment
     from .layout import State
     from .snapshot import Snapshot
+
+
+def append(environment: Environment, documents: Documents, removals: Sequence[int] = ()) -> State:
+    """Commit *documents*, and tombstones for *removals*; returns the state that this leads to.
+
+    *removals* are numbers of documents; those that are not stored are passed over. Raises `IndexUnavailable`
+    if the index is full.
+    """
+
+    def work(transaction: lmdb.Transaction) -> State:
+        state = read_state(environment, transaction)
+        require_room(state.next, documents)
+        if len(documents.urls) and not transaction.put(
+            number_key(state.next), encode_logged(documents), append=True, db=environment.databases["log"]
+        ):
+            raise IndexCorrupted(
+                "The log has documents that its state does not know: run `scrapy-neardup index check`."
+            )
+        newer = replace(state, next=state.next + len(documents.urls))
+        if removals:
+            newer = replace(newer, removals=state.removals + 1)
+            ledger = current_ledger(environment, transaction, state)
+            # np.unique imports more of NumPy when it is first used, which takes 0.1 s.
+            numbers = _stored(environment, transaction, state, np.array(sorted(set(removals)), np.int64))
+            new = add_removed(transaction, environment.databases["dead"], numbers)
+            write_ledger(environment, transaction, newer, ledger.add(new))
+        write_state(environment, transaction, newer)
+        return newer
+
+    return environment.write(work)
+
+
+def _stored(
+    environment: Environment, transaction: lmdb.Transaction, state: State, numbers: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return those of *numbers* (int64[n]) that are in the log or in a run of *state*."""
+    there = (numbers >= state.flushed) & (numbers < state.next)
+    for run in state.runs:
+        rows = np.flatnonzero((numbers >= run.start) & (numbers < run.stop))
+        if len(rows):
+            data = transaction.get(partition_key(run.id, HELD, 0), b"", db=environment.databases["runs"])
+            there[rows] = decode_held(data, run)[numbers[rows] - run.start]
+    return numbers[there]
+
+
+def clear(environment: Environment, transaction: lmdb.Transaction, stop: int) -> None:
+    """Delete all blocks before the one that begins with document *stop*."""
+    with transaction.cursor(environment.databases["log"]) as cursor:
+        cursor.first()
+        while (key := bytes(cursor.key())) and key_number(key) < stop:
+            cursor.delete()
+
+
+def require_room(first: int, documents: Documents) -> None:
+    """Raise `IndexUnavailable` if there are too few numbers left for *documents*."""
+    if first + len(documents.urls) > MAX_DOCUMENTS:
+        raise IndexUnavailable("The index is full (2**32 - 1 documents): start another one (NEARDUP_DIR).")
+
 
 #: The name of a database, a key, a value.
 Item = tuple[str, bytes, bytes]
@@ -203,3 +268,58 @@ def _held_entries(entries: Entries, run: Run, held: NDArray[np.bool_]) -> Entrie
             raise ValueError("it holds documents of other runs")
         alive = held[rows]
     return entries if alive.all() else Entries(entries.keys[alive], entries.documents[alive])
+
+
+def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
+    """Delete partitions and blocks that the state does not name, as of replaced and unfinished runs.
+
+    Yields now and then.
+    """
+    state = reader.state
+    live = {run.id for run in state.runs}
+    first = number_key(state.runs[0].start if state.runs else state.flushed)
+    flushed = number_key(state.flushed)
+
+    def orphans(transaction: lmdb.Transaction) -> Iterator[lmdb.Cursor]:
+        """Yield a cursor at each value to delete. The caller may delete it before going on."""
+        with transaction.cursor(environment.databases["runs"]) as cursor:
+            yield from _orphaned_partitions(cursor, live)
+        with transaction.cursor(environment.databases["documents"]) as cursor:
+            yield from _orphaned_blocks(cursor, first, flushed)
+
+    def work(transaction: lmdb.Transaction) -> bool:
+        """Delete about `Tuning.transaction_bytes`; returns whether there may be more."""
+        freed = 0
+        for cursor in orphans(transaction):
+            freed += len(cursor.value())
+            cursor.delete()
+            if freed > environment.tuning.transaction_bytes:
+                return True
+        return False
+
+    with environment.read() as transaction:
+        found = next(orphans(transaction), None) is not None
+    while found:
+        found = environment.write(work)
+        yield
+
+
+def _orphaned_partitions(cursor: lmdb.Cursor, live: set[int]) -> Iterator[lmdb.Cursor]:
+    """Yield *cursor* at each partition of a run whose number is not in *live*."""
+    cursor.first()
+    while key := bytes(cursor.key()):  # empty at the end, also after deleting the last one
+        with decoding("The key of a partition"):
+            run = key_run(key)
+        if run in live:
+            cursor.set_range(partition_key(run + 1, 0, 0))
+        else:
+            yield cursor
+
+
+def _orphaned_blocks(cursor: lmdb.Cursor, first: bytes, flushed: bytes) -> Iterator[lmdb.Cursor]:
+    """Yield *cursor* at each block before the key *first*, and at each from the key *flushed* on."""
+    cursor.first()
+    while (key := bytes(cursor.key())) and key < first:
+        yield cursor
+    while cursor.set_range(flushed):
+        yield cursor

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
+import lmdb
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
@@ -11,23 +13,25 @@ from scrapy_neardup.index.decoding import decoding
 from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.sorted_arrays import is_member
 
-from .blocks import block_size, decode_block, decode_logged
-from .layout import HELD, State, decode_held, key_number, number_key, partition_key
-from .partition import is_whole
-from .partition_cache import PartitionCache
-from .tombstones import read_removed
+from .blocks import Partition, block_size, decode_block, decode_logged, decode_partition, is_whole
+from .faults import unavailable
+from .layout import HELD, State, decode_held, key_number, number_key, partition_key, read_removed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
-    import lmdb
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
 
     from .environment import Environment
     from .layout import Run
-    from .partition import Partition
+
+
+#: A value of fewer bytes may lie inside a leaf page of LMDB.
+LEAF_VALUE_BYTES = 1 << 16
+#: What it takes to remember a partition that is read in place.
+PARTITION_BYTES = 1 << 11
 
 
 class Snapshot:
@@ -42,7 +46,9 @@ class Snapshot:
         self.tuning = environment.tuning
         self.header = header
         self._transaction: lmdb.Transaction | None = None
-        self._partitions = PartitionCache(self.tuning.partition_bytes)
+        #: Partitions by run, table and number, and about what they take since all were forgotten.
+        self._partitions: dict[tuple[int, int, int], Partition] = {}
+        self._partition_bytes = 0
         #: Which documents of its range a run holds, by the number of the run.
         self._held: dict[int, NDArray[np.bool_]] = {}
         #: The bytes of the state that was read last, and its count of changes of the tombstones.
@@ -93,7 +99,7 @@ class Snapshot:
         self.state, self._raw, self._removals = state, raw, state.removals
         self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
         live = {run.id for run in state.runs}
-        self._partitions.keep(live)
+        self._partitions = {key: kept for key, kept in self._partitions.items() if key[0] in live}
         self._held = {run: held for run, held in self._held.items() if run in live}
         if marked is not self._marked:
             self._marked = marked
@@ -218,7 +224,16 @@ class Snapshot:
                     f"A partition of run {run.id} does not match its checksum: run "
                     "`scrapy-neardup index check`."
                 )
-            found = self._partitions.remember(key, data, cut)
+            # LMDB may move a small value when a neighbour changes. A larger one has pages of its own, and a
+            # view of it stays valid as long as its run exists.
+            copied = len(data) < LEAF_VALUE_BYTES
+            found = decode_partition(bytes(data) if copied else data, cut)
+            size = PARTITION_BYTES + len(data) * copied
+            if self._partition_bytes + size > self.tuning.partition_bytes:
+                self._partitions.clear()
+                self._partition_bytes = 0
+            self._partition_bytes += size
+            self._partitions[key] = found
         return found
 
     def _values(self, name: str, start: int) -> Iterator[tuple[int, bytes | memoryview]]:
@@ -236,3 +251,48 @@ class Snapshot:
             self.refresh()
         assert self._transaction is not None
         return self._transaction
+
+
+@contextlib.contextmanager
+def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
+    """Yield a snapshot of the newest commit, and keep other threads from moving the memory map meanwhile.
+
+    Raises `IndexUnavailable` or `IndexCorrupted`.
+    """
+    environment.require_same_process()  # a forked child would wait for its lock for ever
+    with environment.scan_lock:
+        reader = Snapshot(environment, header)
+        try:
+            environment.reader_check()
+            reader.refresh()
+            yield reader
+        except (lmdb.Error, MemoryError) as error:
+            raise unavailable(environment.path, error, "read") from error
+        finally:
+            reader.close()
+
+
+def live_documents(
+    reader: Snapshot, progress: Callable[[int, int], None]
+) -> Iterator[tuple[NDArray[np.int64], Stored]]:
+    """Yield the numbers (int64[n]) and contents of all documents that were not removed, block by block.
+
+    Blocks also hold removed documents: runs and tombstones say which those are. *progress* is called with the
+    documents gone through so far, and how many there are.
+    """
+    state = reader.state
+    ranges = [(run.start, run.stop, run) for run in state.runs]
+    oldest = state.runs[0].start if state.runs else state.flushed
+    for start, stop, run in (*ranges, (state.flushed, state.next, None)):
+        alive = np.ones(stop - start, bool) if run is None else reader.held(run).copy()
+        alive[reader.dead[(reader.dead >= start) & (reader.dead < stop)] - start] = False
+        for first, documents in reader.blocks(start, stop):
+            rows = np.flatnonzero(alive[first - start : first - start + len(documents.urls)])
+            yield rows + first, documents.take(rows)
+            progress(first + len(documents.urls) - oldest, state.next - oldest)
+
+
+def count_documents(reader: Snapshot) -> int:
+    """Return how many documents are stored and not removed."""
+    state = reader.state
+    return sum(run.documents for run in state.runs) + state.next - state.flushed - len(reader.dead)

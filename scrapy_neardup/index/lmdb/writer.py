@@ -6,16 +6,19 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from scrapy_neardup import clock
 from scrapy_neardup.errors import IndexUnavailable
 
-from .faults import remedy
-from .retry import Retry
-from .wal import append
+from .compaction import maintain
+from .faults import Retry, remedy
+from .runs import append
 
 if TYPE_CHECKING:
-    from .contents import Contents
+    from collections.abc import Iterator
+
     from .environment import Environment
-    from .maintenance import Maintenance
+    from .memtable import Contents
+
 
 OTHER_WRITER = "another process holds its lock"
 
@@ -23,26 +26,36 @@ OTHER_WRITER = "another process holds its lock"
 class Writer:
     """Writes the changes of the memtable of *contents* in group commits, and maintains the index in between.
 
-    A method that "needs the lock" is called with the lock of the environment held.
+    Documents older than *window* seconds may expire; 0 keeps all. A method that "needs the lock" is called
+    with the lock of the environment held.
     """
 
-    def __init__(self, environment: Environment, contents: Contents, maintenance: Maintenance) -> None:
+    def __init__(self, environment: Environment, contents: Contents, window: float) -> None:
         self._environment = environment
         self._tuning = environment.tuning
         self._contents = contents
         self._memtable = contents.memtable
-        self._maintenance = maintenance
+        self._window = window
         self._wake = threading.Condition(environment.lock)
         #: The time since which the oldest change waits for the disk; None if there is no change.
         self._waiting_since: float | None = None
         #: How many flushes were asked for, and how many of them are done.
         self._flushes = self._flushed = 0
         self._closing = False
-        complaint = (
-            f"The index in {environment.path} cannot be written; the crawl goes on, fingerprints are kept in "
-            "memory and tried again"
+        first, last = self._tuning.first_retry_seconds, self._tuning.last_retry_seconds
+        where = f"The index in {environment.path} cannot be"
+        self._commits = Retry(
+            f"{where} written; the crawl goes on, fingerprints are kept in memory and tried again",
+            first,
+            last,
         )
-        self._commits = Retry(complaint, self._tuning.first_retry_seconds, self._tuning.last_retry_seconds)
+        self._tries = Retry(f"{where} maintained; the crawl goes on, searches become slower", last, last)
+        #: How many documents this process has removed since the last maintenance.
+        self._removed = 0
+        #: The time from which on to look for expired runs again.
+        self.expire_at = clock.LONG_AGO
+        #: The steps that are left of the maintenance under way; None if there is none.
+        self._steps: Iterator[None] | None = None
         self.counts = {"commits": 0, "commit_errors": 0, "forgotten": 0}
         self._thread = threading.Thread(target=self._work, name="neardup-index", daemon=True)
         self._thread.start()
@@ -104,16 +117,16 @@ class Writer:
             self._waiting_since is not None
             and time.monotonic() > self._waiting_since + self._tuning.disk_wait_seconds
         )
-        return self._commits.error is not None or self._maintenance.failing or late
+        return self._commits.error is not None or self._tries.error is not None or late
 
     # The thread
 
     def _work(self) -> None:
         """Alternate between commits and short steps of the maintenance, until the index is closed."""
-        while not self._write_changes(wait=not self._maintenance.under_way):
+        while not self._write_changes(wait=self._steps is None):
             if not self._closing:
-                self._maintenance.advance()
-        self._maintenance.abandon()
+                self._maintain()
+        self._steps = None  # the next maintenance sweeps away what this one has begun
 
     def _write_changes(self, *, wait: bool) -> bool:
         """Commit if it is due, after a *wait* until it may be; returns whether the index is being closed."""
@@ -171,13 +184,53 @@ class Writer:
         with self._wake:
             memtable.commit(group, state)
             self.counts["commits"] += 1
-            self._maintenance.removed += len(group.removals)
+            self._removed += len(group.removals)
             self._waiting_since = time.monotonic() if memtable.changes else None
             self._contents.look()
             self._wake.notify_all()
             urgent = self._flushes > self._flushed or self._closing
             full = len(memtable.queue) >= self._tuning.group_documents
             return full or (urgent and memtable.changes > 0)
+
+    # The maintenance
+
+    def maintenance(self) -> Iterator[None]:
+        """Flush, expire and merge what is due, yielding after every short transaction."""
+        expires = int(clock.now() - self._window) if self._window else 0
+        self._removed = 0
+        yield from maintain(self._environment, self._contents.snapshot.header, expires)
+        with self._environment.lock:  # without it, another thread might just reopen the environment
+            self._contents.look()
+            self._environment.reader_check()
+
+    def _maintain(self) -> None:
+        """Refresh the index, and take the next step of the maintenance, or the first one if it is due."""
+        try:
+            with self._environment.lock:
+                self._contents.look()  # an older view keeps LMDB from using pages again
+                if self._steps is None and self._maintenance_due():
+                    self._steps = self.maintenance()
+            if self._steps is not None and next(self._steps, self) is self:  # they have come to their end
+                self._steps = None
+                self._tries.succeeded()
+        except Exception as error:  # noqa: BLE001  # whatever it is, the crawl goes on
+            self._steps = None
+            with self._environment.lock:
+                self._tries.failed(error)
+
+    def _maintenance_due(self) -> bool:
+        """Whether the log is long, many were removed, the last try has failed, or runs may have expired.
+
+        Needs the lock.
+        """
+        now = time.monotonic()
+        if now < self._tries.at:
+            return False
+        if self._window and now >= self.expire_at:
+            self.expire_at = now + self._tuning.expiry_seconds
+            return True
+        many = max(self._memtable.unflushed, self._removed) >= self._tuning.flush_documents
+        return many or self._tries.error is not None
 
     # What fails
 

@@ -14,8 +14,8 @@ import pytest
 
 from scrapy_neardup import Detector, IndexUnavailable
 from scrapy_neardup.audit.sources import Source, SourceUnavailable, find_sources, opening
-from scrapy_neardup.index.lmdb.offline import require_index
-from scrapy_neardup.index.lmdb.recognition import is_index
+from scrapy_neardup.index.lmdb.commands import require_index
+from scrapy_neardup.index.lmdb.directory import is_index
 
 from .archives import http, record, write_wacz, write_warc
 

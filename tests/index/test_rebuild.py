@@ -1,12 +1,11 @@
-"""A repair keeps all that can be read, says what is gone, and leaves the damaged file as it was."""
+"""A rebuilt index has all that can be read, and the damaged file is kept as it was."""
 
 from __future__ import annotations
 
 import os
 import random
 import shutil
-import struct
-import sys
+import signal
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -16,11 +15,11 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
-from scrapy_neardup.fingerprint import MainText
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.data_file import check_data_file
+from scrapy_neardup.index.lmdb.directory import check_data_file
 from scrapy_neardup.index.lmdb.layout import number_key, partition_key
-from scrapy_neardup.index.lmdb.repair import repair
+from scrapy_neardup.index.lmdb.rebuild import rebuild
+from scrapy_neardup.matching.records import derived_keys
 from tests.promises.site import story
 
 from .consistency import check
@@ -30,9 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from scrapy_neardup.index.lmdb.repair import Repaired
+    from numpy.typing import NDArray
 
-READ = [sys.executable, "-m", "scrapy_neardup.cli.repairing"]
+    from scrapy_neardup.index import Header
+    from scrapy_neardup.index.lmdb.rebuild import Rebuilt
+    from scrapy_neardup.index.protocol import Stored
+
 COUNT = 100
 
 
@@ -84,9 +86,9 @@ def flip(key: bytes) -> Callable[[lmdb.Transaction], object]:
     return change
 
 
-def repaired(path: Path) -> Repaired:
+def rebuilt(path: Path) -> Rebuilt:
     before = (path / "data.mdb").read_bytes()
-    found = repair(path, READ)
+    found = rebuild(path, derived_keys)
     assert found.kept.read_bytes() == before
     assert sorted(each.name for each in path.iterdir() if each.is_dir()) == []
     return found
@@ -94,49 +96,37 @@ def repaired(path: Path) -> Repaired:
 
 def test_a_sound_index_stays_what_it_is(path: Path) -> None:
     whole = left(path)
-    found = repaired(path)
+    found = rebuilt(path)
     assert left(path) == whole == {*range(COUNT)} - {3, 95}
     assert (found.documents, found.gone, found.weaker, found.revived) == (COUNT - 2, 0, 0, False)
-    assert repaired(path).kept.name == "damaged-2.mdb"
-
-
-def test_pages_of_a_template_which_have_few_keys_have_lost_none(tmp_path: Path) -> None:
-    path = tmp_path / "index"
-    with Detector.open(path) as detector:
-        pages = [MainText(story(1), title=f"Lamp {number}x") for number in range(9)]
-        kinds = [detector.add(each, f"https://a.example/{place}").kind for place, each in enumerate(pages)]
-        assert {*kinds[2:]} == {"boilerplate"}
-        detector.index.compact()  # type: ignore[attr-defined]
-    found = repaired(path)
-    assert (found.documents, found.gone, found.weaker) == (9, 0, 0)
+    assert rebuilt(path).kept.name == "damaged-2.mdb"
 
 
 def test_a_block_that_is_gone(path: Path) -> None:
     edit(path, "documents", flip(number_key(16)))
-    found = repaired(path)
-    assert found.ranges == [(16, 23)]
+    found = rebuilt(path)
     assert (found.gone, found.documents) == (8, COUNT - 2 - 8)
     assert left(path) == {*range(COUNT)} - {3, 95} - {*range(16, 24)}
 
 
 def test_a_block_of_the_log_that_is_gone(path: Path) -> None:
     edit(path, "log", flip(number_key(90)))
-    found = repaired(path)
-    assert found.ranges == [(90, 94), (96, 99)]
+    found = rebuilt(path)
+    assert found.gone == 9
     assert left(path) == {*range(90)} - {3}
 
 
 def test_one_table_of_fingerprints_tells_what_another_has_lost(path: Path) -> None:
     for table in range(3):
         edit(path, "runs", flip(partition_key(oldest_run(path), table, 0)))
-    found = repaired(path)
+    found = rebuilt(path)
     assert (found.gone, found.weaker) == (0, 0)
     assert left(path) == {*range(COUNT)} - {3, 95}
 
 
 def test_removed_documents_that_cannot_be_told(path: Path) -> None:
     edit(path, "dead", lambda transaction: transaction.put(b"\0\0\0", b"odd"))
-    found = repaired(path)
+    found = rebuilt(path)
     assert found.revived
     assert left(path) == {*range(COUNT)}
 
@@ -151,7 +141,7 @@ def test_a_file_that_was_cut_short(path: Path) -> None:
             break
     with pytest.raises(IndexCorrupted, match="index repair"):
         LmdbIndex(path, HEADER)
-    found = repaired(path)
+    found = rebuilt(path)
     there = left(path)
     assert len(there) == found.documents
     assert found.documents + found.gone >= COUNT - 2
@@ -167,8 +157,8 @@ def test_keys_that_follow_from_what_is_stored_are_made_again(tmp_path: Path) -> 
         tables = detector.index.header.first_table
     for table in range(tables[1], tables[3]):  # of URLs and of fingerprints
         edit(path, "runs", flip(partition_key(oldest_run(path), table, 0)))
-    found = repaired(path)
-    assert (found.documents, found.gone, found.weaker) == (5, 0, 5)
+    found = rebuilt(path)
+    assert (found.documents, found.gone, found.weaker) == (5, 0, 0)
     with Detector.open(path) as detector:
         assert {detector.check(story(number), url="https://b.example/").kind for number in range(5)} == {
             "exact"
@@ -176,68 +166,36 @@ def test_keys_that_follow_from_what_is_stored_are_made_again(tmp_path: Path) -> 
         assert detector.check(story(1), url="https://a.example/1").kind == "revisit"
 
 
-#: The process that reads, ended by what it is about to read.
-DIES = """
-import os, signal, sys
-from scrapy_neardup.cli.repairing import derive
-from scrapy_neardup.index.lmdb.repair import main
-from scrapy_neardup.index.lmdb.salvage import Salvage
-
-may = Salvage._may
-
-def die(self, what):
-    allowed = may(self, what)
-    if allowed and what in [f"documents from {number}" for number in range(9, 17)]:
-        os.kill(os.getpid(), signal.SIGSEGV)
-    return allowed
-
-Salvage._may = die
-main(derive)
-"""
-
-
-@pytest.mark.slow
-def test_what_ends_the_process_is_passed_over(path: Path) -> None:
-    found = repair(path, [sys.executable, "-c", DIES])
-    assert found.ranges == [(16, 23)]
-    assert left(path) == {*range(COUNT)} - {3, 95} - {*range(16, 24)}
-
-
 @pytest.mark.parametrize("key", [b"header", b"state"])
 def test_nothing_is_touched_if_nothing_can_be_saved(path: Path, key: bytes) -> None:
     edit(path, "meta", lambda transaction: transaction.put(key, b"{"))
     before = (path / "data.mdb").read_bytes()
     with pytest.raises(IndexCorrupted, match="nothing can be saved"):
-        repair(path, READ)
+        rebuild(path, derived_keys)
     assert (path / "data.mdb").read_bytes() == before
     assert not list(path.glob("damaged-*")) + list(path.glob("repair-*"))
 
 
-@pytest.mark.parametrize(
-    ("script", "runs", "why"),
-    [
-        ("kill -9 $$", 1, "reading it ends the process"),
-        ('echo here >> "$3"; kill -9 $$', 2, "reading it ends the process"),
-        ('echo $$ >> "$3"; kill -9 $$', 50, "reading it ends the process"),
-        ("echo it is no use; exit 2", 1, "nothing can be saved: it is no use"),
-        ("echo it is odd >&2; exit 1", 1, "nothing can be saved: it is odd"),
-    ],
-)
-def test_a_process_that_gets_no_further_is_not_started_again(
-    path: Path, tmp_path: Path, script: str, runs: int, why: str
-) -> None:
-    """It says what it is about to read, and what has ended it is passed over the next time."""
-    before, count = (path / "data.mdb").read_bytes(), tmp_path / "count"
-    with pytest.raises(IndexCorrupted, match=why):
-        repair(path, ["/bin/sh", "-c", f"echo run >> '{count}'; {script}", "sh"])
-    assert len(count.read_text().splitlines()) == runs
+def dies(stored: Stored, header: Header) -> dict[int, NDArray[np.uint64]]:
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return {}
+
+
+def test_nothing_is_touched_if_reading_ends_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    with Detector.open(path) as detector:
+        detector.add(story(1), url="https://a.example/")
+        detector.index.compact()  # type: ignore[attr-defined]
+    before = (path / "data.mdb").read_bytes()
+    with pytest.raises(IndexCorrupted, match="reading it ends the process"):
+        rebuild(path, dies)
     assert (path / "data.mdb").read_bytes() == before
     assert not list(path.glob("damaged-*")) + list(path.glob("repair-*"))
 
 
 def test_it_is_refused_while_others_use_the_index(path: Path) -> None:
     with closing(LmdbIndex(path, HEADER)), pytest.raises(IndexUnavailable, match="in use"):
-        repair(path, READ)
+        rebuild(path, derived_keys)
 
 
 @pytest.mark.slow
@@ -251,7 +209,7 @@ def test_pages_of_noise(path: Path, tmp_path: Path, seed: int) -> None:
     (path / "data.mdb").write_bytes(data)
     shutil.copytree(path, tmp_path / "copy")
     try:
-        found = repaired(path)
+        found = rebuilt(path)
     except IndexCorrupted:
         assert (path / "data.mdb").read_bytes() == data
         return
@@ -267,23 +225,5 @@ def test_a_head_that_says_a_size_that_no_file_has(path: Path) -> None:
         data[start + 136 : start + 144] = (1 << 60).to_bytes(8, "little")  # the last page, in each meta page
     (path / "data.mdb").write_bytes(data)
     with pytest.raises(IndexCorrupted):
-        repair(path, READ)
+        rebuild(path, derived_keys)
     assert (path / "data.mdb").read_bytes() == data
-
-
-@pytest.mark.parametrize("raised", [False, True])
-def test_a_commit_number_that_cannot_be(path: Path, raised: bool) -> None:
-    """Which of two commits is the newer one is not clear: that with more documents is taken."""
-    with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
-        index.add(documents([7919 * COUNT], [f"u{COUNT}"]))
-    data = bytearray((path / "data.mdb").read_bytes())
-    places = [page * os.sysconf("SC_PAGESIZE") + 144 for page in range(2)]
-    newest = max(places, key=lambda place: struct.unpack_from("=Q", data, place))
-    # The last commit becomes the first of all, or the one before it a later one.
-    struct.pack_into("=Q", data, *((sum(places) - newest, 1 << 40) if raised else (newest, 0)))
-    (path / "data.mdb").write_bytes(data)
-    with pytest.raises(IndexCorrupted, match="meta pages"):
-        LmdbIndex(path, HEADER)
-    found = repaired(path)
-    assert (found.documents, found.revived) == (COUNT - 1, True)
-    assert left(path) == {*range(COUNT)} - {3, 95}  # `left` does not ask for the last one

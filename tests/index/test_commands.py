@@ -1,0 +1,228 @@
+"""Commands take an index that is there, and nothing else; they describe it, and give its space back."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+import lmdb
+import pytest
+
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+from scrapy_neardup.index import Header, LmdbIndex
+from scrapy_neardup.index.lmdb.check import check as problems
+from scrapy_neardup.index.lmdb.commands import alone, compact, describe, opened, require_index
+from scrapy_neardup.index.lmdb.directory import SIDECAR
+from scrapy_neardup.index.lmdb.faults import DATA
+from scrapy_neardup.index.lmdb.snapshot import live_documents, reading
+
+from .flaky import Flaky
+from .small import HEADER, SMALL, documents
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    two = tmp_path / "index"
+    with closing(LmdbIndex(two, HEADER)) as index:
+        index.add(documents([1, 2], ["u1", "u2"]))
+    return two
+
+
+def test_an_index_that_is_there(two: Path) -> None:
+    require_index(two)
+    (two / SIDECAR).unlink()
+    require_index(two)
+    with opened(two) as (_, header):
+        assert header.families == HEADER.families
+
+
+def test_a_file_that_is_gone_or_empty_beside_its_note(two: Path) -> None:
+    (two / DATA).write_bytes(b"")
+    with pytest.raises(IndexCorrupted, match="it is empty and should hold 2 documents"):
+        require_index(two)
+    (two / DATA).unlink()
+    with pytest.raises(IndexCorrupted, match="it is missing and should hold 2 documents"):
+        require_index(two)
+    assert not (two / DATA).exists()
+
+
+@pytest.mark.parametrize("content", [None, b"", bytes(4096), b"something else"])
+def test_no_index(content: bytes | None, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / DATA).write_bytes(content)
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        for use in (opened, alone):
+            with pytest.raises(IndexUnavailable, match="There is no index"), use(folder):
+                pass
+    assert not (tmp_path / "nowhere").exists()
+    assert [each.name for each in tmp_path.iterdir()] == [DATA] * (content is not None)
+
+
+def test_who_has_to_be_alone_is_refused_while_others_are_there(two: Path) -> None:
+    with alone(two), pytest.raises(IndexUnavailable, match="in use"), alone(two):
+        pass
+    with closing(LmdbIndex(two, HEADER)), pytest.raises(IndexUnavailable, match="in use"), alone(two):
+        pass
+    with alone(two):
+        pass
+
+
+TIME = 1_700_000_000
+
+
+def fill(path: Path, header: Header = HEADER) -> Header:
+    """Three runs and a log; the oldest and the newest document are removed."""
+    with closing(LmdbIndex(path, header, tuning=SMALL)) as index:
+        for start, stop in ((0, 40), (40, 58), (58, 65)):
+            numbers = range(start, stop)
+            some = documents([number * 7919 for number in numbers], [f"u{n}" for n in numbers])
+            some.records["time"] = [TIME + 60 * number for number in numbers]
+            index.add(some)
+        index.discard([0, 64])
+        index.flush()
+        return index.header
+
+
+def test_what_is_in_it(tmp_path: Path) -> None:
+    header = fill(tmp_path)
+    steps: list[tuple[int, int]] = []
+    found = describe(tmp_path, lambda done, total: steps.append((done, total)))
+    space = {name: found.pop(name) for name in [*found] if name.startswith("bytes")}
+    runs: list[dict[str, Any]] = found.pop("runs")
+    assert found == {
+        "path": str(tmp_path),
+        "uuid": header.uuid,
+        "format": header.format,
+        "created": header.created,
+        **dict.fromkeys(("scheme", "features", "extractor")),
+        "tables": [4, 1],
+        "documents": 63,
+        "oldest": datetime.fromtimestamp(TIME + 60, timezone.utc).isoformat(),
+        "newest": datetime.fromtimestamp(TIME + 60 * 63, timezone.utc).isoformat(),
+        "added": 65,
+        "removed": 2,
+        "backlog": 7,
+    }
+    assert [(run["start"], run["stop"], run["documents"]) for run in runs] == [(0, 40, 40), (40, 58, 18)]
+    assert len({run["id"] for run in runs}) == 2
+    assert steps == sorted(steps)
+    assert {total for _, total in steps} == {65}
+    assert steps[-1] == (65, 65)
+    assert min(done for done, _ in steps) > 0
+
+    assert space["bytes_file"] == (tmp_path / DATA).stat().st_size >= space["bytes_used"]
+    assert space["bytes_per_document"] == round(space["bytes_used"] / 63, 1)
+    parts = [space[f"bytes_{name}"] for name in ("log", "documents", "tables", "reusable")]
+    assert all(part > 0 and part % 4096 == 0 for part in parts)
+    rest = space["bytes_used"] - sum(parts)  # the state and the removed documents, a page each
+    assert rest == 2 * 4096
+    assert space["bytes_tables"] > space["bytes_log"]
+    assert space["bytes_disk_free"] > 0
+
+
+def test_an_empty_one(tmp_path: Path) -> None:
+    with closing(LmdbIndex(tmp_path, HEADER)):
+        pass
+    found = describe(tmp_path, lambda *_: pytest.fail("there is nothing to read"))
+    assert (found["documents"], found["oldest"], found["newest"]) == (0, None, None)
+    assert found["bytes_per_document"] is None
+    assert found["bytes_documents"] == found["bytes_log"] == found["bytes_tables"] == 0
+
+
+#: A whole block, one of another block, and all of the last block.
+COUNT, REMOVED = 100, {*range(8, 16), 20, *range(96, 100)}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "index"
+    with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
+        numbers = range(COUNT)
+        index.add(documents([number * 7919 for number in numbers], [f"u{n}" for n in numbers], time=7))
+        index.discard(sorted(REMOVED))
+        index.flush()
+    return path
+
+
+def stored(path: Path) -> dict[int, str]:
+    """The URL of each document, by its number."""
+    with opened(path) as (environment, header), reading(environment, header) as reader:
+        return {
+            number: url
+            for numbers, some in live_documents(reader, lambda *_: None)
+            for number, url in zip(numbers.tolist(), some.urls, strict=True)
+        }
+
+
+def test_removed_documents_leave_the_file_and_the_others_keep_their_numbers(path: Path) -> None:
+    (path / "compact-old").mkdir()  # of a process that was killed
+    (path / DATA).chmod(0o640)
+    before = (path / DATA).stat().st_size
+    steps: list[tuple[int, int]] = []
+    sizes = compact(path, lambda done, total: steps.append((done, total)))
+    assert steps == sorted(steps)
+    assert steps[-1][0] == steps[-1][1]
+    assert sizes == (before, (path / DATA).stat().st_size)
+    assert sizes[1] < sizes[0]
+    assert (path / DATA).stat().st_mode & 0o777 == 0o640
+    assert not [*path.glob("compact-*")]
+    kept = {number: f"u{number}" for number in range(COUNT) if number not in REMOVED}
+    assert stored(path) == kept
+    with opened(path) as (environment, header), reading(environment, header) as reader:
+        blocks = dict(reader.blocks(0, COUNT))
+        # The last block of the run stays, because from it the age of the run is read.
+        assert [*blocks] == [start for start in range(0, COUNT, 8) if start != 8]
+        for start, some in blocks.items():
+            for row, url in enumerate(some.urls):
+                removed = start + row in REMOVED
+                assert url == ("" if removed else f"u{start + row}")
+                assert any(some.records[row].tobytes()) != removed
+    with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
+        assert list(problems(index)) == []
+        assert index.gauges()["documents"] == len(kept)
+        assert index.gauges()["runs"] == 1
+        index.add(documents([1], ["u200"]))
+    assert stored(path) == {**kept, COUNT: "u200"}
+
+
+def test_a_copy_that_fails_leaves_all_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise lmdb.DiskError("full")
+
+    Flaky(monkeypatch).once(0, fail, "copy")
+    with pytest.raises(IndexUnavailable, match=r"cannot be copied \(full\): free space on its disk"):
+        compact(path, lambda *_: None)
+    assert not [*path.glob("compact-*")]
+    assert set(stored(path)) == set(range(COUNT)) - REMOVED
+
+
+def test_a_damaged_index_is_left_alone(path: Path) -> None:
+    with opened(path) as (environment, _):
+        environment.write(
+            lambda transaction: transaction.delete(bytes(4), db=environment.databases["documents"])
+        )
+    data = (path / DATA).read_bytes()
+    with pytest.raises(IndexCorrupted, match="8 documents cannot be read, the first 0"):
+        compact(path, lambda *_: None)
+    assert (path / DATA).read_bytes() == data
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("owner", [(12345, 0), (0, 12345)])
+def test_the_owner_stays(path: Path, owner: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    os.chown(path / DATA, *owner)
+    compact(path, lambda *_: None)
+    status = (path / DATA).stat()
+    assert (status.st_uid, status.st_gid) == owner
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "chown", refuse)
+    with pytest.raises(IndexUnavailable, match="belongs to another user or group"):
+        compact(path, lambda *_: None)
