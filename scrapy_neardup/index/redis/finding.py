@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,7 +11,6 @@ from scrapy_neardup.index.matches import NO_MATCHES, Matches
 from scrapy_neardup.index.protocol import Found
 from scrapy_neardup.index.search import NONE_MET, Met, closest, most_shared
 from scrapy_neardup.index.sorted_arrays import is_member
-from scrapy_neardup.index.tables import NO_KEY
 
 from .layout import (
     NEAR_BYTES,
@@ -247,15 +245,10 @@ class Finder:
         """Look up *document*, one row: return where, what is there, and what may be like it."""
         layout = self._store.layout
         keys = layout.keys(document)
-
-        def probes_in(epochs: range) -> list[Probe]:
-            return [
-                probe
-                for number, (family, distance, *_) in enumerate(lookups)
-                for probe in _probes(layout, number, family, keys[family], distance, epochs)
-            ]
-
-        probes, looked = self._look(probes_in)
+        wanted = [
+            (lookup, family, keys[family], distance) for lookup, (family, distance, *_) in enumerate(lookups)
+        ]
+        probes, looked = self._look(wanted)
         met: list[dict[int, list[Matches]]] = [{} for _ in lookups]
         narrowed = [False for _ in lookups]
         for probe in probes:
@@ -276,12 +269,15 @@ class Finder:
         ]
         return probes, looked, Candidates(found, crowded)
 
-    def _look(self, probes_in: Callable[[range], list[Probe]]) -> tuple[list[Probe], Looked]:
-        """Read the buckets of the probes that *probes_in* returns for epochs; return both."""
+    def _look(self, wanted: Sequence[tuple[int, int, Sequence[int], int]]) -> tuple[list[Probe], Looked]:
+        """Read the buckets in which keys are looked up; return the probes, and what is there.
+
+        *wanted* has for each lookup its number, the family, the keys, and in how many bits they may differ.
+        """
         store = self._store
         while True:
             epochs = store.epochs
-            probes = probes_in(epochs)
+            probes = [probe for each in wanted for probe in _probes(store.layout, *each, epochs)]
             if not probes:
                 store.calls.drain()
                 return probes, Looked()
@@ -374,27 +370,17 @@ class Finder:
     def _numbers_near(self, family: int, keys: NDArray[np.uint64], distance: int) -> dict[int, set[int]]:
         """Return the numbers of the documents that may be near each of *keys*, by the key's place."""
         met: dict[int, set[int]] = {}
+        has = self._store.header.families[family].has(keys).tolist()
         for start in range(0, len(keys), BATCH):
-            asked = keys[start : start + BATCH].tolist()
-            near, looked = self._look(partial(self._probes_near, family, asked, start, distance))
+            some = enumerate(keys[start : start + BATCH].tolist(), start)
+            wanted = [(number, family, [key], distance) for number, key in some if has[number]]
+            near, looked = self._look(wanted)
             looked = self._whole(looked)
             for probe in near:
                 matches = probe.matches(looked, distance)
                 if matches is not None:
                     met.setdefault(probe.lookup, set()).update(matches.document.tolist())
         return met
-
-    def _probes_near(
-        self, family: int, keys: Sequence[int], first: int, distance: int, epochs: range
-    ) -> list[Probe]:
-        """Return the probes of *keys*, as those of lookups whose numbers begin with *first*."""
-        kind = self._store.header.families[family]
-        return [
-            probe
-            for number, key in enumerate(keys, first)
-            if not (kind.equal and kind.keys > 1 and key == int(NO_KEY))
-            for probe in _probes(self._store.layout, number, family, [key], distance, epochs)
-        ]
 
     def _whole(self, looked: Looked) -> Looked:
         """Read those buckets in full of which the oldest entries were passed over; they are not kept."""

@@ -13,7 +13,7 @@ from scrapy_neardup.index.reservation import Reservation
 
 from .finding import Finder
 from .server import Server, open_header
-from .store import BATCH, Store, Write
+from .store import BATCH, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Pending, Stored
 
     from .address import Address
-    from .layout import Place
-    from .store import Filed, Known
+    from .store import Known, Write
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0
@@ -92,12 +91,12 @@ class RedisIndex:
                 return None
             epoch = self.store.epochs[-1]
             places = self.store.layout.places(filing.document, epoch, candidates.crowded)
-            replaced = self._replaced(filing, known)
+            removals = self._removals(filing.replaces, known)
             number = self.store.calls.run(
                 self.store.filing(filing.document, epoch, places, probes, looked.newest, self.leases.seconds)
             )
             if number > 0:
-                return self._hold(number, filing, places, replaced)
+                return self._hold(number, filing.document, removals)
             if number < 0:
                 self.store.learn_epochs()
             self._retries += 1
@@ -136,7 +135,7 @@ class RedisIndex:
     def discard(self, documents: Sequence[int]) -> None:
         self._before_reading()
         known = self.store.fetch(sorted(set(documents)))
-        calls = [self.store.removal(self.store.filed_of(known, number)) for number in known.numbers]
+        calls = [self.store.removal(number, known.document(number)).call for number in known.numbers]
         for start in range(0, len(calls), BATCH):
             self.store.calls.run_all(calls[start : start + BATCH])
 
@@ -181,35 +180,38 @@ class RedisIndex:
 
     # Pending documents
 
-    def _replaced(self, filing: Filing, known: Known) -> list[Filed]:
-        """Return the documents that *filing* replaces, each with where it is filed."""
-        others = [each for each in filing.replaces if each not in known.numbers]
-        parts = [known, self.store.fetch(sorted(others))] if others else [known]
-        # The beginning of each is known, so none goes in whose place a replica has another one by then.
+    def _removals(self, numbers: Collection[int], known: Known) -> list[Write]:
+        """Return the writes that remove those of the documents *numbers* that are there.
+
+        What is *known* is not fetched again. The writes say how each begins, so none goes in whose place a
+        replica has another one by then.
+        """
+        others = sorted(set(numbers).difference(known.numbers))
+        parts = [known, self.store.fetch(others)] if others else [known]
         return [
-            self.store.filed_of(part, each)
+            self.store.removal(each, part.document(each))
             for part in parts
-            for each in filing.replaces
+            for each in numbers
             if each in part.numbers
         ]
 
-    def _hold(
-        self, number: int, filing: Filing, places: Sequence[Place], replaced: Sequence[Filed]
-    ) -> Reservation:
-        """Return the reservation of a document that was just filed, in place of those *replaced*."""
-        filed = self.store.filed(number, filing.document, places)
+    def _hold(self, number: int, document: Documents, removals: Sequence[Write]) -> Reservation:
+        """Return the reservation of a *document*, one row, that was just filed.
+
+        The *removals* are made once it is confirmed.
+        """
 
         def settle(reservation: Reservation) -> None:
-            kept = filing.document._replace(notes=[reservation.note]) if reservation.confirmed else None
-            writes = self.store.settlement(filed, kept)
             if reservation.confirmed:
-                writes += [Write(self.store.removal(each)) for each in replaced]
-            self.store.calls.settle(writes)
+                kept = document._replace(notes=[reservation.note])
+                self.store.calls.settle([self.store.confirmation(number, kept), *removals])
+            else:
+                self.store.calls.settle([self.store.removal(number, document)])
             with self._lock:
                 self._own.pop(number, None)
             self.leases.drop(number)
 
-        reservation = Reservation(filing.document.urls[0], settle)
+        reservation = Reservation(document.urls[0], settle)
         with self._lock:
             self._own[number] = reservation
         self.leases.hold(number)

@@ -7,6 +7,7 @@ many keys and how many arguments it has, and these.
 
 from __future__ import annotations
 
+from hashlib import sha1
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -368,4 +369,6 @@ end
 return answers
 """
 
+#: The script, and the name under which a server keeps it.
 SCRIPT = f"{_BEGIN}{_LOOK}{_FETCH}{_FILE}{_RENEW}{_CONFIRM}{_REMOVE}{_END}"
+DIGEST = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()

@@ -10,7 +10,6 @@ import json
 import logging
 import threading
 import time
-from hashlib import sha1
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.errors import (
@@ -23,6 +22,7 @@ from scrapy_neardup.errors import (
 from scrapy_neardup.index.header import Header
 
 from .layout import EPOCH_BITS, NEAR_BITS, VERSION, epoch_of
+from .scripts import DIGEST, SCRIPT
 
 try:
     import redis
@@ -107,15 +107,15 @@ class Server:
         self._require_asked()
         return self._checked(self._execute, *command)
 
-    def run(self, script: str, *arguments: bytes | str | int, anyway: bool = False) -> list[Any]:
-        """Run *script*, which answers with a list; *arguments* begin with the number of keys, and these.
+    def run(self, *arguments: bytes | str | int, anyway: bool = False) -> list[Any]:
+        """Run the script, whose *arguments* begin with the number of keys; return the answer of each step.
 
         In place of each error in the list stands an `IndexUnavailable`. With *anyway* the server is asked
         although others have just failed.
         """
         if not anyway:
             self._require_asked()
-        answers: list[Any] = self._checked(self._evaluate, script, *arguments)
+        answers: list[Any] = self._checked(self._evaluate, *arguments)
         return [self._unavailable(each) if isinstance(each, Exception) else each for each in answers]
 
     def close(self) -> None:
@@ -148,11 +148,11 @@ class Server:
         self._is_stale = True  # a replica has taken over, or the slot was given to another node
         return _answer(self._client().connection_pool, command)
 
-    def _evaluate(self, script: str, *arguments: bytes | str | int) -> Any:
+    def _evaluate(self, *arguments: bytes | str | int) -> Any:
         try:
-            return self._execute("EVALSHA", _digest(script), *arguments)
+            return self._execute("EVALSHA", DIGEST, *arguments)
         except NoScriptError:  # the server is new, or has forgotten its scripts
-            return self._execute("EVAL", script, *arguments)
+            return self._execute("EVAL", SCRIPT, *arguments)
 
     def _checked(self, execute: Any, *command: bytes | str | int) -> Any:
         """Return what *execute* returns for a *command*, and count whether it fails."""
@@ -280,16 +280,6 @@ def _remedy(error: Exception) -> str:
     if GONE in text:
         return "the server has lost it, or somebody has reset it."
     return "see that the server runs and can be reached."
-
-
-_digests: dict[str, str] = {}
-
-
-def _digest(script: str) -> str:
-    """Return the name under which a server keeps *script*."""
-    if script not in _digests:
-        _digests[script] = sha1(script.encode(), usedforsecurity=False).hexdigest()
-    return _digests[script]
 
 
 def open_header(

@@ -13,7 +13,7 @@ from scrapy_neardup.errors import IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.leases import Lease
 
 from .layout import Layout, epoch_of
-from .scripts import SCRIPT, Call, packed
+from .scripts import Call, packed
 from .server import IndexGone, write_header
 
 if TYPE_CHECKING:
@@ -281,14 +281,10 @@ class Known(NamedTuple):
     documents: Documents
     leases: list[Lease]
 
-
-class Filed(NamedTuple):
-    """A document that was filed."""
-
-    number: int
-    #: How its value begins. A replica that takes over may have given its number to another one.
-    start: bytes
-    places: Sequence[Place]
+    def document(self, number: int) -> Documents:
+        """Return one of them, one row."""
+        row = self.numbers.index(number)
+        return self.documents.take(slice(row, row + 1))
 
 
 class Store:
@@ -327,10 +323,10 @@ class Store:
             run = packed(self.header.uuid, self.server.address.prefix, some)
             try:
                 try:
-                    answers += self.server.run(SCRIPT, *run, anyway=anyway)
+                    answers += self.server.run(*run, anyway=anyway)
                 except IndexGone:
                     self._restore()
-                    answers += self.server.run(SCRIPT, *run, anyway=anyway)
+                    answers += self.server.run(*run, anyway=anyway)
             except IndexUnavailable as error:
                 return answers + [error] * (len(calls) - start)
         return answers
@@ -419,10 +415,23 @@ class Store:
         self.learn_epochs()
         return filed + self.file(documents[len(filed) :])
 
-    def removal(self, filed: Filed, *, if_lapsed: bool = False) -> Call:
-        """Return the call that removes a document."""
-        keys, entries = [place.bucket for place in filed.places], [place.entry for place in filed.places]
-        return Call("remove", keys, [filed.number, filed.start, int(if_lapsed), *entries])
+    def confirmation(self, number: int, document: Documents) -> Write:
+        """Return the write that keeps a pending *document*, one row with its note."""
+        value = self.layout.values.pack(document) if document.notes[0] else b""
+        start = self.layout.values.start(document)
+        return Write(Call("confirm", (), (number, start, value)), document)
+
+    def removal(self, number: int, document: Documents, *, if_lapsed: bool = False) -> Write:
+        """Return the write that removes a *document*, one row.
+
+        The server compares how its value begins: a replica that has taken over may have given its number to
+        another one.
+        """
+        places = self.layout.places(document, epoch_of(number))
+        entries = [place.entry for place in places]
+        start = self.layout.values.start(document)
+        keys = [place.bucket for place in places]
+        return Write(Call("remove", keys, [number, start, int(if_lapsed), *entries]))
 
     def fetch(self, numbers: Sequence[int]) -> Known:
         """Return those of the documents *numbers*, ascending, that are there, with all that is stored."""
@@ -435,34 +444,13 @@ class Store:
                 if value is None:
                     continue
                 if lease == 0:
-                    lapsed = self.filed(number, self.layout.values.unpack([value]))
-                    self.calls.settle([Write(self.removal(lapsed, if_lapsed=True))])
+                    lapsed = self.layout.values.unpack([value])
+                    self.calls.settle([self.removal(number, lapsed, if_lapsed=True)])
                     continue
                 there.append(number)
                 values.append(value)
                 leases.append(_lease(lease))
         return Known(there, self.layout.values.unpack(values), leases)
-
-    def filed(self, number: int, document: Documents, places: Sequence[Place] | None = None) -> Filed:
-        """Return how *document*, one row, is filed: in *places*, or in all that its keys name."""
-        if places is None:
-            places = self.layout.places(document, epoch_of(number))
-        return Filed(number, self.layout.values.start(document), places)
-
-    def filed_of(self, known: Known, number: int) -> Filed:
-        """Return how the document *number*, one of *known*, is filed."""
-        row = known.numbers.index(number)
-        return self.filed(number, known.documents.take(slice(row, row + 1)))
-
-    def settlement(self, filed: Filed, kept: Documents | None) -> list[Write]:
-        """Return the writes that settle a pending document, which is *filed*.
-
-        *kept* is the document with its note, one row, or None if it is released.
-        """
-        if kept is None:
-            return [Write(self.removal(filed))]
-        value = self.layout.values.pack(kept) if kept.notes[0] else b""
-        return [Write(Call("confirm", (), (filed.number, filed.start, value)), kept)]
 
     def renew(self, numbers: Sequence[int], seconds: float) -> None:
         """Have the leases of pending documents end so many *seconds* from now."""
