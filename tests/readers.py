@@ -41,10 +41,9 @@ from scrapy_neardup.index.lmdb.blocks import decode_block, decode_logged, decode
 from scrapy_neardup.index.lmdb.directory import check_data_file, is_index, is_unfinished, read_sidecar
 from scrapy_neardup.index.lmdb.layout import Run, State, decode_held
 from scrapy_neardup.index.redis.address import Address
-from scrapy_neardup.index.redis.buckets import Bucket
-from scrapy_neardup.index.redis.layout import Layout, unpack_numbers
-from scrapy_neardup.index.redis.opening import read_header, require_fit
-from scrapy_neardup.index.redis.values import Values
+from scrapy_neardup.index.redis.finding import Bucket
+from scrapy_neardup.index.redis.layout import Layout, Values, unpack_numbers
+from scrapy_neardup.index.redis.server import read_header, require_fit
 from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of, url_key
 from scrapy_neardup.matching.sites import host_of, is_domain, site_key
 from scrapy_neardup.plugin.canonical import declared_canonical

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 
 from scrapy_neardup.index.lmdb.blocks import encode_block, encode_logged, encode_partition
 from scrapy_neardup.index.lmdb.layout import Run, State, encode_held
-from scrapy_neardup.index.redis.layout import VERSION
-from scrapy_neardup.index.redis.values import Values
+from scrapy_neardup.index.redis.layout import VERSION, Values
 from scrapy_neardup.index.sorted_arrays import Entries
 from scrapy_neardup.matching.records import entries
 

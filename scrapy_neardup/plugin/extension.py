@@ -257,10 +257,17 @@ class NearDupExtension:
         with self.reporter.fails_open("flush", "the last fingerprints"):
             self.detector.flush()
         with self.reporter.fails_open("gauges", "the stats of the index"):
-            for name, value in self.detector.gauges().items():
-                self.crawler.stats.set_value(f"neardup/index/{name}", value)
+            self._set_gauges()
         with self.reporter.fails_open("close", "the index"):
-            self.detector.close()
+            try:
+                self.detector.close()
+            finally:
+                if self.detector.index.remote:  # it counts what it could not write
+                    self._set_gauges()
+
+    def _set_gauges(self) -> None:
+        for name, value in self.detector.gauges().items():
+            self.crawler.stats.set_value(f"neardup/index/{name}", value)
 
 
 def _is_crawl(crawler: Crawler) -> bool:

@@ -48,23 +48,24 @@ def test_a_url_of_sentinels_says_who_knows_the_server_and_who_asks_whom() -> Non
     address = Address.parse(url)
     assert address.server == "rediss://me:p%40ss@/2?ssl_cert_reqs=none"
     hosts = (("one", 1), ("two", 26379), ("::1", 3))
-    assert address.sentinels == (hosts, "pages", {"username": "you", "password": "s&cret"})
+    assert (address.hosts, address.service) == (hosts, "pages")
+    assert address.login == {"username": "you", "password": "s&cret"}
     assert address.name == "news"
     assert address.shown == "rediss+sentinel://one:1,two,[::1]:3/pages/2?name=news&ssl_cert_reqs=none"
 
 
 def test_sentinels_need_no_login_and_have_a_first_database() -> None:
     address = Address.parse("redis+sentinel://one/pages")
-    assert (address.server, address.sentinels) == ("redis://@/0", ((("one", 26379),), "pages", {}))
+    assert address == ("redis://@/0", "default", "redis+sentinel://one/pages", (("one", 26379),), "pages", {})
 
 
 def test_a_url_of_a_cluster_names_some_of_its_nodes() -> None:
     address = Address.parse("rediss+cluster://me:p%40ss@one:1,two,[::1]:3/0?name=news&ssl_cert_reqs=none")
     assert address.server == "rediss://me:p%40ss@?ssl_cert_reqs=none"
-    assert address.nodes == (("one", 1), ("two", 6379), ("::1", 3))
+    assert address.hosts == (("one", 1), ("two", 6379), ("::1", 3))
     assert address.name == "news"
     assert address.shown == "rediss+cluster://one:1,two,[::1]:3/0?name=news&ssl_cert_reqs=none"
-    assert Address.parse("redis+cluster://one").nodes == (("one", 6379),)
+    assert Address.parse("redis+cluster://one").hosts == (("one", 6379),)
 
 
 @pytest.mark.parametrize(

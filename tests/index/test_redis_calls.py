@@ -1,11 +1,12 @@
-"""Threads share round trips: each has its own answer or fault, and of copies in one round one is kept."""
+"""Threads share round trips, along with what was settled; each has its own answer or fault."""
 
 from __future__ import annotations
 
 import random
 import signal
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,9 @@ from scrapy_neardup.index.protocol import Filing
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import RedisIndex
-from scrapy_neardup.index.redis.calls import Calls
 from scrapy_neardup.index.redis.layout import epoch_of
-from scrapy_neardup.index.redis.rounds import Rounds
 from scrapy_neardup.index.redis.scripts import Call
-from scrapy_neardup.index.redis.settling import Write
+from scrapy_neardup.index.redis.store import GROUP_SECONDS, Calls, Write
 from tests.index.redis_server import until
 
 if TYPE_CHECKING:
@@ -39,109 +38,162 @@ pytestmark = pytest.mark.slow
 THREADS = 8
 
 
-class HeldAnswers:
-    """Answers each request with its double, but holds the first round until it may end."""
+class FakeServer:
+    """Answers each call with its first argument, and may hold what is asked, fail or want more written.
+
+    Calls named ``fail`` fail; what has to be written after others stands in *following*.
+    """
 
     def __init__(self) -> None:
-        self.rounds: list[list[int]] = []
-        self.may_end = threading.Event()
+        self.rounds: list[list[Any]] = []
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.is_away = False
+        self.following: dict[str, Write] = {}
+        self.calls = Calls(self.send, lambda write, _: self.following.pop(write.call.step, None), waiting=10)
 
-    def __call__(self, requests: list[int]) -> Sequence[int]:
-        self.rounds.append(requests)
-        assert self.may_end.wait(30)
-        if -1 in requests:
-            raise IndexUnavailable("away")
-        return [2 * request for request in requests]
+    def send(self, calls: Sequence[Call], anyway: bool) -> list[Any]:
+        self.rounds.append([call.step for call in calls])
+        assert self.may_answer.wait(30)
+        if self.is_away:
+            return [IndexUnavailable("away")] * len(calls)
+        return [IndexUnavailable("full") if call.step == "fail" else call.step for call in calls]
+
+    def ask(self, step: str, *, reads: bool = False) -> Any:
+        return self.calls.run_all([Call(step, (), ())], reads=reads)[0]
+
+    def settle(self, *steps: str) -> None:
+        self.calls.settle([write(step) for step in steps])
+
+
+def write(step: str) -> Write:
+    return Write(Call(step, (), ()), documents([1], int(step) if step.isdecimal() else 0))
 
 
 @contextmanager
-def asked_at_once(answers: HeldAnswers, rounds: Rounds[int, int], *later: int) -> Iterator[list[Any]]:
-    """Ask 0, and *later* while that is under way; yield the futures of all."""
+def held(server: FakeServer, *later: str) -> Iterator[list[Future[Any]]]:
+    """Ask ``first``, and *later* while that is under way; yield the futures of all."""
+    server.may_answer.clear()
     with ThreadPoolExecutor(1 + len(later)) as pool:
         try:
-            futures = [pool.submit(rounds.ask, 0)]
-            until(lambda: answers.rounds == [[0]])
-            futures += [pool.submit(rounds.ask, each) for each in later]
-            until(lambda: len(rounds._waiting) == len(later))  # which nobody else needs to know
+            futures = [pool.submit(server.ask, "first")]
+            until(lambda: server.rounds == [["first"]])
+            futures += [pool.submit(server.ask, each) for each in later]
+            until(lambda: len(server.calls._waiting) == len(later))  # which nobody else needs to know
             yield futures
         finally:
-            answers.may_end.set()
+            server.may_answer.set()
 
 
 def test_what_is_asked_while_a_round_is_under_way_is_the_next_round() -> None:
-    answers = HeldAnswers()
-    rounds: Rounds[int, int] = Rounds(answers)
-    with asked_at_once(answers, rounds, *range(1, THREADS)) as futures:
-        answers.may_end.set()
-        assert [future.result(30) for future in futures] == [2 * each for each in range(THREADS)]
-    assert [sorted(each) for each in answers.rounds] == [[0], [*range(1, THREADS)]]
-    assert rounds.ask(THREADS) == 2 * THREADS
+    server, steps = FakeServer(), [str(each) for each in range(THREADS)]
+    with held(server, *steps) as futures:
+        server.may_answer.set()
+        assert [future.result(30) for future in futures] == ["first", *steps]
+    assert [sorted(each) for each in server.rounds] == [["first"], steps]
 
 
 def test_the_error_of_a_round_is_that_of_each_and_the_next_goes_on() -> None:
-    answers = HeldAnswers()
-    rounds: Rounds[int, int] = Rounds(answers)
-    with asked_at_once(answers, rounds, -1, 1, 2) as futures:
-        answers.may_end.set()
-        assert futures[0].result(30) == 0
-        errors = [future.exception(30) for future in futures[1:]]
-    assert [str(error) for error in errors] == ["away"] * 3
-    assert len({id(error) for error in errors}) == 3
-    assert rounds.ask(5) == 10
+    server = FakeServer()
+    with held(server, "1", "2", "3") as futures:
+        server.is_away = True
+        server.may_answer.set()
+        errors = [future.exception(30) for future in futures]
+    assert [str(error) for error in errors] == ["away"] * 4
+    assert len({id(error) for error in errors}) == 4
+    server.is_away = False
+    assert server.ask("5") == "5"
+    with pytest.raises(IndexUnavailable, match="full"):
+        server.ask("fail")
 
 
 def test_nobody_waits_for_a_thread_that_was_interrupted() -> None:
-    answers = HeldAnswers()
-    rounds: Rounds[int, int] = Rounds(answers)
+    server = FakeServer()
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        with asked_at_once(answers, rounds):
+        with held(server) as (future,):
             signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(KeyboardInterrupt):
-                rounds.ask(1)
-            answers.may_end.set()
-            assert rounds.ask(2) == 4
+                server.ask("1")
+            server.may_answer.set()
+            assert (future.result(30), server.ask("2")) == ("first", "2")
+        server.may_answer.clear()
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            server.ask("3")
+        server.may_answer.set()
+        assert server.ask("4") == "4"
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert answers.rounds == [[0], [2]]
+    assert server.rounds == [["first"], ["2"], ["3"], ["4"]]
 
 
 def test_a_write_that_fails_holds_up_neither_others_nor_what_is_read() -> None:
-    made: list[str] = []
-    full = [True]
-
-    def send(calls: Sequence[Call]) -> list[Any]:
-        made.extend(call.step for call in calls)
-        return [IndexUnavailable("full") if call.step == "large" and full[0] else 1 for call in calls]
-
-    calls = Calls(send)
-    calls.settling.put([Write(Call(step, (), ())) for step in ("large", "small")])
-    assert calls.read(Call("look", (), ())) == 1
-    assert made[:3] == ["large", "small", "look"]
-    assert len(calls.settling) == 1
+    server = FakeServer()
+    server.settle("fail", "small")
+    assert server.ask("look", reads=True) == "look"
+    assert (server.rounds, server.calls.backlog) == ([["fail", "small", "look"]], 1)
     with pytest.raises(IndexUnavailable, match="full"):
-        calls.drain()
-    full[0] = False
-    calls.close()
-    assert (made.count("small"), made[-1], len(calls.settling), calls.settling.lost) == (1, "large", 0, 0)
+        server.calls.drain()
 
 
 def test_what_is_read_sees_what_had_to_be_written_because_of_a_write() -> None:
-    made: list[str] = []
+    server = FakeServer()
+    server.following["confirm"] = write("file")
+    server.settle("confirm")
+    assert server.ask("look", reads=True) == "look"
+    assert server.rounds == [["confirm", "look"], ["file", "look"]]
+    server.calls.close(30)
 
-    def send(calls: Sequence[Call]) -> list[int]:
-        made.extend(call.step for call in calls)
-        return [len(made)] * len(calls)
 
-    calls = Calls(send)
-    calls.settling.put([Write(Call("confirm", (), ()), lambda _: [Write(Call("file", (), ()))])])
-    assert calls.read(Call("look", (), ())) == 4
-    assert made == ["confirm", "look", "file", "look"]
-    calls.close()
+def test_what_was_settled_goes_along_with_what_is_read_or_is_written_soon() -> None:
+    server = FakeServer()
+    start = time.monotonic()
+    for _ in range(300):
+        server.settle("settle")
+        server.ask("look", reads=True)
+    alone = server.rounds.count(["settle"])
+    assert alone <= 1 + 3 * (time.monotonic() - start) / GROUP_SECONDS
+    server.settle("settle")
+    until(lambda: not server.calls.backlog)
+    server.calls.close(30)
+
+
+def test_no_more_than_some_writes_wait_for_a_server() -> None:
+    server = FakeServer()
+    server.is_away = True
+    server.settle(*map(str, range(25)))
+    assert (server.calls.backlog, server.calls.lost) == (10, 15)
+    server.is_away = False
+    server.calls.close(30)
+    assert server.rounds[-1] == [str(each) for each in range(15, 25)]
+
+
+def test_closing_tries_for_some_time_and_names_what_is_not_written() -> None:
+    server = FakeServer()
+    server.settle("fail", "0", *map(str, range(2, 8)))
+    with pytest.raises(IndexUnavailable, match=r"1 documents were not written .* pass: u0. full"):
+        server.calls.close(0.5)
+    assert (server.calls.lost, server.calls.backlog) == (1, 0)
+    assert sum("fail" in each for each in server.rounds) > 2
+    server = FakeServer()
+    server.is_away = True
+    server.settle(*map(str, range(7)))
+    with pytest.raises(IndexUnavailable, match=r"7 documents .* pass: u0, u1, u2, u3, u4 and 2 more. away"):
+        server.calls.close(0.2)
+    assert server.calls.lost == 7
+
+
+def test_closing_does_not_wait_for_what_lapses_by_itself() -> None:
+    server = FakeServer()
+    server.is_away = True
+    server.calls.settle([Write(Call("remove", (), ()))])
+    server.calls.close(1000)
+    assert server.calls.lost == 0
 
 
 def test_of_copies_that_threads_file_at_the_same_moment_one_is_kept(redis_url: str) -> None:
@@ -175,7 +227,7 @@ def test_a_damaged_bucket_fails_only_those_who_read_it(redis_url: str) -> None:
     with closing(open_index(redis_url, HEADER)) as index:
         assert isinstance(index, RedisIndex)
         epoch = epoch_of(int(index.server.call("GET", index.address.prefix + b"n")) + 1)
-        for place in index.layout.key_places(FINGERPRINT, 1, epoch):
+        for place in index.store.layout.key_places(FINGERPRINT, 1, epoch):
             older = place.bucket.replace(b"}:b", b"}:a", 1)
             index.server.call("RPUSH", older, "no bucket")
         barrier = threading.Barrier(THREADS)

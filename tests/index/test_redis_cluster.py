@@ -140,7 +140,7 @@ def test_the_rights_that_the_docs_list_are_enough_in_a_cluster(cluster: Cluster)
     with pytest.raises(IndexUnavailable, match="for the rights"):
         open_index(url, HEADER)
     for node in cluster.nodes:
-        assert node.send("ACL SETUSER crawler +cluster|slots") == b"+OK\r\n"
+        assert node.send("ACL SETUSER crawler +cluster|slots +command") == b"+OK\r\n"
     with closing(open_index(url, HEADER)) as index:
         index.add(documents([1]))
         assert urls_near(index, 1) == ["u0"]

@@ -19,9 +19,8 @@ from scrapy_neardup.index.tables import LAYOUTS, Family
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex
-from scrapy_neardup.index.redis.buckets import Bucket, BucketMemory
+from scrapy_neardup.index.redis.finding import CAP, Bucket, BucketMemory
 from scrapy_neardup.index.redis.layout import NEAR_BYTES, epoch_of
-from scrapy_neardup.index.redis.probes import CAP
 
 pytestmark = pytest.mark.slow
 
@@ -80,14 +79,12 @@ def test_what_is_known_of_a_long_bucket_follows_what_others_do(address: Address)
         assert urls_near(other, 1) == []
 
 
-def test_memory_keeps_long_buckets_up_to_a_size_and_forgets_those_of_another_age() -> None:
-    memory = BucketMemory(kept_bytes=16 * 300)
-    long = Bucket(0).followed(0, bytes(NEAR_BYTES * 200), 1)
-    memory.known([b"a"], 0)
-    for name in (b"a", b"b"):
-        memory.keep([name], [long], 0)
-    assert memory.known([b"a", b"b"], 0) == [None, long]
-    assert memory.known([b"b"], 1) == [None]
+def test_memory_keeps_long_buckets_up_to_a_size() -> None:
+    memory = BucketMemory(kept_bytes=2 * 16 * 300)
+    long, short = (Bucket(0).followed(0, bytes(NEAR_BYTES * entries), 1) for entries in (200, 20))
+    for name in (b"a", b"b", b"a", b"c"):
+        memory.keep({name: long, b"d": short})
+    assert memory.known({b"a": 0, b"b": 7, b"c": 0, b"d": 8}) == [long, Bucket(7), long, Bucket(8)]
 
 
 def test_a_stock_phrase_is_no_longer_filed_once_it_has_long_been_passed_over(address: Address) -> None:
@@ -97,7 +94,7 @@ def test_a_stock_phrase_is_no_longer_filed_once_it_has_long_been_passed_over(add
         alike.keys[0] = np.random.default_rng(1).integers(0, 2**64, CAP + 100, np.uint64)
         alike.keys[2] = 77
         index.add(alike)
-        bucket = index.layout.key_places(FURTHER, 77, epoch(index))[0].bucket
+        bucket = index.store.layout.key_places(FURTHER, 77, epoch(index))[0].bucket
         length = index.server.call("STRLEN", bucket)
         one = documents([5], 5000)
         one.keys[2] = 77
@@ -114,7 +111,7 @@ def test_old_documents_go_without_a_scan(address: Address) -> None:
     window = 1.0
     with closing(RedisIndex(address, HEADER, window=window)) as index:
         index.add(documents([1] * 1100))  # more than one group
-        bucket = index.layout.key_places(FINGERPRINT, 1, epoch(index))[0].bucket
+        bucket = index.store.layout.key_places(FINGERPRINT, 1, epoch(index))[0].bucket
         before = index.server.call("STRLEN", bucket)
         time.sleep(2 * window)
         index.add(documents([1] * 1100, 2000))
@@ -142,7 +139,7 @@ def test_pending_documents_that_grow_old_go_with_the_others(address: Address) ->
 def test_a_search_reads_long_buckets_in_full_and_a_crawl_their_newest_part(address: Address) -> None:
     with closing(RedisIndex(address, HEADER)) as index, closing(RedisIndex(address, HEADER)) as other:
         index.add(documents([5, 6]))
-        for place in index.layout.key_places(FINGERPRINT, 5, epoch(index)):
+        for place in index.store.layout.key_places(FINGERPRINT, 5, epoch(index)):
             some = np.random.default_rng(1).integers(0, 256, (110_000, NEAR_BYTES), np.uint8)
             some[:, -3:] = [255, 255, 0]  # the number of no document
             index.server.call("APPEND", place.bucket, some.tobytes())

@@ -108,12 +108,12 @@ def test_a_number_given_twice_settles_no_other_page(redis_url: str, confirmed: b
         assert [*two._own] == [number]  # type: ignore[attr-defined]
         mine.confirm() if confirmed else mine.release()
         one.flush()
-        assert not one.states([number])[0].confirmed
+        assert not one.store.leases([number])[0].confirmed
         assert urls_near(one, 0xFFFF << 40) == ["u5"]
         assert urls_near(one, 1) == (["u0"] if confirmed else [])
         theirs.confirm()
         two.flush()
-        assert one.states([number])[0].confirmed
+        assert one.store.leases([number])[0].confirmed
         assert one.gauges()["documents"] == 1 + confirmed
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StillRuns
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,14 +21,7 @@ from tests.index.redis_server import DelayingProxy, RedisServer, running, until
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex, scripts
-from scrapy_neardup.index.redis.calls import Calls
-from scrapy_neardup.index.redis.scripts import Call
 from scrapy_neardup.index.redis.server import FAILURES, Server
-from scrapy_neardup.index.redis.settling import Write
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
 
 pytestmark = pytest.mark.slow
 
@@ -52,14 +46,6 @@ def test_a_server_that_was_killed_comes_back_with_what_was_confirmed(tmp_path: P
             assert urls_near(index, 0xFFFF << 40) == ["u5"]
             assert urls_near(index, 0xFFF << 50) == ["u6"]
             assert index.gauges()["documents"] == 4
-
-
-def test_connections_may_be_made_any_number_of_times(redis_url: str) -> None:
-    """A crawl makes one after each pause. The client library makes no more than a hundred unless told."""
-    server = Server(Address.parse(redis_url))
-    for _ in range(120):
-        server.call("PING")
-        server.close()
 
 
 def test_scripts_that_a_server_has_forgotten_are_sent_again(
@@ -238,28 +224,37 @@ def test_the_circuit_opens_after_some_failures_and_closes_by_itself(
     assert sum("in use again" in message for message in said) == 1
 
 
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_closing_an_index_asks_a_server_given_up(redis_server: RedisServer, comes_back: bool) -> None:
+    with DelayingProxy(redis_server.port) as proxy, ThreadPoolExecutor(1) as pool:
+        address = Address.parse(f"redis://127.0.0.1:{proxy.port}/0?name=close{comes_back}")
+        seconds = 30 if comes_back else 1
+        server = Server(address, first_pause=1000)
+        index = RedisIndex(address, HEADER, close_seconds=seconds, server=server)
+        kept = [reserve(index, documents([0xFFFF << 16 * number], number)) for number in range(3)]
+        proxy.cut()
+        for _ in range(FAILURES + 1):
+            with pytest.raises(IndexUnavailable):
+                index.find(documents([1], 9), LOOKUPS)
+        for each in kept[:2]:
+            each.confirm()
+        closed = pool.submit(index.close)
+        if comes_back:
+            with pytest.raises(StillRuns):
+                closed.result(0.5)
+            proxy.mend()
+            closed.result(30)
+            with closing(open_index(redis_server.url("closeTrue"), None)) as again:
+                assert (again.gauges()["documents"], again.gauges()["pending"]) == (2, 0)
+        else:
+            with pytest.raises(IndexUnavailable, match=r"2 documents were not written .* pass: u0, u1"):
+                closed.result(30)
+        assert index.gauges()["lost"] == 2 * (not comes_back)
+
+
 def test_whoever_opens_an_index_is_told_that_its_server_is_down_and_the_log_is_not(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with pytest.raises(IndexUnavailable, match="see that the server runs"):
         open_index("redis://127.0.0.1:1/0?name=down", HEADER)
     assert not caplog.records
-
-
-def test_no_more_than_some_writes_wait_for_a_server() -> None:
-    sent: list[Any] = []
-    away = [True]
-
-    def send(calls: Sequence[Call]) -> list[Any]:
-        if away[0]:
-            raise IndexUnavailable("away")
-        sent.extend(call.arguments[0] for call in calls)
-        return [1] * len(calls)
-
-    made = Calls(send, waiting=10)
-    for number in range(25):
-        made.settling.put([Write(Call("", (), (number,)))])
-    assert (len(made.settling), made.settling.lost) == (10, 15)
-    away[0] = False
-    made.close()
-    assert sent == list(range(15, 25))

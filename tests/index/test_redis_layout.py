@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -20,15 +19,9 @@ from scrapy_neardup.matching.records import entries, header_for
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex
-from scrapy_neardup.index.redis.calls import Calls
 from scrapy_neardup.index.redis.layout import EPOCH_BITS, epoch_of
-from scrapy_neardup.index.redis.scripts import Call
-from scrapy_neardup.index.redis.settling import GROUP_SECONDS, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
     from scrapy_neardup.index.protocol import Found
     from tests.index.redis_server import RedisServer
 
@@ -141,7 +134,7 @@ def test_a_document_takes_its_value_and_five_or_ten_bytes_a_key(address: Address
         names = {
             place.bucket
             for row, number in enumerate(numbers.tolist())
-            for place in index.layout.places(stored.take(slice(row, row + 1)), epoch_of(number))
+            for place in index.store.layout.places(stored.take(slice(row, row + 1)), epoch_of(number))
         }
         in_buckets = sum(call("STRLEN", name) for name in names)
         assert in_buckets / len(numbers) <= 4 * 10 + 10 * 5
@@ -151,7 +144,7 @@ def test_buckets_have_no_room_to_spare(address: Address) -> None:
     with closing(RedisIndex(address, HEADER)) as index:
         call = index.server.call
         epoch = epoch_of(index.add(documents([1])).item())
-        bucket = index.layout.key_places(FINGERPRINT, 1, epoch)[0].bucket
+        bucket = index.store.layout.key_places(FINGERPRINT, 1, epoch)[0].bucket
         older = bucket.replace(b"}:b", b"}:a", 1)
         for count in range(1, 400, 19):
             index.add(documents([1] * 19, count))
@@ -161,23 +154,6 @@ def test_buckets_have_no_room_to_spare(address: Address) -> None:
             # Their names, their objects, and a fifth because memory comes in pieces of some sizes.
             assert sum(call("MEMORY", "USAGE", name) for name in parts) <= 130 * len(parts) + 1.2 * length
         assert len(parts) == 2
-
-
-def test_what_was_settled_goes_along_with_what_is_read() -> None:
-    alone = [0]
-
-    def send(calls: Sequence[Call]) -> list[Any]:
-        alone[0] += all(call.step == "settle" for call in calls)
-        return [0] * len(calls)
-
-    made = Calls(send)
-    start = time.monotonic()
-    for _ in range(300):
-        made.settling.put([Write(Call("settle", (), ()))])
-        made.read(Call("look", (), ()))
-    seconds = time.monotonic() - start
-    made.close()
-    assert alone[0] <= 1 + 3 * seconds / GROUP_SECONDS
 
 
 def test_long_lookups_of_a_key_that_thousands_have_are_exact(address: Address) -> None:

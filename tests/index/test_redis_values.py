@@ -20,10 +20,9 @@ from scrapy_neardup.matching.records import entries, header_for
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address
-from scrapy_neardup.index.redis.buckets import Bucket
-from scrapy_neardup.index.redis.layout import NEAR_BYTES, VERSION, Layout, unpack_numbers
-from scrapy_neardup.index.redis.opening import read_header, require_fit
-from scrapy_neardup.index.redis.values import URL_PARTS
+from scrapy_neardup.index.redis.finding import Bucket
+from scrapy_neardup.index.redis.layout import NEAR_BYTES, URL_PARTS, VERSION, Layout, unpack_numbers
+from scrapy_neardup.index.redis.server import read_header, require_fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +80,7 @@ def test_a_sound_header() -> None:
     assert read_header(server(json.dumps([VERSION, json.loads(HEADER.to_json()), 1]).encode())) == HEADER
 
 
-@pytest.mark.parametrize("version", ["", "x", "7.x", "7", "6.0.16", "²", pytest.param("7" * 5000, id="long")])
+@pytest.mark.parametrize("version", ["", "x", "7", "6.0.16", "²", pytest.param("7" * 5000, id="long")])
 def test_a_version_that_is_none_or_too_old(version: str) -> None:
     info = f"redis_version:{version}\r\nmaxmemory:0\r\n".encode()
     if version == "7":

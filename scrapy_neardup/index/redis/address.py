@@ -20,18 +20,8 @@ _HOSTS = re.compile("[^/?#]*")
 _TLS = {"ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile"}
 #: Who asks Sentinels, if they want to know.
 _LOGIN = {"sentinel_username", "sentinel_password"}
-#: The options of each scheme.
-_OPTIONS = {
-    "redis": set[str](),
-    "rediss": _TLS,
-    "unix": {"db"},
-    "redis+sentinel": _LOGIN,
-    "rediss+sentinel": _TLS | _LOGIN,
-    "redis+cluster": set[str](),
-    "rediss+cluster": _TLS,
-}
-_SENTINEL, _CLUSTER = "+sentinel", "+cluster"
-_SENTINEL_PORT, _PORT = 26379, 6379
+#: The ports of a server and of a Sentinel.
+_PORT, _SENTINEL_PORT = 6379, 26379
 _REMEDY = (
     "use redis://user:password@host:6379/0?name=news, rediss://…, unix:///path/to/socket?db=0&name=news, "
     "redis+sentinel://user:password@host:26379,host:26379/service/0?name=news "
@@ -39,27 +29,21 @@ _REMEDY = (
 )
 
 
-class Sentinels(NamedTuple):
-    """The servers that know which server of a service is the one that is written to."""
-
-    hosts: tuple[tuple[str, int], ...]
-    service: str
-    #: ``username`` and ``password`` for the Sentinels themselves, as far as they have any.
-    login: Mapping[str, str]
-
-
 class Address(NamedTuple):
     """What a URL says."""
 
-    #: The URL for the client library; it has no host if Sentinels or nodes say where the server is.
+    #: The URL for the client library; it has no host if *hosts* say where the server is.
     server: str
     #: The name of the index: one server may hold several.
     name: str
     #: The URL without users and passwords, for messages.
     shown: str
-    sentinels: Sentinels | None = None
-    #: Hosts and ports of nodes of a cluster that are asked which of its nodes has the index.
-    nodes: tuple[tuple[str, int], ...] = ()
+    #: Hosts and ports of the Sentinels, or of nodes of the cluster, that know where the index is.
+    hosts: tuple[tuple[str, int], ...] = ()
+    #: The service of Sentinels whose server is meant; empty for a cluster.
+    service: str = ""
+    #: ``username`` and ``password`` for the Sentinels themselves, as far as they have any.
+    login: Mapping[str, str] = {}
 
     @property
     def prefix(self) -> bytes:
@@ -71,54 +55,48 @@ class Address(NamedTuple):
         """Read *url*. Raises `ConfigurationError` for what it cannot say; the message has no password."""
         try:
             parts = _split(url)
-            login, _, hosts = parts.netloc.rpartition("@")
-            places = [_place(f"{login}@{host}") for host in hosts.split(",")]
+            login, _, netloc = parts.netloc.rpartition("@")
+            places = [_place(f"{login}@{host}") for host in netloc.split(",")]
         except ValueError:
             raise ConfigurationError(f"The URL of the index cannot be read: {_REMEDY}") from None
+        scheme, _, kind = parts.scheme.partition("+")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        asks = {name: value for name, value in options.items() if name in _LOGIN and kind == "sentinel"}
+        options = {name: value for name, value in options.items() if name not in asks}
         open_options = {name: value for name, value in options.items() if name not in _LOGIN}
-        shown = _joined(parts, hosts, parts.path, open_options)
+        shown = _joined(parts, netloc, parts.path, open_options)
         name = options.pop("name", NAME)
         if not _NAME.fullmatch(name):
             raise ConfigurationError(
                 f"{shown} names the index {name!r}: use at most 64 letters, digits and the signs _ . : -"
             )
-        unknown = sorted(set(options) - _OPTIONS.get(parts.scheme, set()))
+        unknown = sorted(
+            set(options) - ({"db"} if scheme == "unix" else _TLS if scheme == "rediss" else set())
+        )
         if unknown:
             raise ConfigurationError(
                 f"{shown} has the option {unknown[0]!r}, which is unknown here: {_REMEDY}"
             )
-        if parts.fragment or (len(places) > 1 and not parts.scheme.endswith((_SENTINEL, _CLUSTER))):
-            raise ConfigurationError(f"{shown} does not name one server: {_REMEDY}")
-        service, database = _service_and_database(parts, options)
-        if not database.isdecimal():
-            raise ConfigurationError(f"{shown} does not name a database of a server: {_REMEDY}")
-        if parts.scheme.endswith(_CLUSTER):
-            if int(database):
-                raise ConfigurationError(f"{shown} names a database, and a cluster has none: {_REMEDY}")
-            server = parts._replace(scheme=parts.scheme.removesuffix(_CLUSTER))
-            nodes = tuple((host or "localhost", port or _PORT) for host, port in places)
-            return cls(_joined(server, f"{login}@", "", options), name, shown, nodes=nodes)
-        if not service:
+        path = parts.path.strip("/")
+        service, _, database = path.partition("/") if kind == "sentinel" else ("", "", path)
+        if scheme == "unix":
+            database = options.get("db", "0") if path else "none"
+        if (
+            parts.fragment
+            or (len(places) > 1 and not kind)
+            or (kind == "sentinel" and not service)
+            or not (database or "0").isdecimal()
+            or (kind == "cluster" and int(database or 0))
+        ):
+            raise ConfigurationError(f"{shown} does not name one database of one server: {_REMEDY}")
+        if not kind:
             return cls(_joined(parts, parts.netloc, parts.path, options), name, shown)
-        sentinels = Sentinels(
-            tuple((host or "localhost", port or _SENTINEL_PORT) for host, port in places),
-            service,
-            {each.removeprefix("sentinel_"): options.pop(each) for each in sorted(_LOGIN & set(options))},
-        )
-        parts = parts._replace(scheme=parts.scheme.removesuffix(_SENTINEL))
-        return cls(_joined(parts, f"{login}@", f"/{database}", options), name, shown, sentinels)
-
-
-def _service_and_database(parts: SplitResult, options: Mapping[str, str]) -> tuple[str, str]:
-    """Return which service is meant, of Sentinels alone, and which database; that is empty for none."""
-    path = parts.path.strip("/")
-    if parts.scheme == "unix":
-        return "", options.get("db", "0") if path else ""
-    if parts.scheme.endswith(_SENTINEL):
-        service, _, database = path.partition("/")
-        return service, (database or "0") if service else ""
-    return "", path or "0"
+        default = _SENTINEL_PORT if kind == "sentinel" else _PORT
+        hosts = tuple((host or "localhost", port or default) for host, port in places)
+        path = f"/{database or 0}" if kind == "sentinel" else ""
+        server = _joined(parts._replace(scheme=scheme), f"{login}@", path, options)
+        asks = {each.removeprefix("sentinel_"): value for each, value in asks.items()}
+        return cls(server, name, shown, hosts, service, asks)
 
 
 def _split(url: str) -> SplitResult:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .address import Address
+from .finding import MAX_BYTES, Bucket
 from .index import RedisIndex
 from .layout import EPOCH_BITS, epoch_of
-from .opening import documents_added
+from .server import documents_added
 from .store import BATCH, GROUP
 
 if TYPE_CHECKING:
@@ -28,13 +29,10 @@ def opened(url: str) -> closing[RedisIndex]:
 
 def all_documents(index: RedisIndex) -> Iterator[tuple[NDArray[np.int64], Documents]]:
     """Yield the numbers (int64[n]) and the contents of all documents that are confirmed, some at a time."""
-    prefix = index.address.prefix
-    for group in index.server.call("ZRANGE", prefix + b"t", 0, -1):
-        values = index.server.call("LRANGE", prefix + b"d" + group, 0, -1)
-        there = {number: value for number, value in enumerate(values, int(group) * GROUP) if value}
-        leases = index.states([*there])
-        kept = [number for number, lease in zip(there, leases, strict=True) if lease.confirmed]
-        yield np.array(kept, np.int64), index.layout.values.unpack([there[number] for number in kept])
+    for group in index.server.call("ZRANGE", index.address.prefix + b"t", 0, -1):
+        numbers, documents, leases = index.store.fetch(range(int(group) * GROUP, (int(group) + 1) * GROUP))
+        rows = np.flatnonzero(np.array([lease.confirmed for lease in leases], bool))
+        yield np.array(numbers, np.int64)[rows], documents.take(rows)
 
 
 def describe(index: RedisIndex) -> dict[str, Any]:
@@ -59,26 +57,26 @@ def find_problems(index: RedisIndex) -> Iterator[str]:
 
     A key that more than a thousand documents have need not be filed.
     """
+    store, low_bits = index.store, (1 << EPOCH_BITS) - 1
     for numbers, documents in all_documents(index):
         places = [
             (number, place)
             for row, number in enumerate(numbers.tolist())
-            for place in index.layout.places(documents.take(slice(row, row + 1)), epoch_of(number))
+            for place in store.layout.places(documents.take(slice(row, row + 1)), epoch_of(number))
         ]
         for start in range(0, len(places), BATCH):
             some = places[start : start + BATCH]
-            buckets = index.buckets({place.bucket for _, place in some})
-            for number, place in some:
-                low = (number & (1 << EPOCH_BITS) - 1).to_bytes(3, "little")
-                width = len(place.entry) + len(low)
-                entries = np.frombuffer(buckets[place.bucket], np.uint8)
-                if len(entries) % width:
-                    yield f"the bucket {place.bucket.hex()} was cut"
-                    continue
-                entries = entries.reshape(-1, width)
-                there = entries[
-                    (entries[:, : len(place.entry)] == np.frombuffer(place.entry, np.uint8)).all(axis=1)
-                ]
-                is_filed = (there[:, len(place.entry) :] == np.frombuffer(low, np.uint8)).all(axis=1).any()
-                if not is_filed and len(there) < GROUP:
-                    yield f"document {number} is missing in the bucket {place.bucket.hex()}"
+            widths = {place.bucket: len(place.entry) + 3 for _, place in some}
+            looking = store.looking((), widths, [Bucket(0)] * len(widths), MAX_BYTES)
+            _, *parts = store.calls.run(looking)
+            buckets = {
+                name: {data[at : at + width] for at in range(0, len(data), width)}
+                for (name, width), (_, data, *_) in zip(widths.items(), parts, strict=True)
+            }
+            for number, (name, entry) in some:
+                if any(len(each) != widths[name] for each in buckets[name]):
+                    yield f"the bucket {name.hex()} was cut"
+                elif entry + (number & low_bits).to_bytes(3, "little") not in buckets[name] and (
+                    sum(each.startswith(entry) for each in buckets[name]) < GROUP
+                ):
+                    yield f"document {number} is missing in the bucket {name.hex()}"

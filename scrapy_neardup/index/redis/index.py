@@ -11,12 +11,8 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index.leases import Leases
 from scrapy_neardup.index.reservation import Reservation
 
-from .buckets import MAX_BYTES, Bucket
 from .finding import Finder
-from .opening import open_header
-from .probes import compare
-from .server import Server
-from .settling import Write
+from .server import Server, open_header
 from .store import BATCH, Store
 
 if TYPE_CHECKING:
@@ -30,11 +26,12 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Pending, Stored
 
     from .address import Address
-    from .layout import Layout, Place
-    from .store import Filed, Known
+    from .store import Known, Write
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0
+#: Seconds that closing an index tries to write what was confirmed.
+CLOSE_SECONDS = 30.0
 #: How often a document is judged anew because others have filed like ones meanwhile.
 ATTEMPTS = 100
 
@@ -42,8 +39,9 @@ ATTEMPTS = 100
 class RedisIndex:
     """The index at *address*. The protocol `Index` says what the methods do.
 
-    The other arguments are those of `LmdbIndex`. All calls may take as long as the network does, but for
-    those of reservations. Raises `IndexUnavailable` while the server cannot be used.
+    The other arguments are those of `open_index`. All calls may take as long as the network does, but for
+    those of reservations; `close` tries to write what was confirmed for *close_seconds*. Raises
+    `IndexUnavailable` while the server cannot be used.
     """
 
     remote = True
@@ -57,32 +55,28 @@ class RedisIndex:
         window: float = 0,
         reset: bool = False,
         lease_seconds: float = LEASE_SECONDS,
+        close_seconds: float = CLOSE_SECONDS,
         server: Server | None = None,
     ) -> None:
         self.address = address
         self.server = server or Server(address)
         self.header = open_header(self.server, wanted, ignore, window=window, reset=reset)
-        self._store = Store(address, self.server, self.header, window)
-        self._finder = Finder(self._store, self._handle)
-        self.leases = Leases(lease_seconds, self._renew, self._store.leases)
+        self.store = Store(self.server, self.header, window)
+        self._finder = Finder(self.store, self._handle)
+        self.leases = Leases(lease_seconds, self._renew, self.store.leases)
         #: Pending documents of this process, by number.
         self._own: dict[int, Reservation] = {}
         self._lock = threading.Lock()
+        self._close_seconds = close_seconds
         self._closed = False
         #: How often a document was judged anew.
         self._retries = 0
-
-    @property
-    def layout(self) -> Layout:
-        """How keys and documents are packed."""
-        return self._store.layout
 
     # Finding
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         self._require_open()
-        probes, looked = self._finder.look(document, lookups)
-        candidates = compare(self.layout, probes, looked, lookups)
+        _, _, candidates = self._finder.look(document, lookups)
         return self._finder.found(document, lookups, candidates)[0]
 
     def reserve_if(
@@ -90,22 +84,21 @@ class RedisIndex:
     ) -> Reservation | None:
         self._require_open()
         for _ in range(ATTEMPTS):
-            probes, looked = self._finder.look(document, lookups)
-            candidates = compare(self.layout, probes, looked, lookups)
+            probes, looked, candidates = self._finder.look(document, lookups)
             found, known = self._finder.found(document, lookups, candidates)
             filing = decide(found)
             if filing is None:
                 return None
-            epoch = self._store.epochs[-1]
-            places = self.layout.places(filing.document, epoch, candidates.crowded)
-            replaced = self._replaced(filing, known)
-            number = self._store.calls.run(
-                self._store.filing(filing.document, epoch, places, probes, looked.newest, self.leases.seconds)
+            epoch = self.store.epochs[-1]
+            places = self.store.layout.places(filing.document, epoch, candidates.crowded)
+            removals = self._removals(filing.replaces, known)
+            number = self.store.calls.run(
+                self.store.filing(filing.document, epoch, places, probes, looked.newest, self.leases.seconds)
             )
             if number > 0:
-                return self._hold(number, filing, places, replaced)
+                return self._hold(number, filing.document, removals)
             if number < 0:
-                self._store.learn_epochs()
+                self.store.learn_epochs()
             self._retries += 1
         raise IndexUnavailable(
             f"The index {self.address.shown} changes faster than a document can be filed: use fewer crawlers."
@@ -124,7 +117,7 @@ class RedisIndex:
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         self._before_reading()
         wanted = set(documents.tolist())
-        known = self._store.fetch(sorted(wanted))
+        known = self.store.fetch(sorted(wanted))
         if missing := wanted.difference(known.numbers):
             raise IndexCorrupted(f"Document {min(missing)} is missing: ask for those that a search finds.")
         return known.documents.stored.take(np.searchsorted(np.array(known.numbers, np.int64), documents))
@@ -136,32 +129,37 @@ class RedisIndex:
         for start in range(0, len(documents.urls), BATCH):
             some = documents.take(slice(start, start + BATCH))
             ones = [some.take(slice(row, row + 1)) for row in range(len(some.urls))]
-            numbers += self._store.file(ones)
+            numbers += self.store.file(ones)
         return np.array(numbers, np.int64)
 
     def discard(self, documents: Sequence[int]) -> None:
         self._before_reading()
-        known = self._store.fetch(sorted(set(documents)))
-        calls = [self._store.removal(self._store.filed_of(known, number)) for number in known.numbers]
+        known = self.store.fetch(sorted(set(documents)))
+        calls = [self.store.removal(number, known.document(number)).call for number in known.numbers]
         for start in range(0, len(calls), BATCH):
-            self._store.calls.run_all(calls[start : start + BATCH])
+            self.store.calls.run_all(calls[start : start + BATCH])
 
     def flush(self) -> None:
-        self._store.calls.drain()
+        self.store.calls.drain()
 
     def gauges(self) -> dict[str, int]:
-        self._before_reading()
-        prefix = self.address.prefix
-        stored = int(self.server.call("GET", prefix + b"count") or 0)
-        seconds, microseconds = map(int, self.server.call("TIME"))
-        now = seconds * 1000 + microseconds // 1000
-        unsettled = int(self.server.call("ZCARD", prefix + b"p"))
-        return {
-            "documents": stored - unsettled,
-            "pending": int(self.server.call("ZCOUNT", prefix + b"p", now, "+inf")),
-            "backlog": len(self._store.calls.settling),
+        """Return numbers on size and health; of a closed index those that need no server."""
+        calls = self.store.calls
+        stored = {}
+        if not self._closed:
+            calls.drain()
+            prefix = self.address.prefix
+            seconds, microseconds = map(int, self.server.call("TIME"))
+            now = seconds * 1000 + microseconds // 1000
+            stored = {
+                "documents": int(self.server.call("GET", prefix + b"count") or 0)
+                - self.server.call("ZCARD", prefix + b"p"),
+                "pending": self.server.call("ZCOUNT", prefix + b"p", now, "+inf"),
+            }
+        return stored | {
+            "backlog": calls.backlog,
             "retries": self._retries,
-            "lost": self._store.calls.settling.lost,
+            "lost": calls.lost,
             "failed_calls": self.server.failed,
             "skipped_calls": self.server.skipped,
         }
@@ -176,53 +174,44 @@ class RedisIndex:
             reservation.release()
         self.leases.close()
         try:
-            self._store.calls.close()
+            self.store.calls.close(self._close_seconds)
         finally:
             self.server.close()
 
-    # For commands
-
-    def buckets(self, names: Collection[bytes]) -> dict[bytes, bytes]:
-        """Return what is in some buckets, by name."""
-        unknown = [Bucket(0)] * len(names)
-        _, *parts = self._store.calls.run(self._store.looking((), names, unknown, MAX_BYTES))
-        return {name: part[1] for name, part in zip(names, parts, strict=True)}
-
-    def states(self, numbers: Sequence[int]) -> list[Lease]:
-        """Return the lease of each of the documents *numbers*: those that are kept are confirmed."""
-        return self._store.leases(numbers)
-
     # Pending documents
 
-    def _replaced(self, filing: Filing, known: Known) -> list[Filed]:
-        """Return the documents that *filing* replaces, each with where it is filed."""
-        others = [each for each in filing.replaces if each not in known.numbers]
-        parts = [known, self._store.fetch(sorted(others))] if others else [known]
-        # The beginning of each is known, so none goes in whose place a replica has another one by then.
+    def _removals(self, numbers: Collection[int], known: Known) -> list[Write]:
+        """Return the writes that remove those of the documents *numbers* that are there.
+
+        What is *known* is not fetched again. The writes say how each begins, so none goes in whose place a
+        replica has another one by then.
+        """
+        others = sorted(set(numbers).difference(known.numbers))
+        parts = [known, self.store.fetch(others)] if others else [known]
         return [
-            self._store.filed_of(part, each)
+            self.store.removal(each, part.document(each))
             for part in parts
-            for each in filing.replaces
+            for each in numbers
             if each in part.numbers
         ]
 
-    def _hold(
-        self, number: int, filing: Filing, places: Sequence[Place], replaced: Sequence[Filed]
-    ) -> Reservation:
-        """Return the reservation of a document that was just filed, in place of those *replaced*."""
-        filed = self._store.filed(number, filing.document, places)
+    def _hold(self, number: int, document: Documents, removals: Sequence[Write]) -> Reservation:
+        """Return the reservation of a *document*, one row, that was just filed.
+
+        The *removals* are made once it is confirmed.
+        """
 
         def settle(reservation: Reservation) -> None:
-            kept = filing.document._replace(notes=[reservation.note]) if reservation.confirmed else None
-            writes = self._store.settlement(filed, kept)
             if reservation.confirmed:
-                writes += [Write(self._store.removal(each)) for each in replaced]
-            self._store.calls.settling.put(writes)
+                kept = document._replace(notes=[reservation.note])
+                self.store.calls.settle([self.store.confirmation(number, kept), *removals])
+            else:
+                self.store.calls.settle([self.store.removal(number, document)])
             with self._lock:
                 self._own.pop(number, None)
             self.leases.drop(number)
 
-        reservation = Reservation(filing.document.urls[0], settle)
+        reservation = Reservation(document.urls[0], settle)
         with self._lock:
             self._own[number] = reservation
         self.leases.hold(number)
@@ -235,12 +224,12 @@ class RedisIndex:
         return self._own.get(number) or self.leases.watch(url, number, lease)
 
     def _renew(self, numbers: Sequence[int]) -> None:
-        self._store.renew(numbers, self.leases.seconds)
+        self.store.renew(numbers, self.leases.seconds)
 
     def _before_reading(self) -> None:
         """Write what this process has settled, so that the next answers show it."""
         self._require_open()
-        self._store.calls.drain()
+        self.store.calls.drain()
 
     def _require_open(self) -> None:
         if self._closed:
