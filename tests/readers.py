@@ -20,8 +20,7 @@ from lxml import etree
 from scrapy.http import HtmlResponse
 
 from scrapy_neardup import Detector, Features, Fingerprinter
-from scrapy_neardup.audit.output.report.patterns import by_path, find_patterns
-from scrapy_neardup.audit.output.report.spellings import spelling_differences
+from scrapy_neardup.audit.output.report.figures import find_causes
 from scrapy_neardup.audit.sources import open_sources
 from scrapy_neardup.audit.sources.contents import omission, page_of_response
 from scrapy_neardup.audit.sources.head import canonical_url, read_head
@@ -215,11 +214,10 @@ def url(data: bytes, folder: Path) -> Any:
     split = [split_url(each) for each in (first, second, first)]
     no, repeats = np.zeros(3, bool), np.array([0, 0, 0])
     no[1:] = True
-    find_patterns(split, by_path(split), no, repeats)
+    find_causes([first, second, first], split, no, repeats)
     return (
         [(site_key(each), host_of(each), is_domain(each), url_key(each, 7)) for each in (first, second)],
         split,
-        sorted(spelling_differences(split[0], split[1])),
         mirror_url(Path(f"a/{first}/b.html"), Path("a"), None),
     )
 
