@@ -22,11 +22,11 @@ from scrapy.http import HtmlResponse
 from scrapy_neardup import Detector, Features, Fingerprinter
 from scrapy_neardup.audit.output.report.figures import find_causes
 from scrapy_neardup.audit.sources import open_sources
+from scrapy_neardup.audit.sources.archives import dechunked, parse_response
 from scrapy_neardup.audit.sources.contents import omission, page_of_response
 from scrapy_neardup.audit.sources.head import canonical_url, read_head
-from scrapy_neardup.audit.sources.mirror import mirror_url, saved_from
+from scrapy_neardup.audit.sources.opening import mirror_url
 from scrapy_neardup.audit.sources.records import Origin
-from scrapy_neardup.audit.sources.warc_records import dechunked, parse_response
 from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.areas import ContentArea
@@ -148,7 +148,6 @@ def head_of_page(data: bytes, folder: Path) -> Any:
     return (
         read_head(data, None, "https://a.example/"),
         canonical,
-        saved_from(data),
         declared_canonical(response),
     )
 
@@ -266,7 +265,6 @@ for _kind, _name, _speed in (
     ("csv", "a.csv", 260),
     ("parquet", "a.parquet", 250),
     ("warc", "a.warc", 240),
-    ("arc", "a.arc", 500),
     ("wacz", "a.wacz", 450),
     ("page", "a.html", 380),
     ("jl", "unnamed", 250),
@@ -276,7 +274,7 @@ for _kind, _name, _speed in (
 
 @_reader("packed", 75)
 def packed_feed(data: bytes, folder: Path) -> Any:
-    return [_source(f"a.jl.{suffix}")(data, folder) for suffix in ("gz", "xz", "bz2")]
+    return [_source(f"a.jl.{suffix}")(data, folder) for suffix in ("gz", "bz2")]
 
 
 @_reader("cache", 250)

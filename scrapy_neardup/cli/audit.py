@@ -55,11 +55,6 @@ if TYPE_CHECKING:
     help="Seed of the hashes, to get the same results again.  [default: drawn by chance]",
 )
 @click.option(
-    "--trust-pickle",
-    is_flag=True,
-    help="Unpickle what an HTTP cache has pickled. It can run any code: only for your own.",
-)
-@click.option(
     "--overwrite",
     is_flag=True,
     help="Replace the results of other sources or settings that are in the directory.",
@@ -89,7 +84,6 @@ def audit(
     text_field: str | None,
     url_field: str | None,
     base_url: str | None,
-    trust_pickle: bool,
     overwrite: bool,
     seed: int | None,
     engine: str,
@@ -99,7 +93,7 @@ def audit(
 ) -> None:
     """Find the duplicates of a finished crawl, and write a report.
 
-    SOURCES are feeds (.jl .jsonl .json .csv, also .gz .xz .bz2), Parquet, WARC and WACZ files, Scrapy's HTTP
+    SOURCES are feeds (.jl .jsonl .json .csv, also .gz .bz2), Parquet, WARC and WACZ files, Scrapy's HTTP
     cache, folders of HTML files and indexes; patterns such as 'archive/*.warc.gz' are expanded. What was read
     is kept in the directory of the results: an audit that was interrupted goes on when run again, and one
     that is run again later, with more sources if need be, reads what is new. The exit status is 3 if some
@@ -108,14 +102,12 @@ def audit(
     from scrapy_neardup.audit import audit as run
 
     settings = given_options(**options) | {
-        "text_field": text_field, "url_field": url_field, "base_url": base_url, "trust_pickle": trust_pickle,
+        "text_field": text_field, "url_field": url_field, "base_url": base_url,
         "seed": seed,
     }  # fmt: skip
     if engine == "spark":
         if formats:
             raise click.UsageError("An audit on Spark writes Parquet: leave --format out.")
-        if trust_pickle:
-            raise click.UsageError("An audit on Spark does not unpickle caches: leave --trust-pickle out.")
         from .on_spark import run_on_spark
 
         settings |= {"master": master, "earlier": earlier, "overwrite": overwrite}
