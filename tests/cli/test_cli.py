@@ -234,7 +234,7 @@ def test_wrong_settings_are_one_line(project: Path) -> None:
     (project / "shop.py").write_text("BOT_NAME = 'shop'\nNEARDUP_TABLES = 5\n")
     wrong = scrapy("neardup", "index", "info", cwd=project)
     assert wrong.returncode == 2
-    assert wrong.stderr.startswith("Error: NEARDUP_TABLES is ")
+    assert wrong.stderr.startswith("Error: NEARDUP_TABLES is 5: ")
     assert wrong.stderr.count("\n") == 1
 
 

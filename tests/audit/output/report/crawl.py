@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _STORY = (
     "the council voted on Tuesday to widen a road along the river after residents asked for shade trees "
     "cycle lanes and a slower pace near schools while the mayor promised that no house would lose its garden "
-    "and engineers measured traffic noise air and water before they drew new plans which cost less than earlier "
-    "ones did"
+    "and engineers measured traffic noise air and water before they drew new plans which cost less than "
+    "earlier ones did"
 )
 WORDS = _STORY.split()
 
