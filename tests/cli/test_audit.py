@@ -384,21 +384,6 @@ def test_urls_of_matches_are_in_one_piece(tmp_path: Path, monkeypatch: pytest.Mo
     ]
 
 
-@pytest.mark.parametrize("command", ["audit", "rethreshold"])
-def test_help_says_what_the_least_similarity_does(command: str) -> None:
-    assert "it can only be stricter" in " ".join(run(command, "--help").output.split())
-
-
-def test_a_narrow_terminal_shows_all_totals(
-    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda stream: True, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-    output = run("audit", feed, "--out", tmp_path / "out").stdout
-    for name in ("too short", "clusters", "problems"):
-        assert any(line.startswith(f"│ {name} ") for line in output.splitlines())
-
-
 def test_compare_of_what_is_no_document_is_one_line(tmp_path: Path) -> None:
     (text_file,) = documents(tmp_path, text("page"))
     large = tmp_path / "large.html"
@@ -454,17 +439,6 @@ def test_names_and_texts_in_no_encoding(tmp_path: Path) -> None:
     words = documents(tmp_path, text(0))[0].rename(tmp_path / "\udcff.txt")
     assert run("compare", words, words).exit_code == 0
     assert run("audit", tmp_path / "\udcffnone.jl", "--out", tmp_path / "out").exit_code == 2
-
-
-def test_a_seed_gives_the_same_results_again(feed: Path, tmp_path: Path) -> None:
-    results = []
-    for name in ("one", "two"):
-        assert run("audit", feed, "--out", tmp_path / name, "--seed", 9).exit_code == 0
-        results.append(
-            [(tmp_path / name / file).read_bytes() for file in ("pages.jsonl", "summary.json", "report.html")]
-        )
-    assert results[0] == results[1]
-    assert json.loads(results[0][1])["settings"]["seed"] == 9
 
 
 def test_differences_of_long_texts_take_no_minutes() -> None:

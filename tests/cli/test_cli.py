@@ -25,7 +25,6 @@ from scrapy_neardup import Detector, FingerprintIndex, __version__
 from scrapy_neardup.cli import main
 from scrapy_neardup.index import Documents, open_index
 from scrapy_neardup.index.lmdb.offline import opened
-from scrapy_neardup.index.lmdb.repair import Repaired
 from scrapy_neardup.index.stores import SERVERS
 from tests.forked import scrapy
 
@@ -343,18 +342,6 @@ def test_prune(tmp_path: Path) -> None:
     assert run("index", "check", path).exit_code == 0
 
 
-def test_prune_everything(index: Path) -> None:
-    run("index", "compact", index)
-    time.sleep(1.1)  # times are whole seconds
-    assert (
-        run("index", "prune", index, "--older-than", 0).output == "Forgot 12 documents older than 0 days.\n"
-    )
-    assert run("index", "check", index).exit_code == 0
-    assert stored(index, range(12)) == set()
-    fill(index, range(12))
-    assert run("index", "check", index).exit_code == 0
-
-
 # forget
 
 
@@ -377,16 +364,6 @@ def test_repair(index: Path) -> None:
     assert run("index", "repair", index).output.startswith("Saved 12 documents. The damaged file is ")
 
 
-def test_a_repair_tells_what_is_gone(monkeypatch: pytest.MonkeyPatch, index: Path) -> None:
-    repaired = Repaired(7, 5, [(2, 2), (4, 7)], 3, True, index / "damaged-1.mdb")
-    monkeypatch.setattr("scrapy_neardup.index.lmdb.repair.repair", lambda path, command: repaired)
-    told = " ".join(run("index", "repair", index).output.split())
-    assert "Saved 7 documents." in told
-    assert "5 documents are gone: copies of them will pass once. Their numbers are 2 4 to 7 " in told
-    assert "3 documents may have lost a key: some of their copies may pass." in told
-    assert "Which documents were removed cannot be read" in told
-
-
 def test_no_repair_of_bare_fingerprints(tmp_path: Path) -> None:
     with closing(FingerprintIndex.open(tmp_path)) as index:
         index.add(np.arange(5, dtype=np.uint64))
@@ -401,16 +378,6 @@ def test_forget_from_a_pipe_is_refused(index: Path, tmp_path: Path) -> None:
         result = run("index", "forget", index, "--from", path)
         assert result.exit_code == 2
         assert "is a pipe or a device: save what it brings to a file first" in result.output
-
-
-def test_a_folder_with_the_file_names_of_an_index_is_none(tmp_path: Path) -> None:
-    (tmp_path / "index.json").write_text('{"pages": 3}')
-    for command in ("info", "check", "compact"):
-        result = run("index", command, tmp_path)
-        assert result.exit_code == 2
-        assert f"There is no index in {tmp_path}" in " ".join(result.output.split())
-        assert "delete" not in result.output
-    assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
 
 
 def test_forget(index: Path, tmp_path: Path) -> None:
@@ -601,12 +568,6 @@ def terminal(*command: object) -> str:
     finally:
         os.close(ours)
     return shown.decode()
-
-
-def test_tables_on_a_terminal(index: Path) -> None:
-    assert "│ documents" in terminal("index", "info", index)
-    damage(index)
-    assert re.search("│ log, block 0 +│ It does not match its checksum.", terminal("index", "check", index))
 
 
 def test_texts_of_a_crawl_are_never_obeyed(tmp_path: Path) -> None:
