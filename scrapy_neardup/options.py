@@ -97,7 +97,9 @@ def _float(value: object) -> float:
 
 
 def _tables(name: str, value: object) -> int:
-    return int(choice(name, str(value), tuple(map(str, LAYOUTS))))
+    if str(value) not in map(str, LAYOUTS):
+        raise ConfigurationError(f"{name} is {value!r}: set it to {' or '.join(map(str, LAYOUTS))}.")
+    return int(str(value))
 
 
 def _extractor(name: str, value: object) -> str:

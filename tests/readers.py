@@ -20,14 +20,13 @@ from lxml import etree
 from scrapy.http import HtmlResponse
 
 from scrapy_neardup import Detector, Features, Fingerprinter
-from scrapy_neardup.audit.output.report.patterns import by_path, find_patterns
-from scrapy_neardup.audit.output.report.spellings import spelling_differences
+from scrapy_neardup.audit.output.report.figures import find_causes
 from scrapy_neardup.audit.sources import open_sources
+from scrapy_neardup.audit.sources.archives import dechunked, parse_response
 from scrapy_neardup.audit.sources.contents import omission, page_of_response
 from scrapy_neardup.audit.sources.head import canonical_url, read_head
-from scrapy_neardup.audit.sources.mirror import mirror_url, saved_from
+from scrapy_neardup.audit.sources.opening import mirror_url
 from scrapy_neardup.audit.sources.records import Origin
-from scrapy_neardup.audit.sources.warc_records import dechunked, parse_response
 from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.areas import ContentArea
@@ -145,7 +144,6 @@ def head_of_page(data: bytes, folder: Path) -> Any:
     return (
         read_head(data, None, "https://a.example/"),
         canonical,
-        saved_from(data),
         declared_canonical(response),
     )
 
@@ -211,11 +209,10 @@ def url(data: bytes, folder: Path) -> Any:
     split = [split_url(each) for each in (first, second, first)]
     no, repeats = np.zeros(3, bool), np.array([0, 0, 0])
     no[1:] = True
-    find_patterns(split, by_path(split), no, repeats)
+    find_causes([first, second, first], split, no, repeats)
     return (
         [(site_key(each), host_of(each), is_domain(each), url_key(each, 7)) for each in (first, second)],
         split,
-        sorted(spelling_differences(split[0], split[1])),
         mirror_url(Path(f"a/{first}/b.html"), Path("a"), None),
     )
 
@@ -264,7 +261,6 @@ for _kind, _name, _speed in (
     ("csv", "a.csv", 260),
     ("parquet", "a.parquet", 250),
     ("warc", "a.warc", 240),
-    ("arc", "a.arc", 500),
     ("wacz", "a.wacz", 450),
     ("page", "a.html", 380),
     ("jl", "unnamed", 250),
@@ -274,7 +270,7 @@ for _kind, _name, _speed in (
 
 @_reader("packed", 75)
 def packed_feed(data: bytes, folder: Path) -> Any:
-    return [_source(f"a.jl.{suffix}")(data, folder) for suffix in ("gz", "xz", "bz2")]
+    return [_source(f"a.jl.{suffix}")(data, folder) for suffix in ("gz", "bz2")]
 
 
 @_reader("cache", 250)

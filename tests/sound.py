@@ -66,8 +66,6 @@ def _written_by_hand() -> Iterator[tuple[str, bytes]]:
     )
     yield "warc", records
     yield "warc", gzip.compress(records, mtime=0)
-    line = b"http://a/ 1.2.3.4 20050131235959 text/html %d\n" % len(answer)
-    yield "arc", b"filedesc://a 0.0.0.0 20050131235959 text/plain 2\n\n\n\n" + line + answer + b"\n"
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("archive/a.warc.gz", gzip.compress(records, mtime=0))

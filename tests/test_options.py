@@ -83,7 +83,7 @@ def test_values(name: str, value: object, option: object) -> None:
         ("distance", 8, "from 0 to 7"),
         ("distance", -1, "from 0 to 7"),
         ("distance", "x", "from 0 to 7"),
-        ("tables", 5, "'4' or '10' or '20'"),
+        ("tables", 5, "is 5: set it to 4 or 10 or 20"),
         ("threshold", 0, "similarity between 0 and 1"),
         ("threshold", 1, "similarity between 0 and 1"),
         ("threshold", "much", "similarity between 0 and 1"),

@@ -15,7 +15,7 @@ from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from .sources import BrokenRecord, CrawledPage, Options, Source, find_sources, read_source
 from .sources.contents import looks_like_html
 from .sources.head import read_head
-from .sources.kinds import kind_of_file
+from .sources.opening import kind_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

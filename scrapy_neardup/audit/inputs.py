@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.index.lmdb.directory import is_index
 
 from .model import Input
-from .sources import find_sources, require_trusted
+from .sources import find_sources
 from .sources.index import reading_index
 
 if TYPE_CHECKING:
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: AuditOptions) -> list[Input]:
     """Return the sources that *paths* name, sorted by name.
 
-    Raises `SourceUnavailable` if one is missing, unknown, or not trusted.
+    Raises `SourceUnavailable` if one is missing or unknown.
     """
     indexes = [path for path in paths if is_index(Path(path))]
     others = [path for path in paths if not is_index(Path(path))]
     sources = find_sources(others)
-    require_trusted(sources, settings.trust_pickle)
     found = [Input(str(source.path), source.kind) for source in sources]
     return sorted({*found, *(Input(os.fspath(path), "index") for path in indexes)})
 

@@ -75,9 +75,7 @@ class Reader:
         self._file, self._own = "", False
         self._stamps = Stamps()
         self._filer = Filer(settings.fingerprinter, settings.header)
-        self._options = Options(
-            settings.text_field, settings.url_field, settings.trust_pickle, settings.base_url
-        )
+        self._options = Options(settings.text_field, settings.url_field, settings.base_url)
         self._workers: extraction.Workers | None = None
         self._extracting: deque[tuple[StoredPage, Future[extraction.Extraction]]] = deque()
         self._texts: deque[StoredPage] = deque()

@@ -61,8 +61,6 @@ class AuditOptions(DetectionOptions):
     url_field: str | None = None
     #: URL of the folders of HTML files among the sources; None takes that of a folder called like a host.
     base_url: str | None = None
-    #: Whether to unpickle what Scrapy's HTTP cache has pickled, which can run any code.
-    trust_pickle: bool = False
     index: Header | None = None
 
     def __post_init__(self) -> None:

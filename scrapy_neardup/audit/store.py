@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .packing import unpacked
-from .sources.earlier import AUDIT
+from .sources.index import AUDIT
 from .store_errors import explained
 from .stored import CREATE, INSERT, Paragraphs, StoredColumns, StoredPage, encodable, row_of
 

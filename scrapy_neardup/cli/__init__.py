@@ -12,9 +12,9 @@ from scrapy_neardup import __version__
 from .audit import audit
 from .changes import changes
 from .compare import compare
-from .errors import Commands
 from .evaluate import evaluate
 from .index import index
+from .output import Commands
 from .query import query
 from .rethreshold import rethreshold
 

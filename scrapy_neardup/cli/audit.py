@@ -1,4 +1,4 @@
-"""``scrapy-neardup audit``: the duplicates of a finished crawl."""
+"""``scrapy-neardup audit``: the duplicates of a finished crawl, found here or on Spark."""
 
 from __future__ import annotations
 
@@ -8,12 +8,104 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import given_options, judging_options, print_audit
-from .errors import INCOMPLETE, Interrupted
-from .watching import watching
+from .output import (
+    INCOMPLETE,
+    Failure,
+    FloatRange,
+    Interrupted,
+    print_json,
+    print_line,
+    print_pairs,
+    print_table,
+    watching,
+)  # fmt: skip
+from .settings import read_assignments, set_option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy_neardup.audit import Audit
     from scrapy_neardup.audit.output.files import Format
+
+
+#: Problems, hosts and clusters that are shown in the terminal.
+_PROBLEMS, _HOSTS, _CLUSTERS = 5, 10, 10
+#: Said of audits that know no site.
+_NO_URLS = (
+    "No page has the URL of a site. With --url-field, the field that holds it, or --base-url, that of a "
+    "folder, an audit tells more pages of one template from copies."
+)
+
+
+def judging_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that `audit` and `rethreshold` have in common."""
+    for option in reversed(
+        (
+            click.option(
+                "--distance",
+                type=click.IntRange(0, 7),
+                help="Bits in which fingerprints of candidates may differ.",
+            ),
+            click.option(
+                "--min-similarity",
+                type=FloatRange(0, 1),
+                help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: "
+                "it can only be stricter. A little less is asked between sites.",
+            ),
+            click.option(
+                "--drop-similarity",
+                type=FloatRange(0, 1),
+                help="Least similarity of a near-duplicate that drop.txt lists.  [default: 0.9]",
+            ),
+            click.option(
+                "--indexable-only/--all-pages",
+                default=None,
+                help="Leave out pages that ask search engines not to index them, or to index another URL.",
+            ),
+            set_option,
+            click.option(
+                "--rules", metavar="NAMES", help="Rules for canonical pages, in order, with commas."
+            ),
+            click.option(
+                "--prefer-host",
+                "hosts",
+                multiple=True,
+                metavar="HOST",
+                help="Keep pages of this host. May be repeated.",
+            ),
+            click.option(
+                "--prefer-url",
+                "urls",
+                multiple=True,
+                metavar="PATTERN",
+                help="Keep pages whose URL matches, such as '*/stable/*'. May be repeated.",
+            ),
+            click.option(
+                "--format",
+                "formats",
+                multiple=True,
+                type=click.Choice(["csv", "parquet"]),
+                help="Write the tables like this, too. May be repeated.",
+            ),
+            click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def given_options(
+    assignments: tuple[str, ...],
+    rules: str | None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Return the options of an audit that the command line names."""
+    from scrapy_neardup.audit.canonical import parse_rules
+
+    given = read_assignments(assignments)
+    if rules is not None:
+        given["rules"] = parse_rules(rules)
+    return given | {name: value for name, value in options.items() if value not in (None, ())}
 
 
 @click.command()
@@ -55,11 +147,6 @@ if TYPE_CHECKING:
     help="Seed of the hashes, to get the same results again.  [default: drawn by chance]",
 )
 @click.option(
-    "--trust-pickle",
-    is_flag=True,
-    help="Unpickle what an HTTP cache has pickled. It can run any code: only for your own.",
-)
-@click.option(
     "--overwrite",
     is_flag=True,
     help="Replace the results of other sources or settings that are in the directory.",
@@ -89,7 +176,6 @@ def audit(
     text_field: str | None,
     url_field: str | None,
     base_url: str | None,
-    trust_pickle: bool,
     overwrite: bool,
     seed: int | None,
     engine: str,
@@ -99,7 +185,7 @@ def audit(
 ) -> None:
     """Find the duplicates of a finished crawl, and write a report.
 
-    SOURCES are feeds (.jl .jsonl .json .csv, also .gz .xz .bz2), Parquet, WARC and WACZ files, Scrapy's HTTP
+    SOURCES are feeds (.jl .jsonl .json .csv, also .gz .bz2), Parquet, WARC and WACZ files, Scrapy's HTTP
     cache, folders of HTML files and indexes; patterns such as 'archive/*.warc.gz' are expanded. What was read
     is kept in the directory of the results: an audit that was interrupted goes on when run again, and one
     that is run again later, with more sources if need be, reads what is new. The exit status is 3 if some
@@ -108,26 +194,105 @@ def audit(
     from scrapy_neardup.audit import audit as run
 
     settings = given_options(**options) | {
-        "text_field": text_field, "url_field": url_field, "base_url": base_url, "trust_pickle": trust_pickle,
+        "text_field": text_field, "url_field": url_field, "base_url": base_url,
         "seed": seed,
     }  # fmt: skip
     if engine == "spark":
         if formats:
             raise click.UsageError("An audit on Spark writes Parquet: leave --format out.")
-        if trust_pickle:
-            raise click.UsageError("An audit on Spark does not unpickle caches: leave --trust-pickle out.")
-        from .on_spark import run_on_spark
-
         settings |= {"master": master, "earlier": earlier, "overwrite": overwrite}
-        context.exit(INCOMPLETE if run_on_spark(sources, out, as_json, settings)["problems"] else 0)
+        context.exit(INCOMPLETE if _run_on_spark(sources, out, as_json, settings)["problems"] else 0)
     if master is not None or earlier:
         raise click.UsageError("--master and --earlier are for --engine spark.")
     started = time.monotonic()
     try:
-        with watching(sources) as watch:
+        with watching() as watch:
             found = run(sources, out, formats=formats, overwrite=overwrite, watch=watch, **settings)
     except KeyboardInterrupt as error:
         raise Interrupted("Interrupted: run it again, and it goes on.") from error
     with found:
         print_audit(found, Path(out), time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
+
+
+def print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
+    """Print what an audit has *found*, which took so many *seconds* and is in the directory *out*."""
+    from scrapy_neardup.audit.output.files import dropped
+    from scrapy_neardup.audit.output.summary import summarise
+
+    facts = summarise(found)
+    if as_json:
+        print_json(facts | {"seconds": round(seconds, 1)})
+        return
+    if found.started == "anew":
+        print_line("The settings are not those of the audit before: all pages were read anew.")
+    _print_totals(facts, f"{out}: {seconds:.1f} seconds")
+    if [each["host"] for each in facts["hosts"]] == [""]:
+        print_line(_NO_URLS)
+    if found.problems:
+        print_table("The first problems", ["file", "place", "reason"], found.problems[:_PROBLEMS])
+        print_line(f"{out / 'problems.jsonl'}: {_counted(len(found.problems), 'problem')}.")
+    print_line(f"{out / 'drop.txt'}: {_counted(len(dropped(found)), 'line')} to remove.")
+    print_line(f"Open {out / 'report.html'} in a browser.")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _print_totals(facts: dict[str, Any], title: str) -> None:
+    """Print what a summary counts, and its first hosts and clusters."""
+    totals = {"pages": facts["pages"], **facts["verdicts"]}
+    totals |= {name: facts[name] for name in ("clusters", "problems")}
+    totals |= {"repeats to fix": facts["handled"]["to_fix"]}
+    print_pairs(
+        title,
+        [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()],
+    )
+    shown = ("unique", "exact", "near", "part", "template", "wall", "too_short")
+    print_table(
+        "Hosts with the most duplicates",
+        ["host", "pages", *(name.replace("_", " ") for name in shown)],
+        [
+            (row["host"] or "-", f"{row['pages']:,}", *(f"{row[name]:,}" for name in shown))
+            for row in facts["hosts"][:_HOSTS]
+        ],
+    )
+    if facts["largest_clusters"]:
+        print_table(
+            "Largest clusters",
+            ["pages", "canonical page"],
+            [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]],
+        )
+
+
+def _run_on_spark(sources: Sequence[str], out: str, as_json: bool, options: dict[str, Any]) -> dict[str, Any]:
+    """Run the audit of *sources* and print what it has found; return its summary."""
+    from scrapy_neardup.spark.session import require_spark
+
+    require_spark()
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from scrapy_neardup.spark import audit_paths
+
+    started = time.monotonic()
+    try:
+        found = audit_paths(sources, out, watch=lambda step: click.echo(f"{step} …", err=True), **options)
+    except (PySparkException, Py4JError) as error:
+        raise Failure(RuntimeError(f"Spark has failed: {cause_in(str(error))}")) from error
+    seconds, facts = time.monotonic() - started, found.summary
+    if as_json:
+        print_json(facts | {"seconds": round(seconds, 1)})
+        return facts
+    _print_totals(facts, f"{found.out}: {seconds:.1f} seconds")
+    if facts["problems"]:
+        print_line(f"{found.out}/signatures.parquet has a row with the reason for each problem.")
+    print_line(f"{found.out}/drop.txt has the lines to remove.")
+    return facts
+
+
+def cause_in(trace: str) -> str:
+    """Return what is at the bottom of *trace*: of Java's or Python's, or of one in the other."""
+    lines = [line for line in trace.splitlines() if line[:1].strip() and line.strip("-=: ")]
+    return lines[-1].lstrip(": ").removeprefix("Caused by: ") if lines else "it does not say why"

@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .files import RegularFile
-from .output import LINES, WIDTH, print_json, print_line, print_pairs
+from .output import LINES, WIDTH, RegularFile, print_json, print_line, print_pairs
 from .settings import read_assignments, set_option
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from scrapy_neardup.audit.documents import Document
+    from scrapy_neardup.audit.settings import AuditOptions
 
 
 @click.command()
 @click.argument("one", type=RegularFile())
 @click.argument("other", type=RegularFile())
 @set_option
+@click.option("--url1", metavar="URL", help="The URL of ONE.")
+@click.option("--url2", metavar="URL", help="The URL of OTHER.")
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
@@ -27,10 +31,20 @@ if TYPE_CHECKING:
     help="Seed of the hashes; pairs near a threshold depend on it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def compare(one: Path, other: Path, assignments: tuple[str, ...], seed: int, as_json: bool) -> None:
+def compare(
+    one: Path,
+    other: Path,
+    assignments: tuple[str, ...],
+    url1: str | None,
+    url2: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
     """Tell whether a document repeats another, and why.
 
-    ONE and OTHER are files with a text or with HTML, which goes through the extractor of the settings.
+    ONE and OTHER are files with a text or with HTML, which goes through the extractor of the settings. With
+    URLs the verdict is the one of a crawl that meets ONE when it has stored OTHER: it depends on whether they
+    are of one site, or one page.
     """
     from scrapy_neardup.audit.documents import read_documents
     from scrapy_neardup.audit.explaining import differences, explain
@@ -50,10 +64,12 @@ def compare(one: Path, other: Path, assignments: tuple[str, ...], seed: int, as_
             "page each."
         )
     a, b = documents
+    a, b = a._replace(url=url1 or a.url), b._replace(url=url2 or b.url)
     found = explain(a, b, settings)
+    verdict = found.verdict if url1 is None and url2 is None else _verdict_of_a_crawl(a, b, settings)
     changes = list(differences(a.text or "", b.text or ""))
     if as_json:
-        facts: dict[str, Any] = found._asdict()
+        facts: dict[str, Any] = found._asdict() | {"verdict": verdict}
         print_json(
             facts | {"similarity": round(found.similarity, 4), "containment": round(found.containment, 4)}
         )
@@ -61,7 +77,7 @@ def compare(one: Path, other: Path, assignments: tuple[str, ...], seed: int, as_
     print_pairs(
         f"{one} | {other}",
         [
-            ("verdict", found.verdict.replace("_", " ")),
+            ("verdict", verdict.replace("_", " ")),
             ("distance", f"{found.distance} of 64 bits"),
             ("similarity", f"{found.similarity:.2f}"),
             ("containment", f"{found.containment:.2f}"),
@@ -75,3 +91,19 @@ def compare(one: Path, other: Path, assignments: tuple[str, ...], seed: int, as_
         print_line(line[:WIDTH])
     if len(changes) > LINES:
         print_line(f"… {len(changes) - LINES:,} more")
+
+
+def _verdict_of_a_crawl(one: Document, other: Document, settings: AuditOptions) -> str:
+    """Return the verdict on *one* in a crawl that has stored *other*."""
+    from scrapy_neardup import Detector
+    from scrapy_neardup.index import MemoryIndex
+
+    with Detector(
+        MemoryIndex(settings.header),
+        distance=settings.distance,
+        threshold=settings.threshold,
+        verified=settings.verified,
+        min_tokens=settings.min_tokens,
+    ) as detector:
+        detector.add(other.main, other.url)
+        return detector.check(one.main, one.url).kind

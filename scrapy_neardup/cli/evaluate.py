@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .files import RegularFile
-from .output import print_json, print_line, print_table, progress
-from .scores import facts_of, print_scores
+from .output import LINES, WIDTH, RegularFile, print_json, print_line, print_table, progress
 from .settings import read_options, set_option
-from .worst import find_worst, print_wrong
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from scrapy_neardup.audit.evaluate.corpus import Text
     from scrapy_neardup.audit.evaluate.curves import Outcome
     from scrapy_neardup.audit.evaluate.labelled import LabelledPairs
-    from scrapy_neardup.audit.evaluate.scores import Result
+    from scrapy_neardup.audit.evaluate.scores import Group, Result, Scores
     from scrapy_neardup.audit.pairs.judge import PairJudge
     from scrapy_neardup.options import DetectionOptions
 
 _file = RegularFile()
+#: Hosts and languages that are shown.
+_GROUPS = 20
 
 
 def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
@@ -117,16 +120,16 @@ def evaluate(
     result, extra, judge = judged[0]
     results = dict(zip(drawn, (each for each, _, _ in judged), strict=True))
     groups = by_document(labelled, [each.orders for each in results.values()], _groups(texts))
-    facts = facts_of(assignments, labelled, results, groups, time.monotonic() - started) | extra
-    wrong = find_worst(labelled, texts, result, judge, worst) if worst else ()
+    facts = _facts_of(assignments, labelled, results, groups, time.monotonic() - started) | extra
+    wrong = _find_worst(labelled, texts, result, judge, worst) if worst else ()
     if as_json:
         print_json(facts | ({"worst": [asdict(pair) for pair in wrong]} if worst else {}))
         return
-    print_scores(f"{pairs}: judged duplicate", results, groups)
+    _print_scores(f"{pairs}: judged duplicate", results, groups)
     for name, value in extra.items():
         print_line(f"{name.replace('_', ' ')}: {value}")
     for pair in wrong:
-        print_wrong(pair)
+        _print_wrong(pair)
 
 
 def _texts(docs: Path, wanted: set[str] | None, options: DetectionOptions, cache: Path) -> list[Text]:
@@ -209,3 +212,130 @@ def _compare(
     else:
         print_table("Schemes", ["scheme", "setting", "precision", "recall", "F1"], rows)
         print_line(f"Precision against recall: {plot}")
+
+
+def _print_scores(title: str, results: dict[int, Result], groups: list[Group]) -> None:
+    """Print the *results* by seed, those of the first in full, and the scores of *groups* of documents."""
+    result = next(iter(results.values()))
+    print_table(
+        title,
+        ["label", "kind", "pairs", "found", "share", "longer first", "shorter first"],
+        [
+            (
+                *(row.label or "-", row.kind, row.n, row.found),
+                *(f"{count / row.n:.3f}" for count in (row.found, row.longer_first, row.shorter_first)),
+            )
+            for row in result.rows
+        ],
+    )
+    print_table(
+        "Scores",
+        ["positives", "precision", "recall", "F1"],
+        [(name, *_figures(scores)) for name, scores in (("3 and 2", result.near), ("3", result.same))],
+    )
+    _print_groups(groups)
+    if len(results) > 1:
+        print_table(
+            "Scores by seed, with 3 and 2 as positives",
+            ["seed", "precision", "recall", "F1"],
+            [(str(each), *_figures(one.near)) for each, one in results.items()],
+        )
+
+
+def _facts_of(
+    assignments: tuple[str, ...],
+    labelled: LabelledPairs,
+    results: dict[int, Result],
+    groups: list[Group],
+    seconds: float,
+) -> dict[str, Any]:
+    """Return what JSON says of an evaluation: the *results* by seed, the scores of *groups* of documents."""
+    result = next(iter(results.values()))
+    return {
+        "settings": dict(each.split("=", 1) for each in assignments),
+        "pairs": len(labelled.label),
+        "by_kind": [asdict(row) for row in result.rows],
+        **asdict(result.near),
+        "same": asdict(result.same),
+        "by_document": [each._asdict() | {"near": asdict(each.near)} for each in groups],
+        "by_seed": [{"seed": each, **asdict(one.near)} for each, one in results.items()],
+        "seconds": round(seconds, 3),
+    }
+
+
+def _print_groups(groups: list[Group]) -> None:
+    """Print the scores by host and by language, where there are several."""
+    for by in dict.fromkeys(each.by for each in groups):
+        own = [each for each in groups if each.by == by]
+        if len(own) > 1:
+            print_table(
+                f"Scores by {by}, with 3 and 2 as positives"
+                + (f": {_GROUPS} of {len(own):,}" * (len(own) > _GROUPS)),
+                [by, "pairs", "3 and 2", "0", "precision", "recall", "F1"],
+                [
+                    (each.name, f"{each.n:,}", f"{each.alike:,}", f"{each.different:,}", *_figures(each.near))
+                    for each in own[:_GROUPS]
+                ],
+            )
+
+
+def _figures(scores: Scores) -> tuple[str, str, str]:
+    return f"{scores.precision:.3f}", f"{scores.recall:.3f}", f"{scores.f1:.3f}"
+
+
+@dataclass(frozen=True)
+class _Wrong:
+    """A pair that is not judged as it is labelled."""
+
+    id1: str
+    id2: str
+    label: str
+    kind: str
+    #: Whether it was judged a duplicate, and which step decided that.
+    found: bool
+    step: str
+    distance: int
+    similarity: float
+    containment: float
+    #: The first lines that only one of the texts has, and how many there are.
+    difference: list[str]
+    lines: int
+
+
+def _find_worst(
+    pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: PairJudge, count: int
+) -> Iterator[_Wrong]:
+    """Yield the *count* pairs that are judged most wrongly."""
+    from scrapy_neardup.audit.evaluate.labelled import rows_of
+    from scrapy_neardup.audit.evaluate.scores import worst
+    from scrapy_neardup.audit.evaluate.steps import steps
+
+    orders, judgement = result.orders, result.orders.second_stored
+    a, b = rows_of(pairs, texts)
+    said = steps(judge, a, b, judgement)
+    for row in worst(pairs, orders, count):
+        one, other = (texts[rows[row]].text.splitlines() for rows in (a, b))
+        changed = islice(difflib.unified_diff(one, other, n=0, lineterm=""), 2, None)  # without its head
+        difference = [line[:WIDTH] for line in changed if not line.startswith("@@")]
+        yield _Wrong(
+            pairs.id1[row], pairs.id2[row], pairs.label[row], pairs.kind[row],
+            bool(orders.longer_first[row] or orders.shorter_first[row]), said[row],
+            int(judgement.distance[row]), round(float(judgement.similarity[row]), 4),
+            round(float(judgement.containment[row]), 4), difference[:LINES], len(difference),
+        )  # fmt: skip
+
+
+def _print_wrong(pair: _Wrong) -> None:
+    """Print a pair."""
+    print_line("")
+    kind = f"{pair.kind}; " if pair.kind else ""
+    print_line(
+        f"label {pair.label}, {'judged duplicate' if pair.found else 'missed'}: {pair.id1} | {pair.id2} "
+        f"({kind}distance {pair.distance}, similarity {pair.similarity:.2f}, "
+        f"containment {pair.containment:.2f})"
+    )
+    print_line(f"  {pair.step}")
+    for line in pair.difference:
+        print_line(f"  {line}")
+    if pair.lines > len(pair.difference):
+        print_line(f"  … {pair.lines - len(pair.difference)} more lines")

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from scrapy_neardup import clock
 
-from .description import print_description
-from .files import RegularFile
-from .output import print_json, print_line, print_table, progress, size
-from .where import is_on_server, path_and_urls, path_argument
+from .output import (
+    FloatRange,
+    RegularFile,
+    described,
+    print_json,
+    print_line,
+    print_pairs,
+    print_table,
+    progress,
+    size,
+)  # fmt: skip
+from .settings import is_on_server, path_and_urls, path_argument
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -44,7 +53,7 @@ def info(path: Path | str, as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        print_description(facts)
+        _print_description(facts)
 
 
 @index.command()
@@ -87,7 +96,7 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
     "--older-than",
     "days",
     required=True,
-    type=click.FloatRange(min=0),
+    type=FloatRange(min=0),
     metavar="DAYS",
     help="Days since a document was stored.",
 )
@@ -240,3 +249,31 @@ def import_(url: str, directory: Path) -> None:
     from .server import import_ as import_to_server
 
     print_line(f"Copied {import_to_server(url, directory):,} documents.")
+
+
+def _print_description(facts: dict[str, Any]) -> None:
+    """Print what `describe` found."""
+    each = facts["bytes_per_document"]
+    print_pairs(
+        f"Index {facts['path']}",
+        [
+            *described(facts),
+            ("documents", f"{facts['documents']:,}"),
+            ("oldest", facts["oldest"] or "unknown"),
+            ("newest", facts["newest"] or "unknown"),
+            ("added in all", f"{facts['added']:,}"),
+            ("removed, still in tables", f"{facts['removed']:,}"),
+            ("in the log, not yet in tables", f"{facts['backlog']:,}"),
+            ("runs", len(facts["runs"])),
+            ("space used", size(facts["bytes_used"]) + (f", {size(each)} a document" if each else "")),
+            ("... by the log", size(facts["bytes_log"])),
+            ("... by records and URLs", size(facts["bytes_documents"])),
+            ("... by the tables", size(facts["bytes_tables"])),
+            ("... free for reuse", size(facts["bytes_reusable"])),
+            ("size of the file", size(facts["bytes_file"])),
+            ("free on its disk", size(facts["bytes_disk_free"])),
+        ],
+    )
+    if facts["runs"]:
+        columns = ("run", "from document", "to before", "documents")
+        print_table("Runs", columns, [[f"{value:,}" for value in run.values()] for run in facts["runs"]])

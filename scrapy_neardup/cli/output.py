@@ -1,26 +1,39 @@
-"""Tables for people on a terminal, tab-separated lines for pipes, JSON for programs.
+"""What commands read and print: tables on a terminal, tab-separated lines for pipes, JSON for programs.
 
-Texts of a crawl are never obeyed: neither as markup nor as control sequences of the terminal.
+Texts of a crawl are never obeyed: neither as markup nor as control sequences of the terminal. Trouble that is
+to be expected ends a command with one line and status 2, never with a traceback.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 import sys
+import time
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 import click
+
+from scrapy_neardup.errors import NearDupError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rich.console import Console
 
+    from scrapy_neardup.audit.sources import Origin
+
 #: Control, format (it can reverse the order of the text), surrogate, and the separators of lines and
 #: paragraphs.
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+#: Exit status of a command that could not read some of its input.
+INCOMPLETE = 3
+#: Seconds between two looks at how far an audit is; and between two lines that say so without a terminal.
+_PAUSE, EVERY = 0.2, 30.0
 #: Lines of the difference between two texts, and characters of a line, that are shown.
 LINES, WIDTH = 40, 300
 
@@ -79,6 +92,54 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+@contextlib.contextmanager
+def watching() -> Iterator[Callable[[str, int, Origin | None], None]]:
+    """Show on a terminal what an audit does, else in a line every half minute.
+
+    Yields a function that is called with what the audit does, how much of it is done, and where.
+    """
+    if not sys.stderr.isatty():
+        yield plain_progress(lambda line: click.echo(line, err=True))
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Reading", total=None)
+        started = last = time.monotonic()
+
+        def watch(what: str, done: int, where: Origin | None) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if where is None:
+                bar.update(task, description=what)
+            elif now - last >= _PAUSE:
+                last = now
+                pace = done / (now - started)
+                bar.update(task, description=f"{what}: {done:,} pages, {pace:,.0f} a second")
+
+        yield watch
+
+
+def plain_progress(
+    tell: Callable[[str], object], every: float = EVERY, clock: Callable[[], float] = time.monotonic
+) -> Callable[[str, int, Origin | None], None]:
+    """Return what an audit calls, which tells in a line how far it is, each *every* seconds by *clock*."""
+    started = last = clock()
+
+    def watch(what: str, done: int, where: Origin | None) -> None:
+        nonlocal last
+        now = clock()
+        if now - last < every:
+            return
+        last = now
+        things = "pairs" if where is None else "pages"
+        count = f", {done:,} {things}" if done else ""
+        tell(f"{what}{count}, {now - started:,.0f} seconds" + (f": {clean(where)}" if where else ""))
+
+    return watch
+
+
 def size(count: float) -> str:
     """Write a number of bytes for people."""
     for unit in ("bytes", "kB", "MB", "GB"):
@@ -97,3 +158,90 @@ def _console(*, stderr: bool) -> Console:
 def _write(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def described(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what an index was made with, on disk or on a server."""
+    features = [f"{name} {value}" for name, value in (facts["features"] or {}).items() if value != ""]
+    return [
+        ("identity", f"{facts['uuid']}, format {facts['format']}"),
+        ("created", facts["created"]),
+        ("scheme", facts["scheme"] or "bare fingerprints"),
+        ("features", ", ".join(features) or "none"),
+        ("extractor", facts["extractor"] or "not recorded"),
+        ("tables", " + ".join(map(str, facts["tables"]))),
+    ]
+
+
+class Failure(click.ClickException):
+    """One line on the standard error stream, status 2."""
+
+    exit_code = 2
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(clean(" ".join(str(error).split())))
+
+
+class Interrupted(click.ClickException):
+    """One line, and the status that shells give to a program that Ctrl-C has ended."""
+
+    exit_code = 130
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the line without the word "Error" before it."""
+        click.echo(self.message, file=file, err=True)
+
+
+class Commands(click.Group):
+    """The group of all commands, which turns trouble that is to be expected into a `Failure`."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a subcommand."""
+        import lmdb
+
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted("Interrupted.") from error
+        except NearDupError as error:
+            raise Failure(error) from error
+        except lmdb.Error as error:
+            remedy = "look at the free space of its disk, then run `scrapy-neardup index check`."
+            raise Failure(OSError(f"The index cannot be used ({error}): {remedy}")) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # click ends quietly when nobody reads on
+                raise
+            raise Failure(error) from error
+
+
+class RegularFile(click.Path):
+    """A file that exists and is no pipe or device, which may never end.
+
+    With *dash*, - is standard input; with *folder*, a directory will do.
+    """
+
+    def __init__(self, *, dash: bool = False, folder: bool = False) -> None:
+        super().__init__(exists=True, dir_okay=folder, allow_dash=dash, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if (
+            not path.is_file()
+            and not (self.dir_okay and path.is_dir())
+            and not (self.allow_dash and str(path) == "-")
+        ):
+            self.fail(f"{path} is a pipe or a device: save what it brings to a file first.", param, ctx)
+        return path
+
+
+class FloatRange(click.FloatRange):
+    """A number in a range; a message has it as it was written."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            number = click.FLOAT.convert(value, param, ctx)
+            self.fail(error.message.replace(str(number), str(value), 1), param, ctx)

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .errors import INCOMPLETE
-from .output import print_json, print_line, print_table
-from .settings import read_assignments, set_option
-from .where import path_and_files
+from .output import INCOMPLETE, print_json, print_line, print_table
+from .settings import path_and_files, read_assignments, set_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

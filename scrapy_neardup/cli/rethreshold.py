@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import given_options, judging_options, print_audit
-from .errors import INCOMPLETE
-from .watching import watching
+from .audit import given_options, judging_options, print_audit
+from .output import INCOMPLETE, watching
 
 if TYPE_CHECKING:
     from scrapy_neardup.audit.output.files import Format
@@ -31,7 +30,7 @@ def rethreshold(
     from scrapy_neardup.audit import rethreshold as run
 
     started = time.monotonic()
-    with watching(()) as watch:
+    with watching() as watch:
         found = run(report, formats=formats, watch=watch, **given_options(**options))
     with found:
         print_audit(found, report, time.monotonic() - started, as_json)

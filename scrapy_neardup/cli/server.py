@@ -15,8 +15,7 @@ from scrapy_neardup.matching.records import DIGEST, OWN, TEMPLATE
 from scrapy_neardup.matching.removal import forget_urls, require_pages
 from scrapy_neardup.matching.sites import host_of
 
-from .description import made_with
-from .output import print_json, print_line, print_pairs, print_table
+from .output import described, print_json, print_line, print_pairs, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +33,7 @@ def info(url: str, *, as_json: bool) -> None:
         print_json(facts)
     else:
         counted = [(name, f"{facts[name]:,}") for name in ("documents", "pending", "added")]
-        print_pairs(f"Index {facts['url']}", [("name", facts["name"]), *made_with(facts), *counted])
+        print_pairs(f"Index {facts['url']}", [("name", facts["name"]), *described(facts), *counted])
 
 
 def check(url: str, *, as_json: bool) -> int:

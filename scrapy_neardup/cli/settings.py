@@ -1,19 +1,31 @@
-"""The settings of a crawl on the command line: ``--set NAME=VALUE``."""
+"""What commands work on: the settings of a crawl (``--set NAME=VALUE``) and an index."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .where import Project
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from typing_extensions import TypeIs
 
     from scrapy_neardup.options import DetectionOptions
+
+
+@dataclass(frozen=True)
+class Project:
+    """The Scrapy project that ``scrapy neardup`` runs in: the object of click's context."""
+
+    #: Returns the directory of the index that the project's settings name, or its URL.
+    index: Callable[[], Path | str | None]
+    #: Settings given as options of Scrapy: NAME=VALUE.
+    assignments: tuple[str, ...] = ()
 
 
 def _with_scrapys(
@@ -22,6 +34,18 @@ def _with_scrapys(
     """Add the assignments that Scrapy has taken from ``scrapy neardup``: ``--set`` is its option, too."""
     project = context.find_object(Project)
     return (*(project.assignments if project is not None else ()), *values)
+
+
+class _Typed(str):
+    """The value of a setting, which messages show as it was typed: without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return self
+
+    def __str__(self) -> str:
+        return self
 
 
 set_option = click.option(
@@ -50,12 +74,12 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
         name, equals, value = assignment.partition("=")
         name = PREFIX + name.strip().upper().removeprefix(PREFIX)
         if not equals:
-            raise ConfigurationError(f"{assignment!r} sets nothing: write NAME=VALUE.")
+            raise ConfigurationError(f"{assignment} sets nothing: write NAME=VALUE.")
         if name not in known:
             near = similar_name(name, known)
             hint = f"did you mean {near}?" if near else f"it has {', '.join(known)}."
             raise ConfigurationError(f"This command has no setting {name}: {hint}")
-        values[name] = value
+        values[name] = _Typed(value)
     return DetectionOptions.read(values.get)
 
 
@@ -67,3 +91,57 @@ def read_options(assignments: Sequence[str]) -> DetectionOptions:
     from scrapy_neardup.options import DetectionOptions
 
     return DetectionOptions(**read_assignments(assignments))
+
+
+class Where(click.Path):
+    """The directory of an index, as a path; or the URL of one on a server, as text."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the URL as it is."""
+        return value if is_on_server(value) else super().convert(value, param, ctx)
+
+
+def is_on_server(where: object) -> TypeIs[str]:
+    """Tell whether an index is named by the URL of a server."""
+    from scrapy_neardup.index.stores import SERVERS
+
+    return isinstance(where, str) and where.partition("://")[0].lower() in SERVERS
+
+
+def _path(context: click.Context, parameter: click.Parameter, value: Path | str | None) -> Path | str:
+    project = context.find_object(Project)
+    if value is None and project is not None:
+        value = project.index()
+    if value is None:
+        raise click.MissingParameter("Name the directory of the index.", context, parameter)
+    return value if isinstance(value, str) else value.resolve()
+
+
+def path_and_urls(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
+    """Return the index that the first of *values* names, or else the project, and the URLs after it."""
+    on_server = bool(values) and is_on_server(values[0])
+    named = on_server or (bool(values) and "://" not in values[0])
+    path = _path(context, parameter, None if not named else values[0] if on_server else Path(values[0]))
+    return path, values[named:]
+
+
+def path_and_files(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
+    """Return the folder of the index that the first of *values* is, or else the project's, and the files."""
+    from scrapy_neardup.index.lmdb.directory import is_index
+
+    project = context.find_object(Project)
+    path = project.index() if project is not None and not is_index(Path(values[0])) else None
+    if is_on_server(path):
+        raise click.UsageError(
+            "Documents are looked up in a folder: make one with scrapy neardup index export."
+        )
+    path, files = (Path(values[0]), values[1:]) if path is None else (Path(path), values)
+    if not files:
+        raise click.UsageError("Name the files with the documents, too.", context)
+    return path, files
+
+
+path_argument = click.argument("path", required=False, metavar="PATH", type=Where(), callback=_path)

@@ -56,7 +56,7 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run ``scrapy-neardup``."""
         from scrapy_neardup.cli import main
-        from scrapy_neardup.cli.where import Project
+        from scrapy_neardup.cli.settings import Project
 
         arguments = ["--help"] if opts.show_help else [*args, *opts.arguments]
         try:

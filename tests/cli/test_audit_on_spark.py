@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from scrapy_neardup.cli import main
-from scrapy_neardup.cli.on_spark import cause_in
+from scrapy_neardup.cli.audit import cause_in
 from scrapy_neardup.errors import DependencyUnavailable
 from scrapy_neardup.spark.session import require_spark
 from tests.audit.corpora import crawl, feed
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     ("options", "said"),
     [
         (["--engine", "spark", "--format", "csv"], "writes Parquet"),
-        (["--engine", "spark", "--trust-pickle"], "does not unpickle"),
         (["--master", "local[2]"], "for --engine spark"),
         (["--earlier", "before"], "for --engine spark"),
     ],

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_neardup.audit.sources import CrawledPage, Options, Origin, find_sources, read_source
 from scrapy_neardup.audit.sources.fields import Fields
 from scrapy_neardup.audit.sources.head import canonical_url
-from scrapy_neardup.audit.sources.kinds import kind_of_file
-from scrapy_neardup.audit.sources.limits import Unreadable
+from scrapy_neardup.audit.sources.opening import kind_of_file
+from scrapy_neardup.audit.sources.records import Unreadable
 from scrapy_neardup.audit.sources.streams import Stream, head
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import WHOLE_PAGE, ContentArea, Page, TextOnly, Workers, load_extractor

@@ -19,9 +19,8 @@ from scrapy_neardup.arguments import require_list
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.records import filed_url
 
-from .rows import clusters_of, pages_of, pairs_of, problems_of
+from .rows import clusters_of, pages_of, pairs_of, problems_of, write_csv, write_parquet
 from .summary import summarise
-from .tables import write_csv, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from scrapy_neardup.audit.thresholds import in_words
 from scrapy_neardup.audit.urls import split_url
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from scrapy_neardup.audit.model import Audit
     from scrapy_neardup.audit.settings import AuditOptions
 
@@ -30,7 +33,7 @@ def summarise(audit: Audit) -> dict[str, Any]:
         "settings": settings_of(settings),
         "sources": [{"name": each.name, "kind": each.kind, "pages": count} for each, count in audit.inputs],
         "pages": len(pages),
-        "verdicts": _counts(pages["verdict"]),
+        "verdicts": count_verdicts(pages["verdict"]),
         "handled": handled(audit),
         "boilerplate": [
             {
@@ -49,7 +52,7 @@ def summarise(audit: Audit) -> dict[str, Any]:
             {"file": file, "place": place, "reason": reason}
             for file, place, reason in audit.problems[:PROBLEMS]
         ],
-        "hosts": hosts(audit),
+        "hosts": count_hosts(pages),
         "largest_clusters": [
             {"cluster": number, "size": size, "canonical": str(pages["url"][row])}
             for number, (row, size) in enumerate(audit.clusters[["canonical", "size"]][:LARGEST].tolist())
@@ -77,22 +80,22 @@ def settings_of(settings: AuditOptions) -> dict[str, Any]:
     }
 
 
-def hosts(audit: Audit) -> list[dict[str, Any]]:
-    """Return how many pages of each verdict every host has, those with the most duplicates first."""
-    names: dict[str, int] = {}
-    which = np.array(
-        [names.setdefault(split_url(url).host, len(names)) for url in audit.pages["url"]], np.int64
-    )
-    verdict = np.zeros(len(which), np.int64)
-    for number, name in enumerate(VERDICTS):
-        verdict[audit.pages["verdict"] == name] = number
-    table = np.zeros((len(names), len(VERDICTS)), np.int64)
-    np.add.at(table, (which, verdict), 1)
+def count_hosts(pages: NDArray[Any]) -> list[dict[str, Any]]:
+    """Return how many *pages* of each verdict every host has, those with the most duplicates first."""
+    counts: dict[str, Counter[str]] = {}
+    for url, verdict in zip(pages["url"].tolist(), pages["verdict"].tolist(), strict=True):
+        counts.setdefault(split_url(url).host, Counter())[verdict] += 1
     rows = [
-        {"host": name, "pages": int(counts.sum()), **dict(zip(VERDICTS, counts.tolist(), strict=True))}
-        for name, counts in zip(names, table, strict=True)
+        {"host": host, "pages": found.total(), **{name: found[name] for name in VERDICTS}}
+        for host, found in counts.items()
     ]
     return sorted(rows, key=lambda row: (-row["exact"] - row["near"], -row["pages"], row["host"]))
+
+
+def count_verdicts(verdicts: NDArray[Any]) -> dict[str, int]:
+    """Return how many there are of each verdict."""
+    found, counts = np.unique(verdicts, return_counts=True)
+    return dict.fromkeys(VERDICTS, 0) | dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
 def handled(audit: Audit) -> dict[str, int]:
@@ -101,11 +104,6 @@ def handled(audit: Audit) -> dict[str, int]:
     repeats = pages[np.isin(pages["verdict"], ("exact", "near"))]
     counts = {name: int((repeats["handled"] == name).sum()) for name in HANDLED}
     return counts | {"to_fix": int((repeats["handled"] == "").sum())}
-
-
-def _counts(verdicts: Any) -> dict[str, int]:
-    found, counts = np.unique(verdicts, return_counts=True)
-    return dict.fromkeys(VERDICTS, 0) | dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
 def _kinds(audit: Audit) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .opening import Source, find_sources, open_sources, read_source, require_trusted
+from .opening import Source, find_sources, open_sources, read_source
 from .records import (
     BrokenRecord,
     CrawledPage,
@@ -31,5 +31,4 @@ __all__ = [
     "find_sources",
     "open_sources",
     "read_source",
-    "require_trusted",
 ]

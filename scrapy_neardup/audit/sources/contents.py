@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import re
 import zlib
@@ -11,9 +10,9 @@ from urllib.parse import urlsplit
 
 from scrapy_neardup.extraction.guards import is_binary, is_html_type
 
-from .indexing import headers_indexing
-from .limits import MAX_RECORD, MAX_URL, Unreadable, megabytes
-from .records import BrokenRecord, CrawledPage, Skipped
+from .head import headers_indexing
+from .records import MAX_RECORD, MAX_URL, BrokenRecord, CrawledPage, Skipped, Unreadable, megabytes
+from .streams import DAMAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +24,6 @@ _TAG = re.compile(rb"<(!doctype\s+html|html|head|body|title|meta|table|div|p|h1)
 _XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<\?xml\s")
 _FEED = re.compile(rb"<(rss|feed|rdf:rdf|urlset|sitemapindex|opml)\b", re.IGNORECASE)
 _CODINGS = 4  # at most, one over the other
-_CHUNK = 1 << 16  # bytes
 
 
 def page_of_response(
@@ -44,7 +42,7 @@ def page_of_response(
         return Skipped(origin, "empty")
     try:
         body = decode_body(body, headers.get("content-encoding", ""))
-    except (ValueError, OSError, EOFError, zlib.error, Unreadable) as error:
+    except DAMAGE as error:
         return BrokenRecord(origin, f"the body cannot be decoded: {error}")
     if is_binary(body) or not ("content-type" in headers or looks_like_html(body)):
         return Skipped(origin, "not_html")
@@ -117,57 +115,49 @@ def decode_body(body: bytes, content_encoding: str, limit: int = MAX_RECORD) -> 
         decode = _DECODERS.get(coding)
         if decode is None:
             raise Unreadable(f"unknown content encoding {coding[:40]}")
-        body = decode(body, limit)
+        body = decode(body, limit + 1)
+        if len(body) > limit:
+            break
     if len(body) > limit:
-        raise _too_large(limit)
+        raise Unreadable(f"more than {megabytes(limit)}")
     return body
 
 
-def _gunzip(body: bytes, limit: int) -> bytes:
-    with gzip.GzipFile(fileobj=io.BytesIO(body)) as member:
-        content = member.read(limit + 1)
-    if len(content) > limit:
-        raise _too_large(limit)
-    return content
+# Each decoder returns the content; of one that is longer than *most* bytes as many, or a few more.
 
 
-def _inflate(body: bytes, limit: int) -> bytes:
-    """Decode "deflate", which some servers take for deflate without the zlib format."""
-    try:
-        decoder = zlib.decompressobj()
-        content = decoder.decompress(body, limit + 1)
-    except zlib.error:
-        decoder = zlib.decompressobj(-zlib.MAX_WBITS)
-        content = decoder.decompress(body, limit + 1)
-    if len(content) > limit:
-        raise _too_large(limit)
-    if not decoder.eof:
+def _gunzip(body: bytes, most: int, wbits: int = 16 + zlib.MAX_WBITS) -> bytes:
+    decoder = zlib.decompressobj(wbits)
+    content = decoder.decompress(body, most)
+    if not decoder.eof and len(content) < most:
         raise EOFError("it ends in the middle")
     return content
 
 
-def _unbrotli(body: bytes, limit: int) -> bytes:
+def _inflate(body: bytes, most: int) -> bytes:
+    """Decode "deflate", which some servers take for deflate without the zlib format."""
+    try:
+        return _gunzip(body, most, zlib.MAX_WBITS)
+    except zlib.error:
+        return _gunzip(body, most, -zlib.MAX_WBITS)
+
+
+def _unbrotli(body: bytes, most: int) -> bytes:
     try:
         import brotli
     except ImportError:
         raise Unreadable("reading Brotli needs `pip install brotli`") from None
-    decoder, parts, size, waiting = brotli.Decompressor(), [], 0, body
-    while not decoder.is_finished():
-        try:
-            part = decoder.process(waiting, output_buffer_limit=_CHUNK)
-        except brotli.error as error:
-            raise ValueError("it is not Brotli") from error
-        if not part and not waiting:
-            raise EOFError("it ends in the middle")
-        waiting = b""
-        size += len(part)
-        if size > limit:
-            raise _too_large(limit)
-        parts.append(part)
-    return b"".join(parts)
+    decoder = brotli.Decompressor()
+    try:
+        content: bytes = decoder.process(body, output_buffer_limit=most)
+    except brotli.error as error:
+        raise ValueError("it is not Brotli") from error
+    if not decoder.is_finished() and len(content) < most:
+        raise EOFError("it ends in the middle")
+    return content
 
 
-def _unzstd(body: bytes, limit: int) -> bytes:
+def _unzstd(body: bytes, most: int) -> bytes:
     try:
         from compression import zstd  # Python 3.14
     except ImportError:
@@ -178,22 +168,12 @@ def _unzstd(body: bytes, limit: int) -> bytes:
     options = {zstd.DecompressionParameter.window_log_max: 27}
     try:
         with zstd.ZstdFile(io.BytesIO(body), options=options) as file:
-            content: bytes = file.read(limit + 1)
+            content: bytes = file.read(most)
     except zstd.ZstdError as error:
         raise ValueError("it is not Zstandard") from error
-    if len(content) > limit:
-        raise _too_large(limit)
     return content
 
 
-def _too_large(limit: int) -> Unreadable:
-    return Unreadable(f"more than {megabytes(limit)}")
-
-
 _DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
-    "gzip": _gunzip,
-    "x-gzip": _gunzip,
-    "deflate": _inflate,
-    "br": _unbrotli,
-    "zstd": _unzstd,
-}
+    "gzip": _gunzip, "x-gzip": _gunzip, "deflate": _inflate, "br": _unbrotli, "zstd": _unzstd,
+}  # fmt: skip

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_neardup.matching.items import ItemNotes, pack
+
 from .contents import looks_like_html
-from .limits import MAX_URL
-from .records import BrokenRecord, CrawledPage
+from .records import MAX_URL, BrokenRecord, CrawledPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,6 +59,8 @@ class _Plan(NamedTuple):
     url: Sequence[str]
     fetched: Sequence[str]
     title: Sequence[str]
+    #: Describes the fields that are for none of these purposes but the title; None if there are none.
+    notes: ItemNotes | None
 
 
 class Fields:
@@ -88,12 +91,14 @@ class Fields:
         fetched = next(
             (time for name in plan.fetched if (time := seconds(_get(item, name))) is not None), None
         )
+        note = _note(item, plan)
         if isinstance(content, bytes):
-            return CrawledPage(url, None, content, None, fetched, origin)
+            return CrawledPage(url, None, content, None, fetched, origin, note=note)
         if html or is_html(content):
-            return CrawledPage(url, None, content.encode(), "text/html; charset=utf-8", fetched, origin)
+            body, content_type = content.encode(), "text/html; charset=utf-8"
+            return CrawledPage(url, None, body, content_type, fetched, origin, note=note)
         titles = (value for name in plan.title if isinstance(value := _content(_get(item, name)), str))
-        return CrawledPage(url, content, None, None, fetched, origin, title=next(titles, ""))
+        return CrawledPage(url, content, None, None, fetched, origin, title=next(titles, ""), note=note)
 
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns among *names* that `page` looks at; an empty list if none can hold text."""
@@ -129,16 +134,27 @@ class Fields:
                 by_key.setdefault(name.lower().replace("_", "").replace("-", ""), name)
             content = [(by_key[key], False) for key in _TEXT if key in by_key]
             content += [(by_key[key], True) for key in _HTML if key in by_key]
-            plan = _Plan(
-                content if self._text_field is None else [(self._text_field, False)],
-                _known(by_key, _URL) if self._url_field is None else [self._url_field],
-                _known(by_key, _FETCHED),
-                _known(by_key, _TITLE),
-            )
+            url = _known(by_key, _URL) if self._url_field is None else [self._url_field]
+            fetched = _known(by_key, _FETCHED)
+            if self._text_field is not None:
+                content = [(self._text_field, False)]
+            used = [*(name for name, _ in content), *_known(by_key, _TEXT + _HTML), *url, *fetched]
+            ignored = {*_columns(names, used)}
+            notes = ItemNotes(ignored) if {*names} - ignored else None
+            plan = _Plan(content, url, fetched, _known(by_key, _TITLE), notes)
             if len(self._plans) >= _PLANS:
                 self._plans.clear()
             self._plans[names] = plan
         return plan
+
+
+def _note(item: Mapping[str, Any], plan: _Plan) -> bytes:
+    if plan.notes is None:
+        return b""
+    try:
+        return pack([plan.notes.describe(item)])
+    except ArithmeticError:  # a number that no float holds: of such an item nothing is known
+        return b""
 
 
 def is_html(content: str) -> bool:

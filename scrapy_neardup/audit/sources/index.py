@@ -1,16 +1,21 @@
-"""An existing index as a source: its documents are signed already, and have no texts."""
+"""What this package has written as a source: an earlier audit; an index, whose documents have no texts."""
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+import json
+import sqlite3
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_neardup.audit.arrays import places
+from scrapy_neardup.audit.packing import unpacked
 from scrapy_neardup.index import Documents, Stored
 from scrapy_neardup.index.tables import NO_KEY
 from scrapy_neardup.matching.records import DIGEST, URL, url_keys
+
+from .records import BrokenRecord, CrawledPage, Indexing, Origin, Revisit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +25,15 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index import Header
     from scrapy_neardup.index.lmdb.snapshot import Snapshot
+
+    from .records import Options, Record
+
+#: The file in the folder of an audit that holds its pages.
+AUDIT = "signatures.sqlite"
+_QUERY = (
+    "SELECT id, url, fetched, noindex, declared, alternates, body_digest, refers_digest, refers_url, text, "
+    "title, reason FROM pages WHERE reason IS NULL OR reason = 'no_text' ORDER BY id"
+)
 
 
 @contextlib.contextmanager
@@ -78,3 +92,26 @@ def _keys(reader: Snapshot, family: int, numbers: NDArray[np.int64]) -> NDArray[
         known = np.isin(documents, numbers)
         keys[places(documents)[known], np.searchsorted(numbers, documents[known])] = filed[known]
     return keys
+
+
+def read_audit(path: Path, label: str, options: Options) -> Iterator[Record]:
+    """Yield the pages of the audit in the folder *path*."""
+    database = sqlite3.connect(f"{(path / AUDIT).absolute().as_uri()}?mode=ro", uri=True)
+    with contextlib.closing(database):
+        for row in database.execute(_QUERY):
+            origin = Origin(label, f"page {row[0]}")
+            revisit = None if row[7] is None and row[8] is None else Revisit(row[7], row[8])
+            empty = row[11] == "no_text"
+            if row[9] is None and revisit is None and not empty:
+                yield BrokenRecord(origin, "its text was not kept")
+                continue
+            text = None if row[9] is None else unpacked(row[9])
+            yield CrawledPage(
+                row[1], text.text if text else "" if empty else None, None, None, row[2], origin, row[6],
+                _indexing(row), title=row[10], extracted=text, revisit_of=revisit,
+            )  # fmt: skip
+
+
+def _indexing(row: tuple[Any, ...]) -> Indexing:
+    alternates = tuple(json.loads(row[5]).items()) if row[5] else ()
+    return Indexing(bool(row[3]), row[4], alternates)

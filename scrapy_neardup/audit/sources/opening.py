@@ -1,28 +1,67 @@
-"""Finding the sources of an audit, and reading one after the other."""
+"""Finding the sources of an audit by their content first and their names second, and reading them."""
 
 from __future__ import annotations
 
 import glob
 import os
+import re
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
+from urllib.parse import quote
 
+from scrapy_neardup.extraction.guards import is_binary
 from scrapy_neardup.index.lmdb.directory import is_index
+from scrapy_neardup.matching.sites import is_domain
 
-from .dbm_cache import first_file, require_trust
-from .earlier import AUDIT
+from .archives import read_wacz, read_warc
+from .cache import is_cache, read_cache
+from .contents import looks_like_html
+from .feeds import read_csv, read_json, read_json_lines, read_parquet
 from .fields import clean
-from .kinds import EXTRAS, READERS, is_in_folder, is_named_html, kind_of_directory, kind_of_file, remedy
-from .limits import MAX_PROBLEMS
-from .records import BrokenRecord, CrawledPage, Options, Origin, Skipped, SourceUnavailable
+from .index import AUDIT, read_audit
+from .records import MAX_PROBLEMS, BrokenRecord, CrawledPage, Options, Origin, Skipped, SourceUnavailable
+from .streams import head, read_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from .kinds import Kind
     from .records import Record
+
+Kind: TypeAlias = Literal[
+    "json lines", "json", "csv", "parquet", "warc", "wacz", "html", "cache", "audit", "folder"
+]
+
+#: For kinds that need one: the module, and the extra that brings it.
+_EXTRAS: dict[Kind, tuple[str, str]] = {
+    "parquet": ("pyarrow", "parquet"),
+    "warc": ("fastwarc", "warc"),
+    "wacz": ("fastwarc", "warc"),
+}
+_KNOWN = (
+    "feeds (.jl .jsonl .json .csv, also .gz .bz2), .parquet, .warc, .warc.gz, .wacz, .html, "
+    "Scrapy's HTTP cache, the folder of an audit and folders of such files"
+)
+_SUFFIXES: dict[str, Kind] = {
+    ".jl": "json lines", ".jsonl": "json lines", ".jsonlines": "json lines", ".ndjson": "json lines",
+    ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".warc": "warc", ".wacz": "wacz",
+    ".wet": "warc", ".html": "html", ".htm": "html", ".xhtml": "html",
+}  # fmt: skip
+#: What pages are made of besides HTML: some begin as JSON does.
+_ASSETS = frozenset({
+    ".css", ".js", ".mjs", ".map", ".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".woff",
+    ".woff2",
+})  # fmt: skip
+_PACKED = (".gz", ".bz2")
+#: What else files are packed with.
+_TO_UNPACK = (".zst", ".xz", ".zip", ".7z", ".rar", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".lz4", ".br")
+#: How arrays of objects begin, and objects. Style sheets, templates and texts begin otherwise.
+_OBJECTS = re.compile(rb"\s*(?:\[\s*)*(?:\{\s*[\"}]|\[\s*\])")
+#: Files that have the URL of their folder in a mirror of a site.
+_INDEX = ("index.html", "index.htm")
+#: What stays as it is in a part of a path: a name with a ? is one with a query.
+_SAFE = "%?=&;:@!$'()*+,~[]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +77,14 @@ def open_sources(
     *,
     text_field: str | None = None,
     url_field: str | None = None,
-    trust_pickle: bool = False,
 ) -> Iterator[Record]:
     """Return an iterator over the pages of all sources, in the order of *paths*, file names and positions.
 
     Paths may have wildcards. Raises `SourceUnavailable` at once if one does not exist or cannot be read; from
     then on nothing raises: what is broken comes out as a `BrokenRecord`, what is no page as `Skipped`.
     """
-    options = Options(text_field, url_field, trust_pickle)
-    sources = find_sources(paths)
-    require_trusted(sources, trust_pickle)
-    return (record for source in sources for record in read_source(source, options))
+    options = Options(text_field, url_field)
+    return (record for source in find_sources(paths) for record in read_source(source, options))
 
 
 def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
@@ -63,20 +99,13 @@ def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
     return list(sources.values())
 
 
-def require_trusted(sources: Sequence[Source], trust_pickle: bool) -> None:
-    """Raise `SourceUnavailable` if one of *sources* is unpickled, and the user does not trust it."""
-    for source in sources:
-        if source.kind == "dbm":
-            require_trust(str(source.path), trust_pickle)
-
-
 def read_source(source: Source, options: Options) -> Iterator[Record]:
     """Yield all records of a source; nothing raises."""
     if source.kind == "folder":
         yield from _read_folder(source.path, options)
     else:
         label = clean(str(source.path))
-        yield from _guarded(READERS[source.kind](source.path, label, options), label)
+        yield from _guarded(_READERS[source.kind](source.path, label, options), label)
 
 
 def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
@@ -88,7 +117,7 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
             yield Skipped(Origin(clean(str(Path(directory, results)))), "results_of_an_audit")
             directories.remove(results)
         directories.sort()
-        if str(Path(directory).parent) in sites or any(is_named_html(name) for name in names):
+        if str(Path(directory).parent) in sites or any(_kind_by_name(name) == "html" for name in names):
             sites.add(directory)
         for name in sorted(names):
             path = Path(directory, name)
@@ -98,7 +127,7 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
                     yield Skipped(Origin(clean(str(path))), "link_out_of_folder")
                     continue
                 kind = kind_of_file(path) if path.is_file() else None
-                wanted = is_in_folder(path, kind, of_site=directory in sites)
+                wanted = _is_in_folder(path, kind, of_site=directory in sites)
             except OSError as error:
                 yield BrokenRecord(Origin(clean(str(path))), error.strerror or str(error))
                 continue
@@ -133,7 +162,7 @@ def _guarded(records: Iterator[Record], label: str) -> Iterator[Record]:
 
 
 def _expanded(given: str) -> list[Path]:
-    path = first_file(Path(given))
+    path = Path(given)
     if path.exists() or not glob.has_magic(given):
         return [path]
     found = sorted(glob.glob(given, recursive=True))  # noqa: PTH207  # of absolute patterns too
@@ -149,7 +178,7 @@ def _kind(path: Path) -> Kind:
             raise SourceUnavailable(f"{path} is an index, which has no pages: name what was crawled.")
         if path.is_dir():
             with os.scandir(path):
-                return kind_of_directory(path)
+                return _kind_of_directory(path)
         if not path.exists():
             raise SourceUnavailable(f"{path} does not exist: check the path.")
         if not path.is_file():
@@ -161,8 +190,113 @@ def _kind(path: Path) -> Kind:
             f"{path} cannot be read ({error.strerror}): change its permissions."
         ) from error
     if kind is None:
-        raise SourceUnavailable(f"{path} is of no known kind: {remedy(path)}.")
-    if kind in EXTRAS and find_spec(EXTRAS[kind][0]) is None:
-        module, extra = EXTRAS[kind]
+        raise SourceUnavailable(f"{path} is of no known kind: {_remedy(path)}.")
+    if kind in _EXTRAS and find_spec(_EXTRAS[kind][0]) is None:
+        module, extra = _EXTRAS[kind]
         raise SourceUnavailable(f"{path} needs {module}: run `pip install 'scrapy-neardup[{extra}]'`.")
     return kind
+
+
+def _kind_of_directory(path: Path) -> Kind:
+    """Tell caches and the results of an audit from a folder."""
+    if (path / AUDIT).is_file():
+        return "audit"
+    return "cache" if is_cache(path) else "folder"
+
+
+def kind_of_file(path: Path) -> Kind | None:
+    """Tell the kind of a file; None if the kind is not known."""
+    named = _kind_by_name(path.name)
+    if named is None and path.suffix.lower() in _ASSETS:
+        return None
+    start = head(path).removeprefix(b"\xef\xbb\xbf")
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"WARC/"):
+        return "warc"
+    if start.startswith(b"PK\x03\x04") and named == "wacz":
+        return "wacz"
+    if named in ("json lines", "json"):
+        return "json" if start.lstrip()[:1] == b"[" else named
+    if named is not None:
+        return named
+    if _OBJECTS.match(start):
+        return "json"
+    return "html" if looks_like_html(start) else None
+
+
+def _is_in_folder(path: Path, kind: Kind | None, *, of_site: bool) -> bool:
+    """Tell whether a file of a folder is to be read.
+
+    *of_site* says that pages are beside or above it. Then JSON and CSV files are data of the site, such as
+    the search index that repeats all its pages, and no feeds.
+    """
+    if kind in ("json", "csv"):
+        return not of_site and (kind == "csv" or head(path).lstrip()[:1] == b"[")
+    return kind is not None
+
+
+def _remedy(path: Path) -> str:
+    """Return what to do with a file of no known kind."""
+    return "unpack it" if path.name.lower().endswith(_TO_UNPACK) else f"name {_KNOWN}"
+
+
+def _kind_by_name(name: str) -> Kind | None:
+    name = name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)
+
+
+def _read_html(path: Path, label: str, options: Options) -> Iterator[Record]:
+    """Yield the page in a file: under the URL that it was mirrored from, else that of the file."""
+    body = read_whole(path)
+    origin = Origin(label)
+    if not body.strip():
+        yield Skipped(origin, "empty")
+    elif is_binary(body):
+        yield Skipped(origin, "not_html")
+    else:
+        url = mirror_url(path, options.folder or path.parent, options.base_url) or path.absolute().as_uri()
+        yield CrawledPage(url, None, body, None, None, origin)
+
+
+def mirror_url(path: Path, folder: Path, base_url: str | None) -> str | None:
+    """Return the URL of the page in the file *path*, which is somewhere in *folder*; None if it is not known.
+
+    *base_url* is that of *folder*. Without it, the host is the first folder below *folder* that is called
+    like one, or else the last such folder above. An index file has the URL of its folder.
+    """
+    below = list(path.relative_to(folder).parts)
+    if base_url is not None:
+        return f"{base_url.rstrip('/')}/{_path(below)}"
+    above = list(folder.absolute().parts)
+    for place, name in enumerate(below[:-1]):
+        if is_domain(name):
+            return f"https://{name.lower()}/{_path(below[place + 1 :])}"
+    for place in range(len(above) - 1, -1, -1):
+        if is_domain(above[place]):
+            return f"https://{above[place].lower()}/{_path(above[place + 1 :] + below)}"
+    return None
+
+
+def _path(parts: list[str]) -> str:
+    """Return the path of a file in a folder, as URLs have it."""
+    last = "" if parts[-1].lower() in _INDEX else parts[-1]
+    return "/".join(
+        quote(part.encode("utf-8", "surrogateescape"), safe=_SAFE) for part in [*parts[:-1], last]
+    )
+
+
+#: Readers take the path, its name in messages, and the options. A folder is read by those of its files.
+_READERS: dict[Kind, Callable[[Path, str, Options], Iterator[Record]]] = {
+    "json lines": read_json_lines,
+    "json": read_json,
+    "csv": read_csv,
+    "parquet": read_parquet,
+    "warc": read_warc,
+    "wacz": read_wacz,
+    "html": _read_html,
+    "cache": read_cache,
+    "audit": read_audit,
+}

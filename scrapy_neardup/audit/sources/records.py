@@ -1,4 +1,7 @@
-"""What comes out of the sources of an audit: pages, and what could not be read or was left out."""
+"""What comes out of the sources of an audit: pages, and what could not be read or was left out.
+
+The limits keep what hostile or broken input takes of time and memory bounded.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,37 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.fingerprint.main_text import MainText
 
+#: Bytes of one record, one row, one page, after decompression.
+MAX_RECORD = 1 << 26
+#: Bytes read from a file since its last document: what follows is not looked at.
+MAX_BARREN = 1 << 28
+#: Broken records of a file since its last document.
+MAX_PROBLEMS = 100_000
+#: Brackets and commas of one JSON record: an empty list takes 2 bytes there, and 56 in memory.
+MAX_ELEMENTS = 2_000_000
+#: Bytes of HTTP headers, or of the other small files of a cache.
+MAX_HEADERS = 1 << 16
+#: Characters of a URL.
+MAX_URL = 1 << 16
+
+
+class Unreadable(Exception):
+    """A record, or the rest of a file, cannot be read; the message says why."""
+
+
+def megabytes(count: int) -> str:
+    """Write a limit for people."""
+    return f"{count >> 20} MiB"
+
+
 #: ``redirect``, ``error``: by HTTP status. ``not_html``: an image, a style sheet, plain text. ``robots``: a
 #: robots.txt. ``empty``: no body. ``other_file``: a file of a folder that is none of the kinds.
 #: ``link_out_of_folder``: a link in a folder to a file that is not in it. ``results_of_an_audit``: a folder
 #: of these in another folder.
 Omission = Literal[
-    "redirect",
-    "error",
-    "not_html",
-    "robots",
-    "empty",
-    "other_file",
-    "link_out_of_folder",
+    "redirect", "error", "not_html", "robots", "empty", "other_file", "link_out_of_folder",
     "results_of_an_audit",
-]
+]  # fmt: skip
 
 
 class SourceUnavailable(NearDupError):
@@ -103,6 +123,8 @@ class CrawledPage:
     extracted: MainText | None = None
     #: Set if this is a revisit, which has neither text nor body.
     revisit_of: Revisit | None = None
+    #: What the other fields of an item say, see `matching.items.pack`; b"" if that is not known.
+    note: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +154,6 @@ class Options:
     #: guess.
     text_field: str | None = None
     url_field: str | None = None
-    #: Unpickle what Scrapy's HTTP cache pickled, which runs any code that is in it.
-    trust_pickle: bool = False
     #: URL of the folder that HTML files are in; None takes that of a folder called like a host.
     base_url: str | None = None
     #: The folder that is read; None for a file that the user named.

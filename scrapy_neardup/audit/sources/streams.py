@@ -4,93 +4,69 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import lzma
-import re
 import stat
 import zlib
-from typing import TYPE_CHECKING, BinaryIO
+from itertools import count
+from typing import IO, TYPE_CHECKING
 
-from .limits import MAX_BARREN, MAX_DICTIONARY, MAX_RECORD, Unreadable, megabytes
+from .records import MAX_BARREN, MAX_RECORD, Unreadable, megabytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
+#: What reading a damaged file raises.
+DAMAGE = (OSError, EOFError, ValueError, zlib.error, Unreadable)
 #: Bytes that tell of what kind a file is.
 HEAD = 4096
 _CHUNK = 1 << 18  # bytes
-_SOLID = re.compile(rb"\S")
+#: Bytes that each line counts at least: of empty ones millions would take minutes.
+_LINE = 64
 
 
 class Stream:
-    """The decompressed content of a file in chunks; iterating raises `Unreadable` and what codecs raise."""
+    """The decompressed content of a file; reading it raises what is in `DAMAGE`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._barren = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        with open_regular(self._path) as file:
-            for chunk in _decompressed(file):
-                self._barren += len(chunk)
-                if self._barren > MAX_BARREN:
-                    raise Unreadable(
-                        f"more than {megabytes(MAX_BARREN)} without a document: the rest is left out"
-                    )
+        with open_regular(self._path) as file, _decompressed(file) as content:
+            while chunk := content.read1(_CHUNK):
+                self._count(len(chunk))
                 yield chunk
+
+    def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes | None]]:
+        """Yield lines with their ends, numbered from 1; None for one of more than `MAX_RECORD` bytes.
+
+        Blank lines are yielded if *blank* says so.
+        """
+        with open_regular(self._path) as file, _decompressed(file) as content:
+            for number in count(1):
+                line = content.readline(MAX_RECORD + 1)
+                if not line:
+                    return
+                self._count(max(len(line), _LINE))
+                if len(line) > MAX_RECORD:
+                    while line and not line.endswith(b"\n"):
+                        line = content.readline(_CHUNK)
+                        self._count(len(line))
+                    yield number, None
+                elif blank or not line.isspace():
+                    yield number, line
 
     def rewarded(self) -> None:
         """Note that a document was found."""
         self._barren = 0
 
-    def lines(self, blank: int = 0) -> Iterator[tuple[int, bytes | None]]:
-        """Yield lines as `split_lines` does."""
-        return split_lines(self, blank)
+    def _count(self, size: int) -> None:
+        self._barren += size
+        if self._barren > MAX_BARREN:
+            raise Unreadable(f"more than {megabytes(MAX_BARREN)} without a document: the rest is left out")
 
 
-def split_lines(chunks: Iterable[bytes], blank: int) -> Iterator[tuple[int, bytes | None]]:
-    """Yield lines with their ends, numbered from 1; None for one of more than `MAX_RECORD` bytes.
-
-    Of blank lines in a row the first *blank* are yielded at most: one by one, millions of them would take
-    minutes.
-    """
-    number, parts, size = 1, list[bytes](), 0
-    for chunk in chunks:
-        at = 0
-        if size:  # a line that began in an earlier chunk
-            at = chunk.find(b"\n") + 1 or len(chunk)
-            size += at
-            if size <= MAX_RECORD:
-                parts.append(chunk[:at])
-            else:
-                parts.clear()
-            if not chunk.endswith(b"\n", 0, at):
-                continue
-            if size > MAX_RECORD:
-                yield number, None
-            elif blank or any(map(_SOLID.search, parts)):
-                yield number, b"".join(parts)
-            number, parts, size = number + 1, [], 0
-        while at < len(chunk):
-            solid = _SOLID.search(chunk, at)
-            start = chunk.rfind(b"\n", at, solid.start() if solid else None) + 1 or at
-            count = chunk.count(b"\n", at, start)
-            for place, line in enumerate(chunk[at:start].split(b"\n", blank)[: min(blank, count)]):
-                yield number + place, line + b"\n"
-            number += count
-            at = chunk.find(b"\n", solid.start()) + 1 if solid else 0
-            if not at:
-                parts, size = [chunk[start:]], len(chunk) - start
-                break
-            yield number, chunk[start:at]
-            number += 1
-    if size > MAX_RECORD:
-        yield number, None
-    elif any(map(_SOLID.search, parts)):
-        yield number, b"".join(parts)
-
-
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> IO[bytes]:
     """Open a file to be read.
 
     Raises `Unreadable` for a pipe or a device, which may never end, and OSError.
@@ -108,47 +84,25 @@ def head(path: Path) -> bytes:
             content += chunk
             if len(content) >= HEAD:
                 break
-    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, Unreadable):
+    except DAMAGE:
         pass  # whoever reads the file will say so
     return content[:HEAD]
 
 
-def read_whole(path: Path) -> bytes:
-    """Return the decompressed content of a file; raises `Unreadable` if it is over `MAX_RECORD` bytes."""
+def read_whole(path: Path, limit: int = MAX_RECORD) -> bytes:
+    """Return the decompressed content of a file; raises `Unreadable` if it is over *limit* bytes."""
     parts, size = [], 0
     for chunk in Stream(path):
         size += len(chunk)
-        if size > MAX_RECORD:
-            raise Unreadable(f"more than {MAX_RECORD} bytes")
+        if size > limit:
+            raise Unreadable(f"{path.name} has more than {limit} bytes")
         parts.append(chunk)
     return b"".join(parts)
 
 
-def _decompressed(file: BinaryIO) -> Iterator[bytes]:
-    magic = file.read(6)
+def _decompressed(file: IO[bytes]) -> gzip.GzipFile | bz2.BZ2File:
+    magic = file.read(3)
     file.seek(0)
     if magic.startswith(b"\x1f\x8b"):
-        with gzip.GzipFile(fileobj=file) as member:
-            # Unlike read, it gives out all that precedes a defect.
-            yield from iter(lambda: member.read1(_CHUNK), b"")
-    elif magic.startswith(b"BZh"):
-        yield from _members(file, bz2.BZ2Decompressor)
-    elif magic == b"\xfd7zXZ\x00":
-        yield from _members(file, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DICTIONARY))
-    else:
-        yield from iter(lambda: file.read(_CHUNK), b"")
-
-
-def _members(
-    file: BinaryIO, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]
-) -> Iterator[bytes]:
-    decoder, waiting = new(), file.read(_CHUNK)
-    while waiting:
-        while not decoder.eof:
-            if decoder.needs_input and not waiting:
-                raise EOFError("the compressed file ends in the middle")
-            if content := decoder.decompress(waiting, _CHUNK):
-                yield content
-            waiting = file.read(_CHUNK) if decoder.needs_input else b""
-        waiting = (decoder.unused_data or waiting or file.read(_CHUNK)).lstrip(b"\x00") or file.read(_CHUNK)
-        decoder = new()
+        return gzip.GzipFile(fileobj=file)
+    return bz2.BZ2File(file) if magic == b"BZh" else file  # type: ignore[return-value]

@@ -13,7 +13,7 @@ import pytest
 from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.output import files as results
-from scrapy_neardup.audit.output.tables import COLUMNS, write_csv
+from scrapy_neardup.audit.output.rows import COLUMNS, write_csv
 from tests.audit.corpora import crawl, edited, feed, text
 
 if TYPE_CHECKING:

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_neardup.audit.sources import SourceUnavailable
-from scrapy_neardup.audit.sources.filesystem_cache import parse_meta
-from scrapy_neardup.audit.sources.limits import Unreadable
+from scrapy_neardup.audit.sources.cache import parse_meta
+from scrapy_neardup.audit.sources.records import Unreadable
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-DBM = "scrapy.extensions.httpcache.DbmCacheStorage"
 
 
 def check(contents: Any, site: Any, html: Any) -> None:
@@ -44,37 +41,6 @@ async def test_cache_of_a_crawl(compressed: bool, crawl: Any, site: Any, html: A
     assert read(cache).records == read(cache).records
 
 
-async def test_dbm_cache_is_read_on_the_users_word_only(crawl: Any, site: Any, html: Any, read: Any) -> None:
-    cache = await crawl(HTTPCACHE_STORAGE=DBM, HTTPCACHE_DBM_MODULE="dbm.dumb")
-    database = cache / "visit.db"
-    database.touch()  # dbm.dumb appends suffixes of its own
-    with pytest.raises(SourceUnavailable, match="--trust-pickle"):
-        read(database)
-    check(read(database, trust_pickle=True), site, html)
-
-
-async def test_folder_of_a_dbm_cache(crawl: Any, site: Any, html: Any, read: Any) -> None:
-    cache = await crawl(HTTPCACHE_STORAGE=DBM, HTTPCACHE_DBM_MODULE="dbm.dumb")
-    assert {each.name for each in cache.iterdir()} == {f"visit.db{each}" for each in (".bak", ".dat", ".dir")}
-    for path in (cache, cache / "visit.db", cache / "visit.db.dat"):
-        with pytest.raises(SourceUnavailable, match="--trust-pickle"):
-            read(path)
-        check(read(path, trust_pickle=True), site, html)
-    # Among other files it is told as well, and once.
-    (cache / "page.html").write_bytes(html(9))
-    contents = read(cache)
-    assert [page.body for page in contents.pages] == [html(9)]
-    assert ["--trust-pickle" in problem.reason for problem in contents.problems] == [True]
-    assert len(read(cache, trust_pickle=True).pages) == 6
-
-
-def test_folder_of_a_dbm_cache_in_single_files(tmp_path: Path, read: Any) -> None:
-    (tmp_path / "visit.db").write_bytes(b"\xce\x9aW\x13" + bytes(60))  # what GNU dbm begins with
-    for path in (tmp_path, tmp_path / "visit.db"):
-        with pytest.raises(SourceUnavailable, match="--trust-pickle"):
-            read(path)
-
-
 class Payload:
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -98,18 +64,11 @@ async def test_pickles_are_not_executed(
             path.unlink()
         contents = read(cache)
         assert not contents.pages
-        assert all("--trust-pickle" in problem.reason for problem in contents.problems)
+        assert all(problem.reason == "meta is missing" for problem in contents.problems)
     assert not marker.exists()
     # The payload is no dud.
     pickle.loads(pickle.dumps(Payload(marker)))
     assert marker.exists()
-
-
-async def test_pickled_meta_is_read_if_trusted(crawl: Any, site: Any, html: Any, read: Any) -> None:
-    cache = await crawl()
-    for path in cache.rglob("meta"):
-        path.unlink()
-    check(read(cache, trust_pickle=True), site, html)
 
 
 async def test_entry_that_a_kill_left_unfinished(crawl: Any, read: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_neardup.audit.sources import BrokenRecord, CrawledPage, Origin, Skipped
 from scrapy_neardup.audit.sources.contents import decode_body, page_of_response
-from scrapy_neardup.audit.sources.limits import Unreadable
+from scrapy_neardup.audit.sources.records import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

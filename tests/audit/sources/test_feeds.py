@@ -5,18 +5,21 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
-import itertools
+import io
 import json
-import lzma
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
 from scrapy_neardup.audit.sources import Origin
-from scrapy_neardup.audit.sources.streams import split_lines
+from scrapy_neardup.audit.sources.feeds import split_objects
+from scrapy_neardup.audit.sources.streams import Stream
+from scrapy_neardup.matching.items import ItemNotes, pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +29,6 @@ EXPORTERS = {"jl": JsonLinesItemExporter, "json": JsonItemExporter, "csv": CsvIt
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": lambda data: data,
     ".gz": gzip.compress,
-    ".xz": lzma.compress,
     ".bz2": bz2.compress,
 }
 AWKWARD = 'Line one\nline "two", with {braces} and [brackets] \\ and a backslash: café \U0001f600'
@@ -245,27 +247,59 @@ def test_semicolons(tmp_path: Path, read: Any) -> None:
     assert read(path).texts == ["a, b"]
 
 
-@given(
-    st.lists(st.sampled_from([b"", b" ", b"\r", b"\t ", b"a", b" b ", b"c\r"]), max_size=12),
-    st.lists(st.integers(0, 40), max_size=6),
-    st.integers(0, 3),
-    st.booleans(),
+VALUES = st.recursive(
+    st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
 )
-def test_lines_are_those_of_a_plain_split_but_for_blank_ones(
-    lines: list[bytes], cuts: list[int], blank: int, ended: bool
-) -> None:
-    content = b"\n".join(lines) + b"\n" * ended
-    places = [0, *sorted(min(cut, len(content)) for cut in cuts), len(content)]
-    chunks = [content[a:b] for a, b in itertools.pairwise(places)]
-    *whole, rest = content.split(b"\n")
-    wanted = [(n, line + b"\n") for n, line in enumerate(whole, 1)] + [(len(whole) + 1, rest)] * bool(rest)
-    found = list(split_lines(chunks, blank))
-    assert [pair for pair in found if pair[1].strip()] == [pair for pair in wanted if pair[1].strip()]  # type: ignore[union-attr]
-    assert [pair for pair in found if pair in wanted] == found
-    kept, run = [], 0
-    for pair in wanted:
-        run = 0 if pair[1].strip() else run + 1
-        if not run or (run <= blank and pair[1].endswith(b"\n")):
-            kept.append(pair)
-    if len(chunks) == 1:
-        assert found == kept
+
+
+@given(
+    st.lists(st.dictionaries(st.text(), VALUES), max_size=5), st.sampled_from([None, 1]), st.integers(1, 99)
+)
+def test_objects_come_out_as_they_went_in(items: list[dict[str, Any]], indent: int | None, size: int) -> None:
+    content = json.dumps(items, indent=indent, ensure_ascii=False).encode("utf-8", "replace")
+    chunks = [content[at : at + size] for at in range(0, len(content), size)]
+    wanted = [json.loads(json.dumps(item, ensure_ascii=False).encode("utf-8", "replace")) for item in items]
+    assert list(split_objects(chunks)) == list(enumerate(wanted, 1))
+    assert list(split_objects(chunks * 2)) == list(enumerate(wanted * 2, 1))
+
+
+@given(st.text('{}[]",:\\a1\n '), st.integers(1, 9))
+def test_nearly_json_never_raises_and_sound_objects_behind_it_are_found(text: str, size: int) -> None:
+    content = f'{text}\n"\n{{"url": "sound"}}\n'.encode()
+    found = [
+        each for _, each in split_objects(content[at : at + size] for at in range(0, len(content), size))
+    ]
+    assert found[-1 - (found[-1] == "the file ends without the end of its array")] == {"url": "sound"}
+
+
+@given(st.lists(st.sampled_from([b"", b" ", b"\r", b"a", b" b ", b"c\r"]), max_size=12), st.booleans())
+def test_lines_are_those_of_a_plain_split(tmp_path_factory: Any, lines: list[bytes], ended: bool) -> None:
+    path = tmp_path_factory.getbasetemp() / "lines"
+    path.write_bytes(b"\n".join(lines) + b"\n" * ended)
+    wanted = [*enumerate(io.BytesIO(path.read_bytes()).readlines(), 1)]
+    assert list(Stream(path).lines(blank=True)) == wanted
+    assert list(Stream(path).lines()) == [(number, line) for number, line in wanted if line.strip()]
+
+
+def note_of(*items: dict[str, Any]) -> bytes:
+    return pack([ItemNotes().describe(item) for item in items])
+
+
+@pytest.mark.parametrize("kind", [*EXPORTERS, "parquet"])
+def test_the_other_fields_of_an_item_are_its_note(kind: str, tmp_path: Path, read: Any) -> None:
+    other = {"title": "Kettle", "price": "9.99"}
+    item = {"url": "u", "text": "t", "html": "<p>t", "crawled_at": "2024-05-06", **other}
+    path = tmp_path / f"feed.{kind}"
+    if kind == "parquet":
+        pq.write_table(pa.table({name: [value] for name, value in item.items()}), path)
+    else:
+        export(path, kind, [item])
+    assert read(path).pages[0].note == note_of(other)
+    assert read(path, text_field="price").pages[0].note == note_of({"title": "Kettle"})
+
+
+def test_an_item_with_no_other_fields_has_no_note(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "a.jl").write_text(
+        '{"url": "u", "text": "t"}\n{"url": "u", "text": "t", "n": 1%s}\n' % ("0" * 400)
+    )
+    assert [page.note for page in read(tmp_path / "a.jl").pages] == [b"", b""]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import lzma
 import time
 import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_neardup.audit.sources import limits, open_sources, opening
+from scrapy_neardup.audit.sources import open_sources, opening, records
 
 from .archives import http, record, write_warc
 
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 ITEM = b'{"url": "u", "text": "t"}'
 #: Bytes that one record may need while it is read, and the buffers around it.
-MEMORY = 3 * limits.MAX_RECORD
+MEMORY = 3 * records.MAX_RECORD
 
 
 def repeated(pack: Any, unit: bytes, count: int, before: bytes = b"", after: bytes = b"") -> bytes:
@@ -58,9 +57,7 @@ def long_line(path: Path, pack: Any) -> None:
     path.write_bytes(repeated(pack, ZEROS, 100, ITEM + b"\n", b"\n" + ITEM + b"\n"))
 
 
-@pytest.mark.parametrize(
-    ("suffix", "pack"), [("gz", gzip_compressor), ("bz2", bz2.BZ2Compressor), ("xz", lzma.LZMACompressor)]
-)
+@pytest.mark.parametrize(("suffix", "pack"), [("gz", gzip_compressor), ("bz2", bz2.BZ2Compressor)])
 def test_line_over_the_limit_is_passed_over(suffix: str, pack: Any, tmp_path: Path, bounded: None) -> None:
     path = tmp_path / f"feed.jl.{suffix}"
     long_line(path, pack)
@@ -115,25 +112,6 @@ def test_record_of_a_web_archive_over_the_limit(tmp_path: Path, html: Any, bound
     assert (problem.reason, page.url) == ("more than 64 MiB", "http://b/")  # type: ignore[union-attr]
 
 
-def test_xz_file_that_asks_for_gigabytes(tmp_path: Path, bounded: None, read: Any) -> None:
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 30}]
-    path = tmp_path / "feed.jl.xz"
-    path.write_bytes(lzma.compress(ITEM, filters=[{**filters[0], "dict_size": 1 << 20}]))
-    assert len(read(path).pages) == 1
-    data = bytearray(path.read_bytes())
-    data[12:24] = block_header(dictionary=36)  # 1 GiB
-    path.write_bytes(data)
-    assert "emory" in read(path).problems[0].reason
-
-
-def block_header(dictionary: int) -> bytes:
-    """The header of an xz block with one LZMA2 filter (The .xz File Format, section 3.1)."""
-    import zlib
-
-    header = bytes([2, 0, 0x21, 1, dictionary, 0, 0, 0])
-    return header + zlib.crc32(header).to_bytes(4, "little")
-
-
 @pytest.mark.parametrize("inner", [b"[],", b"{},", b"1,", b'"",'])
 def test_record_of_too_many_elements(inner: bytes, tmp_path: Path, read: Any, bounded: None) -> None:
     path = tmp_path / "feed.jl"
@@ -152,12 +130,6 @@ def test_endless_broken_records(tmp_path: Path, read: Any, monkeypatch: pytest.M
     assert contents.problems[-1].reason == "10 broken records in a row: the rest is left out"
 
 
-def test_lines_behind_many_blank_ones_keep_their_numbers(tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "feed.jl"
-    path.write_bytes(ITEM + b"\n" * (1 << 20) + ITEM)
-    assert [page.origin.place for page in read(path).pages] == ["line 1", f"line {(1 << 20) + 1}"]
-
-
 def test_archive_of_nothing_but_beginnings(tmp_path: Path, read: Any, bounded: None) -> None:
     path = tmp_path / "a.warc.gz"
     path.write_bytes(b"\x1f\x8b\x08" * (1 << 20))
@@ -165,25 +137,10 @@ def test_archive_of_nothing_but_beginnings(tmp_path: Path, read: Any, bounded: N
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "a.jl",
-        "a.json",
-        "a.csv",
-        "a.html",
-        "a.warc",
-        "a.warc.gz",
-        "a.wacz",
-        "a.parquet",
-        "a.jl.xz",
-        "a.jl.gz",
-        "a.jl.bz2",
-    ],
+    "name", ["a.jl", "a.json", "a.csv", "a.html", "a.warc", "a.warc.gz", "a.wacz", "a.parquet", "a.jl.bz2"]
 )
 @pytest.mark.parametrize(
-    "prefix",
-    [b"", b"\x1f\x8b\x08\x00", b"BZh9", b"\xfd7zXZ\x00", b"PAR1", b"WARC/1.0\r\n", b"PK\x03\x04"],
-    ids=["nothing", "gzip", "bzip2", "xz", "parquet", "warc", "zip"],
+    "prefix", [b"", b"\x1f\x8b\x08\x00", b"BZh9", b"PAR1", b"WARC/1.0\r\n", b"PK\x03\x04"]
 )
 def test_noise(name: str, prefix: bytes, tmp_path: Path, read: Any) -> None:
     path = tmp_path / name
@@ -199,9 +156,7 @@ def random_bytes(count: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["feed.jl.gz", "feed.csv.gz", "feed.json.gz"])
-@pytest.mark.parametrize(
-    "line", [b"\r\n", b" \n", b"\n" * 99 + b'"'], ids=["empty", "a space", "a quote in 100"]
-)
+@pytest.mark.parametrize("line", [b"\r\n", b"\n" * 99 + b'"'], ids=["empty", "a quote in 100"])
 def test_blank_lines_by_the_million_are_passed_over(name: str, line: bytes, tmp_path: Path) -> None:
     unit = line * ((1 << 20) // len(line))
     (tmp_path / name).write_bytes(repeated(gzip_compressor, unit, 300, b"url,text\n" * ("csv" in name)))

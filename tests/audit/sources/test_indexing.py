@@ -7,8 +7,7 @@ import time
 import pytest
 
 from scrapy_neardup.audit.sources import Indexing
-from scrapy_neardup.audit.sources.head import read_head
-from scrapy_neardup.audit.sources.indexing import headers_indexing
+from scrapy_neardup.audit.sources.head import headers_indexing, read_head
 
 PAGE = "https://a.example/de/page?x=1"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.audit.sources import CrawledPage, Options, Skipped, find_sources, read_source
-from scrapy_neardup.audit.sources.mirror import mirror_url, saved_from
+from scrapy_neardup.audit.sources.opening import mirror_url
 
 PAGE = b"<!DOCTYPE html><html><head><title>t</title></head><body><p>text</p></body></html>"
 
@@ -31,21 +31,6 @@ PAGE = b"<!DOCTYPE html><html><head><title>t</title></head><body><p>text</p></bo
 def test_the_url_of_a_file(folder: str, below: str, base: str | None, url: str | None) -> None:
     root = Path("/somewhere", folder)
     assert mirror_url(root / below, root, base) == url
-
-
-@pytest.mark.parametrize(
-    ("body", "url"),
-    [
-        (b"<!-- saved from url=(0018)http://a.org/x.htm -->\n<html>", "http://a.org/x.htm"),
-        (
-            b"<html>\n<!-- Mirrored from www.a.org/x.htm by HTTrack Website Copier/3.49-2 [XR&CO'2014] -->",
-            "https://www.a.org/x.htm",
-        ),
-        (b"<html> Mirrored from a.org by hand", None),
-    ],
-)
-def test_what_a_page_says_that_it_was_saved_from(body: bytes, url: str | None) -> None:
-    assert saved_from(body) == url
 
 
 def test_a_mirror_has_no_feeds_and_a_folder_of_feeds_does(tmp_path: Path) -> None:
@@ -73,17 +58,3 @@ def test_a_mirror_has_no_feeds_and_a_folder_of_feeds_does(tmp_path: Path) -> Non
     assert len(records) == len(files) + 1
     skipped = {Path(record.origin.path).name for record in records if isinstance(record, Skipped)}
     assert skipped == {"index.json", "table.json", "table.csv", "a.css", "b.css"}
-
-
-def test_no_page_says_that_it_is_one_of_another_site(tmp_path: Path) -> None:
-    """Else a copy in the place of a page would have others dropped."""
-    victim, own = (
-        b"<!-- saved from url=(0021)https://%s/real -->" % host + PAGE for host in (b"b.org", b"www.a.org")
-    )
-    for name, content in {"x.html": victim, "y.html": own}.items():
-        (tmp_path / "a.org").mkdir(exist_ok=True)
-        (tmp_path / "a.org" / name).write_bytes(content)
-    for base, first in ((None, "https://a.org/x.html"), ("https://a.org/", "https://a.org/a.org/x.html")):
-        (source,) = find_sources([tmp_path])
-        found = {record.url for record in read_source(source, Options(base_url=base))}
-        assert found == {first, "https://www.a.org/real"}

@@ -214,12 +214,6 @@ def test_several_sources_are_read_in_their_order_and_once(tmp_path: Path, read: 
     assert read(b, a, c, tmp_path / ".." / tmp_path.name / "b.jl").urls == ["b", "a"]
 
 
-def test_saved_page_keeps_its_url(tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "a.html"
-    path.write_bytes(b"<!DOCTYPE html>\n<!-- saved from url=(0019)https://a.example/x -->\n<html>words")
-    assert read(path).urls == ["https://a.example/x"]
-
-
 def test_file_that_vanishes_is_a_problem(tmp_path: Path, read: Any) -> None:
     path = tmp_path / "a.jl"
     path.write_bytes(ITEM)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scrapy_neardup.audit.sources import open_sources
-from scrapy_neardup.audit.sources.limits import MAX_RECORD
+from scrapy_neardup.audit.sources.records import MAX_RECORD
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
-import lzma
 import shutil
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -54,20 +53,20 @@ def make(folder: Path, text: Any, html: Any) -> dict[str, File]:
         ends = [*accumulate(map(len, parts))]
         traceless = {end - missing for end in ends for missing in range(unmissed + 1)}
         files[name] = File(path, [end - spare for end in ends[-COUNT:]], traceless)
-    for suffix, pack in {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}.items():
+    for suffix, pack in {"gz": gzip.compress, "bz2": bz2.compress}.items():
         (folder / f"feed.jl.{suffix}").write_bytes(pack(b"".join(lines)))
     table = pa.table({"url": [f"u{n}" for n in range(COUNT)], "text": ["t"] * COUNT})
     pq.write_table(table, folder / "a.parquet")
     write_wacz(folder / "a.wacz", a=responses)
     for path in folder.iterdir():
         files.setdefault(path.name, File(path, [path.stat().st_size] * COUNT, set()))
-    for name in ("feed.jl", "feed.csv", "feed.jl.gz", "feed.jl.xz", "feed.jl.bz2", "a.warc", "a.warc.gz"):
+    for name in ("feed.jl", "feed.csv", "feed.jl.gz", "feed.jl.bz2", "a.warc", "a.warc.gz"):
         files[name].traceless.add(0)
     return files
 
 
 NAMES = [
-    "feed.jl", "feed.json", "feed.csv", "feed.jl.gz", "feed.jl.xz", "feed.jl.bz2", "a.warc", "a.warc.gz",
+    "feed.jl", "feed.json", "feed.csv", "feed.jl.gz", "feed.jl.bz2", "a.warc", "a.warc.gz",
     "a.wacz",
     "a.parquet",
 ]  # fmt: skip

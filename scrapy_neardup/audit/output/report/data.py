@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from scrapy_neardup.audit.thresholds import in_words
 from scrapy_neardup.audit.urls import split_url
 
@@ -26,6 +28,21 @@ HANDLED_WORDS = {
 SITES = 10
 #: Problems listed in a report. The file problems.jsonl has all.
 PROBLEMS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a report holds, so that a browser opens it at once."""
+
+    #: Pages of clusters that are listed, and of these pages those of any one cluster.
+    pages: int = 100_000
+    of_cluster: int = 100
+    #: Hosts, and pairs of hosts, that are listed; the others are one row.
+    hosts: int = 5_000
+    #: Bytes of the file.
+    size: int = 9_000_000
+    #: Bytes of these that are left for texts.
+    texts: int = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +69,7 @@ class Particulars:
 class ReportData:
     """The content of a report.
 
-    The tables *pages*, *clusters* and *pairs* are those of `Audit`. A pair takes about ten bytes of the file,
-    so a million of them is much; of g equal texts, g - 1 pairs that connect them are enough.
+    The tables *pages*, *clusters* and *pairs* are those of `Audit`.
     """
 
     pages: NDArray[Any]
@@ -94,6 +110,16 @@ class ReportData:
             skipped=len(audit.problems),
         )
         return cls(audit.pages, audit.clusters, audit.pairs, audit.text, particulars)
+
+    def canonical_rows(self) -> NDArray[np.int64]:
+        """Return the row of each page's canonical page, its own if it is in no cluster; int64[pages]."""
+        labels = self.pages["cluster"]
+        found: NDArray[np.int64] = np.append(self.clusters["canonical"], 0)[labels]
+        return np.where(labels >= 0, found, np.arange(len(labels)))
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Return how many pages each cluster has; int64[clusters]."""
+        return np.bincount(self.pages["cluster"] + 1, minlength=len(self.clusters) + 1)[1:]
 
 
 def _boilerplate(audit: Audit) -> str:

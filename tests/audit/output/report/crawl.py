@@ -12,65 +12,13 @@ from scrapy_neardup.audit.output.report import Particulars, ReportData
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WORDS = [
-    "the",
-    "council",
-    "voted",
-    "on",
-    "Tuesday",
-    "to",
-    "widen",
-    "a",
-    "road",
-    "along",
-    "the",
-    "river",
-    "after",
-    "residents",
-    "asked",
-    "for",
-    "shade",
-    "trees",
-    "cycle",
-    "lanes",
-    "and",
-    "a",
-    "slower",
-    "pace",
-    "near",
-    "schools",
-    "while",
-    "the",
-    "mayor",
-    "promised",
-    "that",
-    "no",
-    "house",
-    "would",
-    "lose",
-    "its",
-    "garden",
-    "and",
-    "engineers",
-    "measured",
-    "traffic",
-    "noise",
-    "air",
-    "and",
-    "water",
-    "before",
-    "they",
-    "drew",
-    "new",
-    "plans",
-    "which",
-    "cost",
-    "less",
-    "than",
-    "earlier",
-    "ones",
-    "did",
-]
+_STORY = (
+    "the council voted on Tuesday to widen a road along the river after residents asked for shade trees "
+    "cycle lanes and a slower pace near schools while the mayor promised that no house would lose its garden "
+    "and engineers measured traffic noise air and water before they drew new plans which cost less than "
+    "earlier ones did"
+)
+WORDS = _STORY.split()
 
 
 def text(seed: int, change: int = 0, length: int = 120) -> str:
@@ -211,7 +159,7 @@ HOSTILE = [
 
 
 def hostile_crawl() -> ReportData:
-    """Each hostile page is canonical in a cluster, a member of another, and in a borderline pair."""
+    """Each hostile page is canonical in a cluster and a member of it."""
     urls = [url for _, url in HOSTILE for _ in range(2)]
     titles = [title for title, _ in HOSTILE for _ in range(2)]
     count = len(HOSTILE)
@@ -227,4 +175,22 @@ def hostile_crawl() -> ReportData:
         inputs=[(Input(title, url), 2) for title, url in HOSTILE],
         problems=[(title, url, title) for title, url in HOSTILE],
         settings=dict(HOSTILE),
+    )
+
+
+def large_crawl(clusters: int) -> ReportData:
+    """A cluster of 200 pages, then so many *clusters* of 2 to 5, on five hosts; and as many unique pages."""
+    sizes = [200, *(2 + number % 4 for number in range(clusters))]
+    labels = [number for number, size in enumerate(sizes) for _ in range(size)]
+    places = [place for size in sizes for place in range(size)]
+    verdicts = [("unique", "near", "exact")[min(place, 1 + place % 2)] for place in places]
+    urls = [
+        f"https://{'abcde'[(label + place) % 5]}.example/story/{label}" + (f"?ref={place}" if place else "")
+        for label, place in zip(labels, places, strict=True)
+    ]
+    count = len(urls)
+    urls += [f"https://f.example/page/{number}" for number in range(count)]
+    texts = [text(label, place, 300) for label, place in zip(labels, places, strict=True)]
+    return report_data(
+        urls, [*labels, *[-1] * count], [*verdicts, *["unique"] * count], [], [*texts, *[None] * count]
     )

@@ -67,7 +67,7 @@ def test_a_cluster_is_opened_and_compared_by_keys_alone(open_report: Open) -> No
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
     page.keyboard.press("Enter")
-    page.focus("#download-pages")
+    page.focus("#content")
     for _ in range(20):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.className") == "opener":

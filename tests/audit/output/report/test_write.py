@@ -12,35 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.audit.output.report import texts as texts_module
-from scrapy_neardup.audit.output.report import write_report
-from scrapy_neardup.audit.output.report.review import borderline
-from scrapy_neardup.audit.output.report.texts import text_blocks, wanted_texts
+from scrapy_neardup.audit.output.report import Limits, write_report
 
-from .crawl import empty_crawl, hostile_crawl, report_data, small_crawl
-from .large import large_crawl
+from .crawl import empty_crawl, hostile_crawl, large_crawl, report_data, small_crawl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 
-ROOM = 10_000_000
+def unpacked(path: Path) -> dict[str, Any]:
+    """Return what the blocks of a report hold, by their names."""
+    found = re.findall(r'id="data-([\w-]+)">([^<]*)</script>', path.read_text("utf-8"))
+    return {name: json.loads(gzip.decompress(base64.b64decode(packed))) for name, packed in found}
 
 
-def unpacked(content: str) -> dict[str, bytes]:
-    blocks = re.findall(
-        r'<script type="application/octet-stream" id="data-([\w-]+)">([^<]*)</script>', content
-    )
-    return {name: gzip.decompress(base64.b64decode(packed)) for name, packed in blocks}
-
-
-def kept_texts(pieces: Iterable[str]) -> dict[int, str]:
-    blocks = unpacked("".join(pieces))
-    columns = [np.frombuffer(blocks[f"text-{name}"], "<u4").tolist() for name in ("page", "block", "slot")]
-    return {
-        page: json.loads(blocks[f"texts-{block}"])[slot] for page, block, slot in zip(*columns, strict=True)
-    }
+def joined(blocks: dict[str, Any], name: str) -> list[Any]:
+    return [row for key in blocks if re.fullmatch(rf"{name}-\d+", key) for row in blocks[key]]
 
 
 @pytest.mark.parametrize("crawl", [empty_crawl, small_crawl, hostile_crawl])
@@ -63,80 +50,42 @@ def test_a_failure_leaves_the_earlier_report(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_texts_are_of_clusters_and_borderline_pairs_only() -> None:
+def test_pages_of_clusters_with_their_texts(tmp_path: Path) -> None:
     data = small_crawl()
-    wanted = list(wanted_texts(data, borderline(data)))
-    in_pairs = {*data.pairs["first"].tolist(), *data.pairs["second"].tolist()}
-    assert sorted(wanted) == sorted(in_pairs)
-    assert len(wanted) == len(set(wanted))
-    kept = kept_texts(text_blocks(wanted, data.text, ROOM))
-    assert kept == {page: data.text(page) for page in wanted}
-
-
-def test_texts_come_from_few_pages_at_a_time() -> None:
-    data = large_crawl(2000, 200)
-    asked: list[int] = []
-
-    def text(page: int) -> str:
-        asked.append(page)
-        return f"{page} " * 20_000
-
-    first = next(text_blocks(wanted_texts(data, borderline(data)), text, ROOM))
-    assert len(asked) < 40  # two blocks, as the second is packed while the first is written
-    assert len(first) < 1_000_000
-    assert max(map(len, json.loads(unpacked(first)["texts-0"]))) == texts_module.LONGEST_TEXT
-
-
-def test_texts_stop_at_the_budget() -> None:
-    rng = np.random.default_rng(1)
-    pieces = list(text_blocks(range(10_000), lambda page: rng.bytes(2000).hex(), 200_000))
-    assert 200_000 <= sum(map(len, pieces)) < 800_000
-    assert len(kept_texts(pieces)) < 1000
-
-
-def test_most_of_a_huge_cluster_is_left_out_and_its_canonical_page_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(texts_module, "MOST_OF_CLUSTER", 3)
-    data = report_data(
-        [f"https://a.example/{i}" for i in range(9)],
-        [0, 1, 1, 1, 1, 1, 0, -1, -1],
-        ["unique"] * 9,
-        [],
-        ["t"] * 9,
-    )
-    data.clusters["canonical"] = [0, 4]
-    assert list(wanted_texts(data, np.zeros(0, np.int64))) == [4, 1, 2, 0, 6]
-
-
-def test_figures_are_there_without_script(tmp_path: Path) -> None:
-    write_report(tmp_path / "report.html", small_crawl())
-    head = (tmp_path / "report.html").read_text().split("<noscript>")[2]
-    assert head.startswith('<p class="note">Charts, comparisons and the rest of the tables need JavaScript')
-    assert "<p>30 pages in 3 clusters: 19 unique, 3 exact, 3 near, 0 part, 2 template," in head
-    for caption in ("Hosts", "What leads to repeated pages", "Clusters"):
-        assert f"<caption>{caption}</caption>" in head
-    assert '<td data-column="Host"><bdi>news.example</bdi></td><td data-column="Pages"><bdi>13</bdi>' in head
-
-
-@pytest.mark.slow
-def test_a_report_of_many_pages_leaves_texts_out_and_stays_small(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    data = dataclasses.replace(large_crawl(20_000, 2_000), text=lambda page: rng.bytes(2_000).hex())
     write_report(tmp_path / "report.html", data)
-    assert 9e6 < (tmp_path / "report.html").stat().st_size < 9.5e6
+    blocks = unpacked(tmp_path / "report.html")
+    assert [page[0] for page in joined(blocks, "pages")] == data.pages["url"][:9].tolist()
+    assert joined(blocks, "texts") == [data.text(page) for page in range(9)]
+    assert joined(blocks, "pages")[0][7:] == [4, 2, 1, 2, 0.91]  # of the cluster that it leads
+    assert "left-out" not in (tmp_path / "report.html").read_text().split("<style>")[2]
+
+
+def test_most_of_a_huge_cluster_is_left_out_and_its_canonical_page_is_not(tmp_path: Path) -> None:
+    urls = [f"https://a.example/{i}" for i in range(9)]
+    data = report_data(urls, [0, 1, 1, 1, 1, 1, 0, -1, -1], ["unique"] * 9, [], ["t"] * 9)
+    data.clusters["canonical"] = [0, 4]
+    write_report(tmp_path / "report.html", data, Limits(of_cluster=3))
+    pages = joined(unpacked(tmp_path / "report.html"), "pages")
+    assert [page[0][-1] for page in pages] == ["4", "1", "2", "0", "6"]
+    assert "lists 5 of 7 pages of clusters, in 2 of 2 clusters" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize("what", ["addresses", "texts"])
+def test_the_size_is_bounded(tmp_path: Path, what: str) -> None:
+    random = np.random.default_rng(0)
+    data = large_crawl(1_000)
+    if what == "addresses":
+        data.pages["url"] = [f"https://a.example/{random.bytes(200).hex()}" for _ in data.pages]
+    data = dataclasses.replace(data, text=lambda page: random.bytes(5_000).hex())
+    write_report(tmp_path / "report.html", data, Limits(size=2_500_000, texts=1_500_000))
+    assert 2_000_000 < (tmp_path / "report.html").stat().st_size < 2_500_000
+    listed = len(joined(unpacked(tmp_path / "report.html"), "pages"))
+    assert (listed < 3_600) == (what == "addresses")
 
 
 def test_times_and_similarities_out_of_range_are_unknown(tmp_path: Path) -> None:
-    data = report_data(
-        ["https://a.example/"] * 4,
-        [-1] * 4,
-        ["unique"] * 4,
-        [],
-        [None] * 4,
-        fetched=np.array([np.inf, -5, np.nan, 1e12]),
-    )
+    times = np.array([np.inf, -5, np.nan, 1e12])
+    urls, verdicts = ["https://a.example/"] * 4, ["unique"] * 4
+    data = report_data(urls, [0] * 4, verdicts, [], [None] * 4, fetched=times)
     write_report(tmp_path / "report.html", data)
-    blocks = unpacked((tmp_path / "report.html").read_text())
-    assert np.frombuffer(blocks["page-time"], "<u4").tolist() == [2**32 - 1] * 4
-    assert np.frombuffer(blocks["page-similarity"], "<u2").tolist() == [2**16 - 1] * 4
+    assert [page[4:7:2] for page in joined(unpacked(tmp_path / "report.html"), "pages")] == [[None, None]] * 4

@@ -38,18 +38,18 @@ function changedRow(pieces) {
 }
 
 /** Fill the element with the comparison of two pages, the left one being that which is kept. */
-async function showComparison(target, left, right, names = ["Canonical page", "This page"]) {
+async function showComparison(target, left, right) {
   const turn = (target.turn = {}); // the last comparison asked for is the one shown
   target.replaceChildren(element("p", { class: "muted" }, "Comparing …"));
   const texts = await Promise.all([textOf(left), textOf(right)]);
   await breath();
   if (target.turn !== turn) return;
   const heads = element("div", { class: "row heads" },
-    side("left", element("h4", {}, names[0]), pageName(left)),
-    side("right", element("h4", {}, names[1]), pageName(right)));
+    side("left", element("h4", {}, "Canonical page"), pageName(left)),
+    side("right", element("h4", {}, "This page"), pageName(right)));
   if (texts.includes(null)) {
     target.replaceChildren(heads, element("p", { class: "note" },
-      "The texts of these pages are not in this file, which holds those of the largest clusters and of borderline pairs."));
+      "The texts of these pages are not in this file, which holds those of the largest clusters."));
     return;
   }
   const { passages, counts } = compareTexts(...texts);

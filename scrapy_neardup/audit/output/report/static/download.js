@@ -13,12 +13,6 @@ function* csv(header, rows) {
   for (const row of rows) yield `${row.map(csvCell).join(",")}\r\n`;
 }
 
-/** A URL for TSV: one that could break the table or start a formula, which no web address does, is escaped. */
-function tsvUrl(url) {
-  const escape = (c) => `%${c.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
-  return url.replace(/[\u0000-\u001f\u007f]/g, escape).replace(/^[=+\-@]/, escape);
-}
-
 function download(name, type, parts) {
   const address = URL.createObjectURL(new Blob([...parts], { type }));
   const link = element("a", { href: address, download: name });

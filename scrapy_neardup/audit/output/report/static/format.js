@@ -12,10 +12,10 @@ function percent(part, whole) {
   return `${share < 10 || (share > 99 && part < whole) ? share.toFixed(1) : Math.round(share)} %`;
 }
 
-const distanceText = (distance) => (distance === NO_DISTANCE ? "–" : `${distance}`);
+const distanceText = (distance) => `${distance ?? "–"}`;
 // Cut, not rounded: what is not equal is not shown as 1.
-const similarityText = (scaled) => (scaled === NO_SIMILARITY ? "–" : (Math.floor(scaled / 10) / 1000).toFixed(3));
-const day = (seconds) => (seconds === NO_TIME ? "–" : new Date(seconds * 1000).toISOString().slice(0, 10));
+const similarityText = (similarity) => (similarity == null ? "–" : (Math.floor(similarity * 1000 + 1e-6) / 1000).toFixed(3));
+const day = (seconds) => (seconds == null ? "–" : new Date(seconds * 1000).toISOString().slice(0, 10));
 
 /** Text without characters that hide, reorder or command: each is shown instead. */
 function visible(text, keep = "") {
@@ -43,10 +43,11 @@ function pageLink(url) {
   return element("a", { class: "url", href: url, rel: "noopener noreferrer nofollow", target: "_blank" }, text);
 }
 
-/** Title and link of a page. */
+/** Title and link of a page that is listed. */
 function pageName(page) {
-  const title = visible(report.titles[page]).trim();
-  return element("div", { class: "page" }, title ? element("bdi", { class: "title" }, title) : null, pageLink(report.urls[page]));
+  const { url, title } = report.pages[page];
+  const shown = visible(title).trim();
+  return element("div", { class: "page" }, shown ? element("bdi", { class: "title" }, shown) : null, pageLink(url));
 }
 
-const hostName = (host) => cut(visible(report.hosts[host]), 80) || "(no host)";
+const hostName = (host) => cut(visible(host), 80) || "(no host)";

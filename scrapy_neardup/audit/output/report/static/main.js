@@ -1,4 +1,4 @@
-// Starts the report: theme, figures, threshold.
+// Starts the report: theme, figures, clusters.
 
 let report;
 
@@ -16,44 +16,6 @@ function makeTheme() {
     set(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
     memory.set("neardup-theme", document.documentElement.dataset.theme);
   });
-}
-
-function makeThreshold(changed) {
-  const [distance, similarity] = [byId("distance"), byId("similarity")];
-  const { pair, maxDistance, minSimilarity, settings, totals } = report;
-  const asked = settings.find(([name]) => name === "Asked of near copies")?.[1];
-  const further = totals
-    ? " Not all pages are in this file, so it cannot be changed here: scrapy-neardup rethreshold judges again."
-    : " What the audit refused stays refused here: scrapy-neardup rethreshold judges again with less.";
-  distance.max = maxDistance;
-  similarity.min = minSimilarity;
-
-  function update() {
-    const audited = Number(distance.value) === maxDistance && Number(similarity.value) === minSimilarity;
-    byId("distance-now").textContent = plural(Number(distance.value), "bit");
-    byId("similarity-now").textContent = `${similarity.value} %`;
-    byId("audited").disabled = audited;
-    byId("threshold-note").textContent = audited
-      ? "As audited: every page in a cluster was checked against the page to keep." + (asked ? ` Asked of near copies: ${asked}.` : "") + further
-      : "Stricter than audited: this file’s pairs are grouped again here, and whatever pairs connect is one cluster, even " +
-        "through others (–). Pairs that the audit took for more reasons than these two numbers count as just inside its " +
-        "own threshold, and stay at any distance if they are farther apart than it asks." + further;
-    changed(audited ? auditedView() : regroupedView(Number(distance.value), Number(similarity.value)));
-  }
-
-  const soon = calmly(60, update);
-  const reset = () => {
-    [distance.value, similarity.value] = [maxDistance, minSimilarity];
-    update();
-  };
-  byId("threshold").addEventListener("input", soon);
-  byId("threshold").addEventListener("submit", (event) => event.preventDefault());
-  byId("audited").addEventListener("click", () => {
-    reset();
-    distance.focus();
-  });
-  if (!pair.kind.length || totals) distance.disabled = similarity.disabled = true;
-  reset();
 }
 
 function showAbout() {
@@ -82,19 +44,13 @@ async function start() {
   makeTheme();
   report = await unpackReport();
   showAbout();
-  const [showFigures, showClusters] = [makeOverview(), makeClusters()];
-  let view;
-  makeThreshold((next) => {
-    view = next;
-    showFigures(view);
-    showClusters(view);
-  });
+  showOverview();
+  makeClusters();
   let width = innerWidth;
   addEventListener("resize", calmly(150, () => {
-    if (innerWidth !== width) showCharts(view);
+    if (innerWidth !== width) showCharts();
     width = innerWidth;
   }));
-  makeReview();
   document.documentElement.dataset.ready = "";
 }
 

@@ -1,12 +1,12 @@
-"""Scrapy's HTTP cache as `FilesystemCacheStorage` writes it: one directory a response."""
+"""Scrapy's HTTP cache as `FilesystemCacheStorage` writes it: one directory a response.
+
+What it has pickled is not read.
+"""
 
 from __future__ import annotations
 
 import ast
-import gzip
-import io
 import os
-import pickle
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,8 @@ from w3lib.http import headers_raw_to_dict
 
 from .contents import page_of_response
 from .fields import clean, seconds
-from .limits import MAX_HEADERS, MAX_RECORD, Unreadable
-from .records import BrokenRecord, Origin
-from .streams import open_regular
+from .records import MAX_HEADERS, MAX_RECORD, BrokenRecord, Origin, Unreadable
+from .streams import DAMAGE, open_regular, read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,10 +47,10 @@ def read_cache(path: Path, label: str, options: Options) -> Iterator[Record]:
     for entry in _entries(path, _DEPTH):
         origin = Origin(label, entry.relative_to(path).as_posix())
         try:
-            yield _page(entry, origin, options)
+            yield _page(entry, origin)
         except FileNotFoundError as error:
             yield BrokenRecord(origin, f"{Path(error.filename).name} is missing")
-        except (OSError, EOFError, ValueError, Unreadable) as error:
+        except DAMAGE as error:
             yield BrokenRecord(origin, str(error))
 
 
@@ -74,9 +73,11 @@ def _is_entry(directory: Path) -> bool:
     return directory.name[:2] == directory.parent.name and _FINGERPRINT.fullmatch(directory.name) is not None
 
 
-def _page(entry: Path, origin: Origin, options: Options) -> Record:
-    compressed = _is_compressed(entry)
-    meta = _meta(entry, options, compressed=compressed)
+def _page(entry: Path, origin: Origin) -> Record:
+    # Whether HTTPCACHE_GZIP was on: bodies may be gzip anyway, as received, so the meta data tell.
+    with open_regular(entry / "meta") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+    meta = parse_meta(_read(entry / "meta", MAX_HEADERS, compressed=compressed))
     url, status = meta.get("response_url") or meta.get("url"), meta.get("status")
     if not isinstance(url, str) or not isinstance(status, int):
         raise Unreadable("meta has no URL or no status")
@@ -94,29 +95,6 @@ def _page(entry: Path, origin: Origin, options: Options) -> Record:
     return page_of_response(clean(url), status, headers, body, seconds(meta.get("timestamp")), origin)
 
 
-def _is_compressed(entry: Path) -> bool:
-    """Whether HTTPCACHE_GZIP was on: bodies may be gzip anyway, as received, so the meta data tells."""
-    name = "meta" if (entry / "meta").exists() else "pickled_meta"
-    with open_regular(entry / name) as file:
-        return file.read(2) == b"\x1f\x8b"
-
-
-def _meta(entry: Path, options: Options, *, compressed: bool) -> dict[str, Any]:
-    """Read the metadata of a response.
-
-    A pickle is read only if the user trusts it, for it can run any code.
-    """
-    plain, pickled = entry / "meta", entry / "pickled_meta"
-    if plain.exists() or not options.trust_pickle:
-        if not plain.exists() and pickled.exists():
-            raise Unreadable("meta is missing; pickled_meta is read with --trust-pickle only")
-        return parse_meta(_read(plain, MAX_HEADERS, compressed=compressed))
-    meta = pickle.loads(_read(pickled, MAX_HEADERS, compressed=compressed))  # noqa: S301  # on the user's word
-    if not isinstance(meta, dict):
-        raise Unreadable("pickled_meta is no dictionary")
-    return meta
-
-
 def parse_meta(content: bytes) -> dict[str, Any]:
     """Parse the repr of a flat dictionary; raises `Unreadable`, or ValueError for what is no UTF-8."""
     source = content.decode()
@@ -129,13 +107,12 @@ def parse_meta(content: bytes) -> dict[str, Any]:
     return meta
 
 
-def _read(path: Path, limit: int, *, compressed: bool = False) -> bytes:
+def _read(path: Path, limit: int, *, compressed: bool) -> bytes:
     """Return the content of a file; raises `Unreadable` beyond *limit* bytes."""
+    if compressed:
+        return read_whole(path, limit)
     with open_regular(path) as file:
         content = file.read(limit + 1)
-    if compressed:
-        with gzip.GzipFile(fileobj=io.BytesIO(content)) as member:
-            content = member.read(limit + 1)
     if len(content) > limit:
         raise Unreadable(f"{path.name} has more than {limit} bytes")
     return content
