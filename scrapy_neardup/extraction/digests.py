@@ -11,12 +11,12 @@ from statistics import median_low
 from typing import TYPE_CHECKING
 
 from .asides import ARTICLE
-from .block import LISTED
+from .blocks import LISTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .block import Block
+    from .blocks import Block
 
 #: Entries of the shortest list; letters of the shortest title, and of the median one;
 #: blocks between the texts of two entries, paragraphs and letters of an entry, at the most.

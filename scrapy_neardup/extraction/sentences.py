@@ -14,8 +14,8 @@ from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
 from scrapy_neardup.fingerprint.prose import SENTENCE, is_paragraph
 
+from .headline import titles
 from .plain import Plain
-from .titles import titles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
