@@ -14,7 +14,7 @@ from scrapy_neardup.fingerprint.paragraphs import length
 from scrapy_neardup.fingerprint.prose import ends_sentence, is_paragraph
 from scrapy_neardup.fingerprint.quotations import quoted_lines
 
-from .parsing import parsed
+from .decoding import parsed
 from .regions import Region, names, region_of
 
 if TYPE_CHECKING:

@@ -15,20 +15,19 @@ from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
 from scrapy_neardup.fingerprint.prose import SENTENCE
 
-from . import sentences
 from .asides import (
     ARTICLE,
     Run,
     give_back_article,
     heads_more,
     leave_out_captions,
+    leave_out_digests,
     leave_out_quotations,
     letters_of,
 )
 from .blocks import LISTED, OTHER_ARTICLES, blocks_of
-from .digests import leave_out_digests
 from .headline import find_headline, only_first_level_heading, title_of, titles
-from .trafilatura import Trafilatura
+from .libraries import Trafilatura, divided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,8 +51,9 @@ _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 _SMALL_SHARE = 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
-#: A text that is a smaller part of what a page shows does not tell it from pages that show other things.
-_SMALL_PART = 1 / 2
+#: A text that is a smaller part of what a page shows does not tell it from pages that show other things. Nor
+#: does one that is less than the second part of a page without an article: any part may have been found.
+_SMALL_PART, _SMALL_PART_OF_LINES = 1 / 2, 2 / 3
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
 _DETAILS, _LEAD = 200, 15
 
@@ -93,7 +93,7 @@ class Segment:
             return self._other(html, title, blocks, details[:_DETAILS])
         kept = prose if found >= _PROSE * letters_of(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details[:_DETAILS]))
-        return _with_all_shown(text, blocks)
+        return _with_all_shown(text, blocks, _SMALL_PART)
 
     def _other(
         self, html: str, title: str, blocks: Sequence[Block], details: Sequence[str]
@@ -109,21 +109,21 @@ class Segment:
         if any(block.region == "quoted" for block in blocks):
             lines = own
         lines = [line for line in lines if line.removeprefix("- ") not in around] or lines
-        text, left_out = sentences.divided("\n".join(lines), lambda: "\n".join(own))
+        text, left_out = divided("\n".join(lines), lambda: "\n".join(own))
         if not text:
             return None
         found = MainText(text, title, "\n".join((left_out, *details)).strip())
-        return _with_all_shown(found, blocks)
+        return _with_all_shown(found, blocks, _SMALL_PART_OF_LINES)
 
 
-def _with_all_shown(text: MainText, blocks: Sequence[Block]) -> MainText:
-    """Return *text* with all that the page shows outside its regions, if it is but a part of that.
+def _with_all_shown(text: MainText, blocks: Sequence[Block], part: float) -> MainText:
+    """Return *text* with all that the page shows outside its regions, if it is less than *part* of that.
 
     Such a text may be the same on pages that show different things: a note over a list or a calendar, some
     of the entries of a list. Teasers may be entries.
     """
     shown = [block for block in blocks if not block.region or block.within in (LISTED, OTHER_ARTICLES)]
-    if length(text.text) >= _SMALL_PART * letters_of(shown):
+    if length(text.text) >= part * letters_of(shown):
         return text
     lines = dict.fromkeys((*(block.text for block in shown), *text.details.split("\n")))
     return text._replace(details="\n".join([*lines][:_DETAILS]))

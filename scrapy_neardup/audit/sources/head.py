@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from scrapy_neardup.extraction.decoding import decode_as_declared
-from scrapy_neardup.extraction.parsing import parsed
+from scrapy_neardup.extraction.decoding import decode_as_declared, parsed
 
 from .indexing import head_indexing
 from .records import SILENT
