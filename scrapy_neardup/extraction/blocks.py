@@ -245,22 +245,15 @@ class _Walk:
 def _teasers(body: _Element, over_headline: Container[_Element]) -> set[_Element]:
     """Return the elements "article" that are teasers of other articles, if there are several.
 
-    *over_headline* are the elements that hold an h1. Where one entry of a list is too long for a teaser, the
-    page is about all of them.
+    *over_headline* are the elements that hold an h1.
     """
-    # Those that hold others are passed over: each part of a page is read once.
-    articles = [
+    short = {
         element
         for element in body.iter("article")
-        if element not in over_headline and element.find(".//article") is None
-    ]
-    short = {element for element in articles if _is_short(element, _TEASER)}
-    lists = {element.getparent() for element in articles if element not in short}
-    return (
-        {element for element in short if element.getparent() not in lists}
-        if len(short) >= _ARTICLES
-        else set()
-    )
+        # Those that hold others are passed over: each part of a page is read once.
+        if element not in over_headline and element.find(".//article") is None and _is_short(element, _TEASER)
+    }
+    return short if len(short) >= _ARTICLES else set()
 
 
 def _is_form(element: _Element) -> bool:

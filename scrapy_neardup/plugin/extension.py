@@ -16,7 +16,7 @@ from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, NearDupError
 from scrapy_neardup.extraction import Workers, load_extractor
 from scrapy_neardup.extraction.loading import rehearse
-from scrapy_neardup.extraction.process import ForkServer
+from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.matching.items import ItemNotes
 
 from .canonical import CanonicalMemory
