@@ -7,11 +7,11 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.extraction.process import ForkServer, StartError
+from scrapy_neardup.extraction.workers import ForkServer, StartError
 
 if TYPE_CHECKING:
     from scrapy_neardup.extraction.base import Job
-    from scrapy_neardup.extraction.process import Worker
+    from scrapy_neardup.extraction.workers import Worker
 
 
 class KeptServer(ForkServer):

@@ -13,7 +13,7 @@ from lxml.cssselect import CSSSelector
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .parsing import parsed
+from .decoding import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,43 +1,38 @@
-"""What stands around an article though no element says so: notices of consent, comments, further articles.
-
-Their blocks get a region, see `Block.region`, so that they are no main text.
-"""
+"""What stands around an article, such as captions and headings over further ones, and what only seems to."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 import regex
 
-from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.quotations import quoted_lines
-from scrapy_neardup.fingerprint.walls import phrases, subjects
 
-from .block import FORM, LISTED, OTHER_ARTICLES
-from .headings import heads_comments, heads_more, speaks_of_consent
+from .blocks import FORM, LISTED, OTHER_ARTICLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from .block import Block
+    from .blocks import Block
 
-#: Elements whose text is a line of the article, such as "Comments" in a list of the parts of a language.
-_LINES = ("p", "li", "dt", "dd", "td", "th", "pre")
-_SIGNS = regex.compile(r"\W+")
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
 #: So many times the text of all that is in no region is much more than that.
-MUCH_MORE = 1.5
+_MUCH_MORE = 1.5
 #: The foot of a site has fewer letters in its paragraphs.
-LONG_FOOT = 1200
-#: Two blocks that speak of consent are of one notice if the second is at most so many blocks behind the
-#: first, and so many blocks behind the last one are part of the notice.
-_CONSENT_GAP, _CONSENT_TAIL = 8, 2
-#: A notice of one block is no longer.
-_CONSENT_ALONE = 500
-#: What a notice speaks of beside cookies. Recipes name them, too.
-_CONSENT_SUBJECTS = frozenset(("advertising", "browser", "consent", "privacy", "settings", "site"))
+_LONG_FOOT = 1200
+#: Of a list of other articles: entries of the shortest; letters of the shortest title, and of the median one;
+#: blocks between the texts of two entries, paragraphs and letters of an entry, at the most.
+_ENTRIES, _TITLE, _LONG_TITLE, _GAP, _PARAGRAPHS, _LONGEST = 3, 5, 20, 12, 2, 600
+#: Letters of the other paragraphs of a page with an article, and their least share of all paragraphs.
+_ARTICLE, _SHARE = 2 * ARTICLE, 1 / 4
+#: Links that lead nowhere else, such as those that unfold an answer.
+_NOWHERE = ("#", "javascript:")
 
 
 class Run(NamedTuple):
@@ -47,27 +42,54 @@ class Run(NamedTuple):
     end: int
 
 
+@dataclass(slots=True)
+class _Passage:
+    """Paragraphs that follow each other in one element, and the longest link before them."""
+
+    parent: int
+    #: The first and the last of its blocks, its paragraphs and letters.
+    first: int
+    last: int
+    paragraphs: int
+    letters: int
+    #: The number of the title's block, None if there is none; free blocks since the passage before.
+    title: int | None
+    gap: int
+    #: What entries of one list have in common: the elements of their titles and texts.
+    shape: tuple[str, str, str] | None = None
+
+
 def letters_of(blocks: Sequence[Block]) -> int:
     """Return how many letters *blocks* have together."""
     return sum(block.letters for block in blocks)
 
 
-def give_back_article(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
-    """Take the region away from what is the article itself.
+def give_back_article(blocks: Sequence[Block]) -> None:
+    """Take the region away from what is most of the text, and so the article itself.
 
-    A region "around" holds the article if it has as much prose as there is text in no region, links aside. So
-    it does if it has as much prose as there is in no region, and half as much text again; and if it has the
-    headline of the page, and paragraphs below it, as no advertisement does. Teasers of other articles count
-    as the article only on a page that has next to nothing else. So do comments: a forum may call all that is
-    said in it so, the first post included. And so does a foot, unless it speaks of consent: some builders of
-    pages give any part of a page that name. *find_headline* returns the number of the headline's block.
+    So do comments where there is no other article: a forum may call all that is said in it so, the first post
+    included.
     """
-    headline = find_headline() if _has_prose_around(blocks) else None  # to look for it takes time
-    if headline is not None and _is_article(blocks[headline:]):
-        within = blocks[headline].within
-        for block in blocks:
-            if block.within == within:
-                block.region = ""
+    large = _large(blocks)
+    for block in blocks:
+        if block.within in large:
+            block.region = ""
+    comments = [block for block in blocks if block.region == "comments" and block.within != FORM]
+    if (
+        letters_of([block for block in comments if block.prose]) >= ARTICLE
+        and letters_of([block for block in blocks if block.is_free]) < ARTICLE
+    ):
+        for block in comments:
+            block.region = ""
+
+
+def _large(blocks: Sequence[Block]) -> set[int]:
+    """Return the numbers of the regions that are the main text, see `Block.within`.
+
+    A region "around" is if it has as much prose as there is text in no region, links aside; or as much prose
+    as there is in no region, and half as much text again. Teasers of other articles are only on a page that
+    has next to nothing else, and so is a long foot: some builders of pages give any part of a page that name.
+    """
     prose, text = Counter[int](), Counter[int]()
     around, feet = set[int](), set[int]()
     for block in blocks:
@@ -81,97 +103,13 @@ def give_back_article(blocks: Sequence[Block], find_headline: Callable[[], int |
         each
         for each in around
         if prose[each] >= max(ARTICLE, text[0])
-        or (prose[each] >= max(ARTICLE, prose[0]) and text[each] >= MUCH_MORE * text[0])
+        or (prose[each] >= max(ARTICLE, prose[0]) and text[each] >= _MUCH_MORE * text[0])
     }
     if text[0] < ARTICLE:
-        notices = {block.within for block in blocks if speaks_of_consent(block.text)}
-        large |= {each for each in feet - notices if prose[each] >= LONG_FOOT}
-    if letters_of([block for block in blocks if block.prose and not block.region]) >= 2 * ARTICLE:
+        large |= {each for each in feet if prose[each] >= _LONG_FOOT}
+    if prose[0] >= 2 * ARTICLE:
         large.discard(OTHER_ARTICLES)
-    for block in blocks:
-        if block.within in large:
-            block.region = ""
-    comments = [block for block in blocks if block.region == "comments" and block.within != FORM]
-    if (
-        letters_of([block for block in comments if block.prose]) >= ARTICLE
-        and letters_of([block for block in blocks if block.is_free]) < ARTICLE
-    ):
-        for block in comments:
-            block.region = ""
-
-
-def _has_prose_around(blocks: Sequence[Block]) -> bool:
-    """Tell whether any region around, but for teasers, has the paragraphs of an article."""
-    prose = Counter[int]()
-    for block in blocks:
-        prose[block.within] += block.prose * block.letters
-    around = {block.within for block in blocks if block.region == "around"} - {OTHER_ARTICLES}
-    return any(prose[each] >= ARTICLE for each in around)
-
-
-def _is_article(blocks: Sequence[Block]) -> bool:
-    """Tell whether the region around the first of *blocks*, a headline, is no teaser but an article."""
-    headline = blocks[0]
-    if headline.region != "around" or headline.within == OTHER_ARTICLES or headline.is_link:
-        return False
-    return letters_of([each for each in blocks if each.within == headline.within and each.prose]) >= ARTICLE
-
-
-def leave_out_notices(blocks: Sequence[Block], find_headline: Callable[[], int | None]) -> None:
-    """Give notices of consent a region.
-
-    An article may be about cookies: what looks like notices has most of the prose, and the first paragraph
-    behind the headline. Such a page keeps all. *find_headline* returns the number of the headline's block.
-    """
-    notices: list[Block] = []
-    for begin, end in _notices(blocks):
-        notices += blocks[begin:end]
-    taken = {id(block) for block in notices}
-    prose = [block for block in blocks if block.prose and not block.region]
-    left = letters_of([block for block in prose if id(block) not in taken])
-    if left < ARTICLE:
-        return
-    if left < letters_of(prose) / 2 and (headline := find_headline()) is not None:
-        first = next((block for block in blocks[headline:] if block.prose and not block.region), None)
-        if id(first) in taken:
-            return
-    for block in notices:
-        block.region = block.region or "around"
-
-
-def _notices(blocks: Sequence[Block]) -> list[Run]:
-    """Return the runs of blocks that speak of consent; a single one only if it is short."""
-    runs: list[list[int]] = []
-    for number, block in enumerate(blocks):
-        if not block.is_free or not _asks_for_consent(block.text):
-            continue
-        if runs and number - runs[-1][-1] <= _CONSENT_GAP:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return [
-        Run(numbers[0], _end_of_notice(blocks, numbers))
-        for numbers in runs
-        if len(numbers) > 1 or blocks[numbers[0]].letters < _CONSENT_ALONE
-    ]
-
-
-def _asks_for_consent(text: str) -> bool:
-    """Tell whether *text* reads like a part of a notice of consent."""
-    if not speaks_of_consent(text):
-        return False
-    normalised = normalise(text)
-    return bool(phrases(normalised)) or not _CONSENT_SUBJECTS.isdisjoint(subjects(normalised))
-
-
-def _end_of_notice(blocks: Sequence[Block], numbers: Sequence[int]) -> int:
-    """Return where a notice ends whose blocks *numbers* speak of consent: at a heading, or soon."""
-    end = numbers[-1] + 1
-    if len(numbers) > 1:
-        for _ in range(_CONSENT_TAIL):
-            if end < len(blocks) and not blocks[end].heading:
-                end += 1
-    return end
+    return large
 
 
 def leave_out_quotations(blocks: Sequence[Block]) -> None:
@@ -179,30 +117,6 @@ def leave_out_quotations(blocks: Sequence[Block]) -> None:
     for block, quoted in zip(blocks, quoted_lines([block.text for block in blocks]), strict=True):
         if quoted:
             block.region = block.region or "quoted"
-
-
-def leave_out_comments(blocks: Sequence[Block]) -> None:
-    """Give the comments of readers a region: what follows a heading over comments.
-
-    It ends at the next heading of the same level or a higher one. If the words stand in no heading element,
-    it goes to the end of the page.
-    """
-    letters_before = 0
-    begun, heading = False, ""
-    for block in blocks:
-        if begun and heading and block.heading and block.heading <= heading and not heads_others(block.text):
-            begun = False
-        if begun:
-            block.region = block.region or "comments"
-        elif block.prose and not block.region:
-            letters_before += block.letters
-        elif letters_before >= ARTICLE and _may_head(block) and heads_comments(block.text):
-            begun, heading = True, block.heading
-
-
-def _may_head(block: Block) -> bool:
-    """Tell whether *block* may be a heading: no link, paragraph, line of a list or cell of a table."""
-    return not (block.is_link or block.prose) and (bool(block.heading) or block.tag not in _LINES)
 
 
 def leave_out_captions(blocks: Sequence[Block]) -> None:
@@ -218,48 +132,134 @@ def leave_out_captions(blocks: Sequence[Block]) -> None:
             block.prose = False
 
 
-def leave_out_other_articles(blocks: Sequence[Block], headline: int | None) -> None:
-    """Give further articles of a page a region, such as those that a reader who scrolls on comes to.
+def leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[int]:
+    """Give lists of other articles a region; return the numbers of their blocks.
 
-    Each has an h1 of its own. The article of the page itself has its *headline*, the number of a block, and
-    paragraphs.
+    They are entries of one shape that no element names, each a link for a title, and a text. They stand below
+    an article, or above it, and change every day: copies of it on two sites differ in them.
+
+    Lists are what the page is about, and stay, if few other paragraphs are on the page. A list is part of an
+    article that goes on behind it, and if paragraphs beside the list stand in the same element as some in it.
+    A link above the *headline*, the number of a block, is no title of what stands below.
     """
-    own = 0 if headline is None else blocks[headline].article
-    if own and letters_of([block for block in blocks if block.prose and block.article == own]) >= ARTICLE:
-        for block in blocks:
-            if block.article not in (0, own):
-                block.region = block.region or "around"
+    passages = list(_passages(blocks, headline))
+    lists = list(_standing_apart(list(_runs(passages, blocks)), passages))
+    listed = sum(passage.letters for begin, end in lists for passage in passages[begin:end])
+    every = sum(passage.letters for passage in passages)
+    if every - listed < max(_ARTICLE, _SHARE * every):
+        return []
+    numbers = [
+        number
+        for begin, end in lists
+        for number in range(_title(passages[begin]), passages[end - 1].last + 1)
+        if not blocks[number].region
+    ]
+    for number in numbers:
+        blocks[number].region, blocks[number].within = "around", LISTED
+    return numbers
 
 
-def told_once(paragraphs: list[Block]) -> list[Block]:
-    """Return the *paragraphs* of a text once if all of them come again.
+def _title(passage: _Passage) -> int:
+    assert passage.title is not None
+    return passage.title
 
-    Some pages have their article twice: for readers and for printers.
+
+def _passages(blocks: Sequence[Block], headline: int | None) -> Iterator[_Passage]:
+    passage: _Passage | None = None
+    #: The longest link, and the longest one that the element of the last passage does not hold.
+    longest: int | None = None
+    outer: int | None = None
+    gap = 0
+    for number, block in enumerate(blocks):
+        if number == headline:
+            longest = outer = None
+        if block.region:
+            continue
+        if not block.prose:
+            gap += 1
+            if _may_be_title(block):
+                if longest is None or block.letters > blocks[longest].letters:
+                    longest = number
+                within = passage is not None and block.parent == passage.parent
+                if not within and (outer is None or block.letters > blocks[outer].letters):
+                    outer = number
+            continue
+        own = passage is not None and block.parent == passage.parent
+        # A link below a text, in the element of that alone, is part of it, such as "Read more".
+        title = longest if own else outer
+        if passage is not None and title is None and own:
+            passage.last = number
+            passage.paragraphs += 1
+            passage.letters += block.letters
+        else:
+            if passage is not None:
+                yield passage
+            passage = _Passage(block.parent, number, number, 1, block.letters, title, gap)
+            if title is not None and number - title <= _GAP:
+                passage.shape = (blocks[title].tag, blocks[title].heading, block.tag)
+        longest, outer, gap = None, None, 0
+    if passage is not None:
+        yield passage
+
+
+def _may_be_title(block: Block) -> bool:
+    return block.is_link and block.letters >= _TITLE and not block.href.lstrip().lower().startswith(_NOWHERE)
+
+
+def _runs(passages: Sequence[_Passage], blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
+    """Yield the lists among *passages* as ranges of their numbers, the longest runs of entries of one shape.
+
+    Where one entry is too long, the page is about all of them, as with teasers.
     """
-    words = [_SIGNS.sub("", block.text) for block in paragraphs]
-    again = next((number for number, word in enumerate(words) if number and word == words[0]), len(words))
-    if words[again : 2 * again] == words[:again] and letters_of(paragraphs[:again]) >= ARTICLE:
-        return paragraphs[:again] + paragraphs[2 * again :]
-    return paragraphs
+    begin = 0
+    for end in range(1, len(passages) + 1):
+        if end < len(passages) and _belong_together(passages[end - 1], passages[end], blocks):
+            continue
+        entries = passages[begin:end]
+        if (
+            len(entries) >= _ENTRIES
+            and entries[0].shape is not None
+            and all(each.paragraphs <= _PARAGRAPHS and each.letters <= _LONGEST for each in entries)
+            and median_low(blocks[_title(each)].letters for each in entries) >= _LONG_TITLE
+        ):
+            yield begin, end
+        begin = end
 
 
-def menus_and_foot(blocks: Sequence[Block]) -> set[int]:
-    """Return the numbers of the elements that hold them, see `Block.within`.
-
-    A menu is what stands around the main text and is links for the most part. The main text may stand in
-    what is called so by mistake, and teasers of articles are what a page of a list is about. A foot that
-    speaks of consent stays: it tells a wall.
-    """
-    letters: Counter[int] = Counter()
-    for block in blocks:
-        if block.region == "around" and block.within not in (0, OTHER_ARTICLES, LISTED):
-            letters[block.within] += 2 * block.linked - block.letters
-    menus = {number for number, more in letters.items() if more >= 0}
-    foot = {block.within for block in blocks if block.region == "foot"}
-    notices = {block.within for block in blocks if speaks_of_consent(block.text)}
-    return menus | (foot - notices)
+def _belong_together(one: _Passage, next_one: _Passage, blocks: Sequence[Block]) -> bool:
+    return (
+        one.shape is not None
+        and one.shape == next_one.shape
+        and next_one.gap <= _GAP
+        and blocks[_title(one)].text != blocks[_title(next_one)].text
+    )
 
 
-def heads_others(text: str) -> bool:
-    """Tell whether *text* is a heading over what is no part of the article: comments, further articles."""
-    return heads_comments(text) or heads_more(text)
+def _standing_apart(
+    lists: Sequence[tuple[int, int]], passages: Sequence[_Passage]
+) -> Iterator[tuple[int, int]]:
+    """Yield those *lists* that are no part of an article, see `leave_out_digests`."""
+    first = {passage.parent: number for number, passage in reversed([*enumerate(passages)])}
+    last = {passage.parent: number for number, passage in enumerate(passages)}
+    #: How far the elements go on that hold the passages before.
+    reached, before = -1, 0
+    for begin, end in lists:
+        for passage in passages[before:begin]:
+            reached = max(reached, last[passage.parent])
+        before = begin
+        own = {passage.parent for passage in passages[begin:end]}
+        if reached < end and all(first[each] >= begin and last[each] < end for each in own):
+            yield begin, end
+
+
+def heads_more(text: str) -> bool:
+    """Tell whether *text* is a heading over further articles."""
+    return _beginnings().match(text) is not None
+
+
+@cache
+def _beginnings() -> regex.Pattern[str]:
+    lines = files(__package__).joinpath("headings.txt").read_text("utf-8").split("\n")
+    parts = [part.strip() for line in lines if line[:1] not in ("", "#", "[") for part in line.split("|")]
+    words = (regex.escape(part.rstrip("$")) + r"\b" * part.endswith("$") for part in parts)
+    return regex.compile(rf"\W*+(?:{'|'.join(words)})", regex.IGNORECASE | regex.V1)

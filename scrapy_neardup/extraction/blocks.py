@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+import regex
 from lxml import etree
 
 from scrapy_neardup.fingerprint.paragraphs import length
+from scrapy_neardup.fingerprint.prose import ends_sentence, is_paragraph
 from scrapy_neardup.fingerprint.quotations import quoted_lines
 
-from .block import FORM, OTHER_ARTICLES, Block
-from .lines import wrapped
-from .parsing import parsed
+from .decoding import parsed
 from .regions import Region, names, region_of
-from .teasers import HEADINGS, is_short, teasers
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from lxml.etree import _Element
 
+#: What teasers, forms for comments, and lists of other articles are said to be within, see `Block.within`.
+OTHER_ARTICLES, FORM, LISTED = -1, -2, -3
+#: Where a link to the first page of a site leads: to a host, or up to a folder, or to the index of one.
+_HOME = regex.compile(
+    r"(?:(?:https?:)?//[^/?#]*+)?+/?+(?:\.\.?+/)*+(?:\.\.?+|index\.\w++)?+(?:[?#].*+)?+",
+    regex.IGNORECASE | regex.V1,
+)
+#: The address of a document, which is read, heard or installed, and not browsed; and the file in it.
+_DOCUMENT = regex.compile(
+    r"(?!(?:\w++:)?//[^?#/]*+(?:[?#]|\Z))(?:[^?#/]*+/)*+([^?#/:]++)(?<=\.(?:pdf|epub|rtf|txt|od[tsp]|docx?|xlsx?|pptx?|csv|ics|torrent|mp[34]|"
+    r"zip|7z|rar|t?gz|exe|msi|dmg|apk|deb|rpm|iso))(?:[?#].*+)?",
+    regex.IGNORECASE | regex.DOTALL | regex.V1,
+)
 _INVISIBLE = names(
     "script style noscript template iframe svg math select textarea button object head canvas audio video "
     "map datalist input title"
@@ -31,12 +45,72 @@ _INLINE = names(
 )
 # Elements that hold one paragraph.
 _PARAGRAPHS = names("p blockquote")
+_HEADINGS = names("h1 h2 h3 h4 h5 h6")
 # Headlines of a page beyond these are not looked for.
 _HEADLINES = 20
 # A form for a comment has at most so many characters of text. A longer one holds what readers wrote.
 _FORM = 1200
+#: Elements "article" that hold no headline are teasers if there are so many of them, of so few characters.
+_ARTICLES, _TEASER = 4, 1200
 # Of an address no more characters are read, since each block of a long link has it.
 _ADDRESS = 2000
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """A run of text without a line break in it."""
+
+    text: str
+    #: How many of its letters are of links; `length` counts them.
+    linked: int
+    #: Name of the element that it stands in.
+    tag: str
+    #: The heading that it is or stands in, such as "h2"; empty if there is none.
+    heading: str
+    #: The region that it stands in; and the number of the element that is the region, 0 if there is none.
+    region: Region
+    within: int
+    #: Where its last link leads; empty if there is none.
+    href: str
+    #: The number of the element that holds it; of a paragraph, the one around that.
+    parent: int
+    #: Whether it is the caption of a picture.
+    caption: bool
+    letters: int = field(init=False)
+    #: Whether half of it or more are links.
+    is_link: bool = field(init=False)
+    #: Whether it reads like a paragraph of a text.
+    prose: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.letters = length(self.text)
+        self.linked = min(self.linked, self.letters)
+        self.is_link = self.linked * 2 >= self.letters
+        self.prose = not self.is_link and is_paragraph(self.text, self.letters)
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends like a sentence."""
+        return ends_sentence(self.text)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it stands in no region, and is no link."""
+        return not self.region and not self.is_link
+
+    @property
+    def document(self) -> str:
+        """The name of the file that it links to, if that is a document; empty if it is none.
+
+        Such a link is an entry of its page, not a way to another one.
+        """
+        found = _DOCUMENT.fullmatch(self.href.strip()) if self.href and self.is_link else None
+        return "" if found is None else found[1]
+
+    @property
+    def leads_home(self) -> bool:
+        """Whether it has a link to the first page of the site, as far as the link alone says so."""
+        return bool(self.href) and _HOME.fullmatch(self.href.strip()) is not None
 
 
 def blocks_of(html: str) -> list[Block]:
@@ -57,24 +131,13 @@ class _Walk:
         self._linked = 0
         #: Where the last link leads that was met, and that of the text that is being gathered.
         self._link = self._href = ""
-        #: Lines of the block before the present one, each with its letters of links.
-        self._lines: list[tuple[str, int]] = []
         #: Open elements that are blocks: name, region, number of the outermost element that makes the region,
-        #: number of the article, number of the element.
-        self._path: list[tuple[str, Region, int, int, int]] = []
+        #: number of the element.
+        self._path: list[tuple[str, Region, int, int]] = []
         self._elements = self._invisible = self._links = self._preformatted = self._captions = 0
-        headlines = Counter(
-            element for headline in list(body.iter("h1"))[:_HEADLINES] for element in headline.iterancestors()
-        )
-        self._over_headline = headlines.keys()
-        #: Of several articles with a headline each, the elements that hold them.
-        self._headed_articles = {
-            element
-            for element, count in headlines.items()
-            if count == 1 and headlines[element.getparent()] > 1 and _has_article(element)
-        }
-        #: Teasers of other articles.
-        self._other_articles = teasers(body, self._over_headline)
+        headlines = itertools.islice(body.iter("h1"), _HEADLINES)
+        self._over_headline = {element for headline in headlines for element in headline.iterancestors()}
+        self._other_articles = _teasers(body, self._over_headline)
         for event, element in etree.iterwalk(body, events=("start", "end", "comment", "pi")):
             if event == "start":
                 self._start(element)
@@ -97,7 +160,7 @@ class _Walk:
                 self._link = element.attrib["href"][:_ADDRESS]
         elif tag == "br":
             if not self._preformatted:
-                self._break()
+                self._finish()
         elif tag == "pre":
             self._open(element)
             self._preformatted += 1
@@ -123,7 +186,7 @@ class _Walk:
     def _open(self, element: _Element) -> None:
         self._finish()
         self._elements += 1
-        region, number, article = self._path[-1][1:4] if self._path else ("", 0, 0)
+        region, number = self._path[-1][1:3] if self._path else ("", 0)
         if region in ("", "around"):
             others = element in self._other_articles
             own = "around" if others else region_of(element, element in self._over_headline)
@@ -131,61 +194,26 @@ class _Walk:
                 region, number = own, OTHER_ARTICLES if others else self._elements
         if region == "comments" and _is_form(element):
             number = FORM
-        if element in self._headed_articles:
-            article = self._elements
         self._captions += element.tag == "figcaption"
-        self._path.append((element.tag, region, number, article, self._elements))
+        self._path.append((element.tag, region, number, self._elements))
 
     def _close(self) -> None:
         self._finish()
         self._captions -= self._path.pop()[0] == "figcaption"
 
     def _add(self, text: str) -> None:
-        if self._text or self._lines or self._links or not text.isspace():
+        if self._text or self._links or not text.isspace():
             self._text.append(text)
             if self._links:
                 self._linked += length(text.strip())
                 self._href = self._link
 
-    def _break(self) -> None:
-        """End a line of a block."""
-        self._lines.append((" ".join("".join(self._text).split()), self._linked))
-        self._text.clear()
-        self._linked = 0
-
     def _finish(self) -> None:
-        """Make blocks of what was gathered."""
-        if not (self._text or self._lines):  # most elements hold others, and nothing between them
-            return
-        if self._preformatted:
-            self._finish_preformatted()
-        elif self._lines:
-            self._finish_lines()
-        elif self._text:  # most blocks are a line
-            self._add_block("".join(self._text), self._linked)
-        self._text.clear()
-        self._linked = 0
-        self._href = ""
-
-    def _finish_lines(self) -> None:
-        """Make a block of each line that was gathered, or of several where the text was wrapped by hand."""
-        if self._text:
-            self._break()
-        joined = wrapped([line for line, _ in self._lines])
-        part: list[str] = []
-        linked = 0
-        for (line, more), goes_on in itertools.zip_longest(self._lines, joined):
-            part.append(line)
-            linked += more
-            if not goes_on:
-                self._add_block(" ".join(part), linked)
-                part, linked = [], 0
-        self._lines.clear()
-
-    def _finish_preformatted(self) -> None:
         """Make a block of what was gathered, or several of a letter that quotes another one."""
+        if not self._text:  # most elements hold others, and nothing between them
+            return
         gathered = "".join(self._text)
-        lines = gathered.split("\n") if ">" in gathered else []
+        lines = gathered.split("\n") if self._preformatted and ">" in gathered else []
         quoted = quoted_lines(lines)
         if any(quoted):
             for quotes, group in itertools.groupby(zip(quoted, lines, strict=True), key=itemgetter(0)):
@@ -194,37 +222,50 @@ class _Walk:
                     self._add_block(text, 0, quoted=quotes)
         else:
             self._add_block(gathered, self._linked)
+        self._text.clear()
+        self._linked = 0
+        self._href = ""
 
     def _add_block(self, gathered: str, linked: int, *, quoted: bool = False) -> None:
         text = " ".join(gathered.split())
-        if text:
-            tag, region, number, article, parent = self._path[-1] if self._path else ("", "", 0, 0, 0)
-            if tag in _PARAGRAPHS and len(self._path) > 1:
-                parent = self._path[-2][-1]
-            around = self._path[-2][0] if len(self._path) > 1 else ""
-            heading = around if around in HEADINGS else tag if tag in HEADINGS else ""
-            if quoted:
-                region = region or "quoted"
-            block = Block(
-                text,
-                linked,
-                tag,
-                heading,
-                region,
-                number,
-                article,
-                self._href,
-                parent,
-                caption=self._captions > 0,
-            )
-            self.blocks.append(block)
+        if not text:
+            return
+        tag, region, within, parent = self._path[-1] if self._path else ("", "", 0, 0)
+        around, _, _, outer = self._path[-2] if len(self._path) > 1 else ("", "", 0, parent)
+        if tag in _PARAGRAPHS:
+            parent = outer
+        heading = around if around in _HEADINGS else tag if tag in _HEADINGS else ""
+        if quoted:
+            region = region or "quoted"
+        self.blocks.append(
+            Block(text, linked, tag, heading, region, within, self._href, parent, self._captions > 0)
+        )
+
+
+def _teasers(body: _Element, over_headline: Container[_Element]) -> set[_Element]:
+    """Return the elements "article" that are teasers of other articles, if there are several.
+
+    *over_headline* are the elements that hold an h1.
+    """
+    short = {
+        element
+        for element in body.iter("article")
+        # Those that hold others are passed over: each part of a page is read once.
+        if element not in over_headline and element.find(".//article") is None and _is_short(element, _TEASER)
+    }
+    return short if len(short) >= _ARTICLES else set()
 
 
 def _is_form(element: _Element) -> bool:
     """Tell whether *element*, among comments, is a form to write one."""
-    return element.tag == "form" and element.find(".//textarea") is not None and is_short(element, _FORM)
+    return element.tag == "form" and element.find(".//textarea") is not None and _is_short(element, _FORM)
 
 
-def _has_article(element: _Element) -> bool:
-    """Tell whether *element* is an "article", or holds one."""
-    return element.tag == "article" or element.find(".//article") is not None
+def _is_short(element: _Element, most: int) -> bool:
+    """Tell whether *element* has at most so many characters of text, of which no more are read."""
+    count = 0
+    for text in element.itertext():
+        count += len(text)
+        if count > most:
+            return False
+    return True

@@ -1,4 +1,4 @@
-"""From the bytes of a page to its text: what the page declares, unless its bytes say otherwise."""
+"""From the bytes of a page to its text, by what it declares unless its bytes say otherwise; and to a tree."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import regex
 from charset_normalizer import from_bytes
+from lxml import etree
 from w3lib.encoding import (
     html_body_declared_encoding,
     html_to_unicode,
@@ -16,6 +17,8 @@ from w3lib.encoding import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from lxml.etree import _Element
 
 #: Guessed as windows-1252 if nothing fits, as browsers do.
 _LEGACY = [
@@ -71,6 +74,18 @@ def in_one_document(html: str) -> str:
     be all of the page: behind a head that ends the document, or a notice that is a document of its own.
     """
     return _END.sub("", _DECLARATION.sub("", html, count=1))
+
+
+def parsed(html: str, *, huge_tree: bool = False) -> _Element | None:
+    """Return the root of a page; None if it has no element.
+
+    *huge_tree* reads elements below 255 others and texts of more than 10 MB, too.
+    """
+    # What libxml2 is told is the encoding counts more than what the page says. Of text, lxml refuses that of
+    # a page that begins with an XML declaration, and takes quadratic time to look for one.
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=huge_tree)
+    root: _Element | None = etree.fromstring(html.encode("utf-8", "replace"), parser)
+    return root
 
 
 def decode_as_declared(

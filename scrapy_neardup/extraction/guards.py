@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from lxml import etree
 
-from .parsing import parsed
+from .decoding import parsed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Extractors by name."""
+"""Extractors by name, and a rehearsal of what workers do with a page."""
 
 from __future__ import annotations
 
@@ -7,22 +7,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.arguments import require_type, takes
+from scrapy_neardup.dependencies import dependencies_in_use
 from scrapy_neardup.errors import ExtractorUnavailable
 from scrapy_neardup.fingerprint.main_text import MainText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .base import Extractor
+    from .base import Extractor, Signer
 
 #: Built-in extractors: module in this package, class, and what to install if it cannot be imported.
 _BUILT_IN = {
     "segment": ("segment", "Segment", "trafilatura lxml_html_clean"),
-    "trafilatura": ("trafilatura", "Trafilatura", "trafilatura lxml_html_clean"),
-    "resiliparse": ("resiliparse", "Resiliparse", "'scrapy-neardup[resiliparse]'"),
+    "trafilatura": ("libraries", "Trafilatura", "trafilatura lxml_html_clean"),
+    "resiliparse": ("libraries", "Resiliparse", "'scrapy-neardup[resiliparse]'"),
     "plain": ("plain", "Plain", "scrapy-neardup"),
 }
 EXTRACTORS = tuple(_BUILT_IN)
+_PARAGRAPH = (
+    "<p>Der Stadtrat einigte sich am Dienstag über die Brücke: Sie bleibt für Fußgänger geöffnet.</p>"
+)
+#: A page with an article, and one without.
+_PAGE = f"<html><body><article>{_PARAGRAPH * 5}</article></body></html>"
+_NOTE = f"<html><body>{_PARAGRAPH}</body></html>"
+#: One that the parser has to look at.
+_DEEP = "<div>" * 300 + _PARAGRAPH
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +47,6 @@ class _Imported:
             "What an extractor returns", text, (str, MainText, type(None)), "a str, a MainText or None"
         )
         return text
-
-
-def is_built_in(extractor: Extractor) -> bool:
-    """Whether *extractor* is one of this package."""
-    return not isinstance(extractor, _Imported)
 
 
 def load_extractor(name: str) -> Extractor:
@@ -90,3 +94,23 @@ def load_extractor(name: str) -> Extractor:
             f"The extractor {name!r} of NEARDUP_EXTRACTOR {fault}: name a function (html, url) -> text."
         )
     return _Imported(function, str(getattr(function, "identity", f"{module}:{attribute}")))
+
+
+def rehearse(extractor: Extractor, fingerprinter: Signer) -> None:
+    """Decode, extract and fingerprint a page in this process.
+
+    An extractor of the user's is left out: what it loads or does is for the workers. Raises
+    `DependencyUnavailable`.
+    """
+    with dependencies_in_use():
+        from .decoding import decode
+        from .guards import is_too_deep
+        from .plain import Plain
+
+        html = decode(_PAGE.encode("cp1252"), None)
+        for page in (html, _DEEP):
+            is_too_deep(page)
+            fingerprinter.signature(Plain()(page, None))
+        if not isinstance(extractor, _Imported):
+            for page in (html, _NOTE):
+                fingerprinter.signature(extractor(page, None) or "")

@@ -8,7 +8,7 @@ import regex
 
 from scrapy_neardup.fingerprint.main_text import MainText
 
-from .titles import titles
+from .headline import titles
 
 _INVISIBLE = "script|style|noscript|template|title|iframe|object|svg|math|textarea|select"
 _BLOCK = (

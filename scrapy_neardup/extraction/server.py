@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .base import Extraction, Page
-from .channel import Channel
 from .loading import load_extractor
 from .task import extract
 
@@ -57,38 +56,38 @@ def main() -> None:
             control.close()
             status = 1
             try:
-                serve(Channel(socket.socket(fileno=descriptors[0])), extractor, job)
+                serve(Connection(descriptors[0]), extractor, job)
                 status = 0
             finally:
                 os._exit(status)
         os.close(descriptors[0])
 
 
-def serve(channel: Channel, extractor: Extractor, job: Job) -> None:
+def serve(connection: Connection, extractor: Extractor, job: Job) -> None:
     """Answer each page received with its Extraction and whether this worker is about to end."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     idle = data_size()
     _limit_memory(idle + job.memory)
     with contextlib.suppress(EOFError, OSError):  # the crawl has ended
-        channel.send(os.getpid())
+        connection.send(os.getpid())
         for number in range(1, MAX_PAGES + 1):
-            extraction = _next(channel, extractor, job)
+            extraction = _next(connection, extractor, job)
             # A worker that has grown would fail pages that deserve no blame.
             last = (
                 number == MAX_PAGES or extraction.reason == "memory" or data_size() > idle + job.memory // 2
             )
-            channel.send((extraction, last))
+            connection.send((extraction, last))
             if last:
                 return
 
 
-def _next(channel: Channel, extractor: Extractor, job: Job) -> Extraction:
+def _next(connection: Connection, extractor: Extractor, job: Job) -> Extraction:
     try:
-        (url, content_type), body = channel.receive()
+        url, content_type, body = connection.recv()
+        page = Page(body, url, content_type)
     except MemoryError:
         return Extraction(None, "memory", 0.0)
-    page = Page(body, url, content_type)
     signal.setitimer(signal.ITIMER_REAL, job.timeout + ORPHAN_GRACE)  # SIGALRM kills, even inside of C code
     extraction = extract(page, extractor, job.fingerprinter, job.keep_text, job.area)
     signal.setitimer(signal.ITIMER_REAL, 0)

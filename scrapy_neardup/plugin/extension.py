@@ -14,8 +14,8 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, NearDupError
 from scrapy_neardup.extraction import Workers, load_extractor
-from scrapy_neardup.extraction.process import ForkServer
-from scrapy_neardup.extraction.rehearsal import rehearse
+from scrapy_neardup.extraction.loading import rehearse
+from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.matching.items import ItemNotes
 
 from .canonical import CanonicalMemory

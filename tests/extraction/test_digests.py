@@ -7,8 +7,8 @@ import time
 import pytest
 
 from scrapy_neardup import Detector
+from scrapy_neardup.extraction.asides import leave_out_digests
 from scrapy_neardup.extraction.blocks import blocks_of
-from scrapy_neardup.extraction.digests import leave_out_digests
 
 from .test_segment import OWN, TITLE, extracted, marked, page, paragraphs
 

@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.extraction import load_extractor
-from scrapy_neardup.extraction.sentences import main_text
+from scrapy_neardup.extraction.libraries import main_text
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import length
 

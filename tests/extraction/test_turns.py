@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.extraction.turns import LONGEST_PAUSE, PAUSE, STRIKES, Turns
+from scrapy_neardup.extraction.turns import PAUSE, STRIKES, Turns
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -133,44 +133,15 @@ ORDERS: dict[str, Callable[[], list[tuple[str, float]]]] = {
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
 @pytest.mark.parametrize("order", ORDERS)
-def test_pages_that_hang_cost_the_others_three_time_limits_at_most(order: str, workers: int) -> None:
+def test_pages_that_hang_cost_the_others_four_time_limits_at_most(order: str, workers: int) -> None:
     alone = through(Crawl(workers=workers).run(innocents()))
     crawl = Crawl(workers=workers).run(ORDERS[order]())
-    # After three the site is suspended. In the order of arrival it would be 20 and more, divided by the
-    # workers.
-    assert through(crawl) <= alone + 3 * LIMIT + 1
+    # After three, or four with good ones between them, the site is suspended. In the order of arrival it
+    # would be 20 and more, divided by the workers.
+    assert through(crawl) <= alone + 4 * LIMIT + 1
     assert not any(crawl.refused[site] for site in crawl.through if site != "hostile")
     assert sum(crawl.extracted[site] for site in crawl.through if site != "hostile") == 300
     assert crawl.late["hostile"] + crawl.refused["hostile"] + crawl.extracted["hostile"] >= 20
-
-
-@pytest.mark.parametrize("workers", [2, 8])
-def test_many_sites_with_a_page_each_that_hangs_cost_known_ones_little(workers: int) -> None:
-    alone = through(Crawl(workers=workers).run(innocents(900)))
-    hostile = [(f"hostile{number}", 1000.0) for number in range(200)]
-    good = innocents(600)
-    among = [page for number, bad in enumerate(hostile) for page in (bad, *good[3 * number : 3 * number + 3])]
-    crawl = Crawl(workers=workers).run([*innocents(300), *among])
-    assert through(crawl) <= alone + 4 * LIMIT  # of 200 limits / workers
-    assert sum(crawl.extracted[f"innocent{number}"] for number in range(30)) == 900
-
-
-@pytest.mark.parametrize("workers", [2, 8])
-def test_many_sites_with_a_page_each_that_hangs_do_not_hold_up_new_ones(workers: int) -> None:
-    hostile = [(f"hostile{number}", 1000.0) for number in range(200)]
-    crawl = Crawl(workers=workers).run([*hostile, *innocents()])
-    assert through(crawl) <= 4 * LIMIT
-    # Once the others have come to nothing, new sites are examined as ever.
-    crawl.clock.now += PAUSE
-    refused = crawl.refused.total()
-    crawl.run(innocents(300))
-    assert crawl.refused.total() == refused
-
-
-def test_two_sites_that_hang_bring_nobody_under_suspicion() -> None:
-    hostile = [(f"hostile{number % 2}", 1000.0) for number in range(40)]
-    crawl = Crawl().run([*hostile, *innocents()])
-    assert all(crawl.extracted[f"innocent{number}"] == 10 for number in range(30))
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
@@ -226,27 +197,22 @@ def strike(turns: Turns, clock: Clock, site: str = "site") -> bool:
     return answers[0]
 
 
-def test_suspensions_grow_to_a_bound_and_end() -> None:
+def test_suspensions_end_and_good_pages_redeem_a_site() -> None:
     clock = Clock()
     turns = Turns(2, LIMIT, clock=clock)
     assert all(strike(turns, clock) for _ in range(STRIKES))
-    expected = PAUSE
-    for _ in range(10):
+    for _ in range(3):
         began = clock.now
         assert not strike(turns, clock)
-        clock.now = began + expected - 1
+        clock.now = began + PAUSE - 1
         assert not strike(turns, clock)
-        clock.now = began + expected
+        clock.now = began + PAUSE
         assert strike(turns, clock)  # which suspends it again
-        expected = min(2 * expected, LONGEST_PAUSE)
-    # Good pages redeem a site.
-    clock.now += expected
+    clock.now += PAUSE
     for _ in range(30):
         turns.end(turns.ask("site", lambda granted: None), QUICK)
     assert all(strike(turns, clock) for _ in range(STRIKES))
-    began = clock.now
-    clock.now = began + PAUSE
-    assert strike(turns, clock)
+    assert not strike(turns, clock)
 
 
 def test_pages_that_began_before_a_suspension_do_not_lengthen_it() -> None:

@@ -14,6 +14,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,8 @@ import pytest
 
 import scrapy_neardup
 from scrapy_neardup.extraction import Extraction, Page, Workers, load_extractor
-from scrapy_neardup.extraction.channel import Channel
-from scrapy_neardup.extraction.process import ForkServer, Worker
 from scrapy_neardup.extraction.server import data_size
+from scrapy_neardup.extraction.workers import ForkServer, Worker
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.kept_servers import KeptServer
 
@@ -266,7 +266,7 @@ def test_a_server_that_stands_still_is_replaced(
     first = workers._server._process
     assert first is not None
     with monkeypatch.context() as patch:
-        patch.setattr("scrapy_neardup.extraction.process.START_TIMEOUT", 0.3)
+        patch.setattr("scrapy_neardup.extraction.workers.START_TIMEOUT", 0.3)
         os.kill(first.pid, signal.SIGSTOP)
         kill(pids(workers)[0])
         # The end of the worker may be noticed with the page in hand.
@@ -448,10 +448,10 @@ def test_whatever_an_answer_leads_to_the_pool_goes_on(
     assert workers.submit(page("a")).result(60).signature is not None
     with monkeypatch.context() as patch:
 
-        def no_memory(_: Channel) -> None:
+        def no_memory(_: Connection) -> None:
             raise MemoryError
 
-        patch.setattr(Channel, "receive", no_memory)
+        patch.setattr(Connection, "recv", no_memory)
         result = workers.submit(page("b")).result(60)
         assert (result.reason, result.detail) == ("crash", "MemoryError()")
     assert workers.submit(page("c")).result(60).signature is not None
