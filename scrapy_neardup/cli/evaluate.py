@@ -19,8 +19,7 @@ from .worst import find_worst, print_wrong
 if TYPE_CHECKING:
     from scrapy_neardup.audit.evaluate.corpus import Text
     from scrapy_neardup.audit.evaluate.curves import Outcome
-    from scrapy_neardup.audit.evaluate.labelled import LabelledPairs
-    from scrapy_neardup.audit.evaluate.scores import Result
+    from scrapy_neardup.audit.evaluate.labelled import LabelledPairs, Orders
     from scrapy_neardup.audit.pairs.judge import PairJudge
     from scrapy_neardup.options import DetectionOptions
 
@@ -98,7 +97,7 @@ def evaluate(
     """
     from scrapy_neardup.audit.evaluate.labelled import read_pairs
     from scrapy_neardup.audit.evaluate.picture import require_drawing
-    from scrapy_neardup.audit.evaluate.scores import by_document
+    from scrapy_neardup.audit.evaluate.scores import by_document, score
 
     if compare and (worst or all_pairs or seeds > 1):
         option = "--worst" if worst else "--all-pairs" if all_pairs else "--seeds"
@@ -114,15 +113,17 @@ def evaluate(
         return
     drawn = [(seed + number) % 2**32 for number in range(seeds)]
     judged = [_judge(texts, labelled, options, each, all_pairs=all_pairs) for each in drawn]
-    result, extra, judge = judged[0]
-    results = dict(zip(drawn, (each for each, _, _ in judged), strict=True))
-    groups = by_document(labelled, [each.orders for each in results.values()], _groups(texts))
-    facts = facts_of(assignments, labelled, results, groups, time.monotonic() - started) | extra
-    wrong = find_worst(labelled, texts, result, judge, worst) if worst else ()
+    first, extra, judge = judged[0]
+    orders = [each for each, _, _ in judged]
+    result = score(labelled, orders)
+    seeds_apart = {each: score(labelled, [one]).near for each, one in zip(drawn, orders, strict=True)}
+    groups = by_document(labelled, orders, _groups(texts))
+    facts = facts_of(assignments, labelled, result, seeds_apart, groups, time.monotonic() - started) | extra
+    wrong = find_worst(labelled, texts, first, judge, worst) if worst else ()
     if as_json:
         print_json(facts | ({"worst": [asdict(pair) for pair in wrong]} if worst else {}))
         return
-    print_scores(f"{pairs}: judged duplicate", results, groups)
+    print_scores(f"{pairs}: judged duplicate", result, seeds_apart, groups)
     for name, value in extra.items():
         print_line(f"{name.replace('_', ' ')}: {value}")
     for pair in wrong:
@@ -153,21 +154,20 @@ def _cache() -> Path:
 
 def _judge(
     texts: list[Text], labelled: LabelledPairs, options: DetectionOptions, seed: int, *, all_pairs: bool
-) -> tuple[Result, dict[str, Any], PairJudge]:
+) -> tuple[Orders, dict[str, Any], PairJudge]:
     from scrapy_neardup.audit.evaluate.curves import judge_with
     from scrapy_neardup.audit.evaluate.labelled import judge_orders, rows_of
-    from scrapy_neardup.audit.evaluate.scores import score
 
     a, b = rows_of(labelled, texts)
     with progress("Fingerprinting") as bar:
         judge = judge_with(texts, options, seed, lambda done: bar(done, len(texts)))
     if not all_pairs:
-        return score(labelled, judge_orders(judge.judge, judge.documents, a, b)), {}, judge
+        return judge_orders(judge.judge, judge.documents, a, b), {}, judge
     from scrapy_neardup.audit.evaluate.all_pairs import find_all
 
     found = find_all(judge)
     extra = {"pairs_found": len(found.a), "pairs_found_unlabelled": found.without(a, b)}
-    return score(labelled, judge_orders(found.of, judge.documents, a, b)), extra, judge
+    return judge_orders(found.of, judge.documents, a, b), extra, judge
 
 
 def _groups(texts: list[Text]) -> dict[str, dict[str, str]]:

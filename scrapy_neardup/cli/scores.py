@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 _GROUPS = 20
 
 
-def print_scores(title: str, results: dict[int, Result], groups: list[Group]) -> None:
-    """Print the *results* by seed, those of the first in full, and the scores of *groups* of documents."""
-    result = next(iter(results.values()))
+def print_scores(title: str, result: Result, seeds: dict[int, Scores], groups: list[Group]) -> None:
+    """Print the *result* over all *seeds*, the scores of each, and those of *groups* of documents."""
     print_table(
-        title,
+        title + (f", each pair with {len(seeds)} seeds" * (len(seeds) > 1)),
         ["label", "kind", "pairs", "found", "share", "longer first", "shorter first"],
         [
             (
@@ -35,23 +34,23 @@ def print_scores(title: str, results: dict[int, Result], groups: list[Group]) ->
         [(name, *_figures(scores)) for name, scores in (("3 and 2", result.near), ("3", result.same))],
     )
     _print_groups(groups)
-    if len(results) > 1:
+    if len(seeds) > 1:
         print_table(
             "Scores by seed, with 3 and 2 as positives",
             ["seed", "precision", "recall", "F1"],
-            [(str(each), *_figures(one.near)) for each, one in results.items()],
+            [(str(each), *_figures(scores)) for each, scores in seeds.items()],
         )
 
 
 def facts_of(
     assignments: tuple[str, ...],
     labelled: LabelledPairs,
-    results: dict[int, Result],
+    result: Result,
+    seeds: dict[int, Scores],
     groups: list[Group],
     seconds: float,
 ) -> dict[str, Any]:
-    """Return what JSON says of an evaluation: the *results* by seed, the scores of *groups* of documents."""
-    result = next(iter(results.values()))
+    """Return what JSON says of an evaluation: its *result* over all *seeds*, and the scores of each."""
     return {
         "settings": dict(each.split("=", 1) for each in assignments),
         "pairs": len(labelled.label),
@@ -59,7 +58,7 @@ def facts_of(
         **asdict(result.near),
         "same": asdict(result.same),
         "by_document": [each._asdict() | {"near": asdict(each.near)} for each in groups],
-        "by_seed": [{"seed": each, **asdict(one.near)} for each, one in results.items()],
+        "by_seed": [{"seed": each, **asdict(scores)} for each, scores in seeds.items()],
         "seconds": round(seconds, 3),
     }
 

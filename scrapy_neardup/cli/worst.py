@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from scrapy_neardup.audit.evaluate.corpus import Text
-    from scrapy_neardup.audit.evaluate.labelled import LabelledPairs
-    from scrapy_neardup.audit.evaluate.scores import Result
+    from scrapy_neardup.audit.evaluate.labelled import LabelledPairs, Orders
     from scrapy_neardup.audit.pairs.judge import PairJudge
 
 
@@ -38,14 +37,14 @@ class Wrong:
 
 
 def find_worst(
-    pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: PairJudge, count: int
+    pairs: LabelledPairs, texts: Sequence[Text], orders: Orders, judge: PairJudge, count: int
 ) -> Iterator[Wrong]:
     """Yield the *count* pairs that are judged most wrongly."""
     from scrapy_neardup.audit.evaluate.labelled import rows_of
     from scrapy_neardup.audit.evaluate.scores import worst
     from scrapy_neardup.audit.evaluate.steps import steps
 
-    orders, judgement = result.orders, result.orders.second_stored
+    judgement = orders.second_stored
     a, b = rows_of(pairs, texts)
     said = steps(judge, a, b, judgement)
     for row in worst(pairs, orders, count):

@@ -106,6 +106,6 @@ def compare(
             judge = PairJudge(judge.documents, judge.fit, matcher)  # the signatures are the same
         else:
             judge = judge_with(texts, options, seed)
-        scores = score(pairs, judge_orders(judge.judge, judge.documents, a, b)).near
+        scores = score(pairs, [judge_orders(judge.judge, judge.documents, a, b)]).near
         outcomes.append(Outcome(variant.name, setting.removeprefix("NEARDUP_").lower(), scores))
     return outcomes

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.audit.thresholds import apart, asked
-from scrapy_neardup.fingerprint.filters import NUMBERS
-from scrapy_neardup.matching.sites import UNKNOWN
+from scrapy_neardup.audit.explaining import reason
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,43 +23,29 @@ def steps(judge: PairJudge, a: NDArray[np.int64], b: NDArray[np.int64], judgemen
     """
     records = judge.documents.records
     tokens = np.minimum(records["tokens"][a], records["tokens"][b])
-    scheme = judge.matcher.scheme
     # Without verification, near-duplicates are what the scheme takes for candidates.
     candidate = replace(judge, matcher=replace(judge.matcher, verified=False)).judge(a, b).near
-    alone = judge.judge(a, b).near
-    missing, numbers = NUMBERS.substituted(records["numbers"][a], records["numbers"][b])
-    sites = records["site"]
-    elsewhere = (sites[a] != sites[b]) & (sites[a] != UNKNOWN) & (sites[b] != UNKNOWN)
-    least = np.where(elsewhere, asked(tokens, elsewhere=True), asked(tokens))
+    never_compared = judge.judge(a, b).near & ~judgement.near
     found = []
-    for row in range(len(a)):
-        if not (judge.fit[a[row]] and judge.fit[b[row]]):
+    for row, (one, other) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+        if not (judge.fit[one] and judge.fit[other]):
             short = tokens[row] < judge.matcher.min_tokens
             found.append(
                 f"too short: {tokens[row]} tokens" if short else "a wall: captcha, log-in, error page"
             )
         elif judgement.exact[row]:
             found.append("equal texts")
-        elif judgement.near[row]:
-            found.append("a candidate, and alike enough" if judge.matcher.verified else "a candidate")
-        elif not candidate[row] or alone[row]:
-            bits = f"fingerprints {judgement.distance[row]} bits apart" if scheme.simhash else ""
-            keys = (
-                ("no long shingle" if scheme.simhash else "too few bands") + " shared" if scheme.keys else ""
-            )
-            found.append(f"no candidate: {', '.join(filter(None, (bits, keys)))}")
-        elif judgement.fuller[row]:
-            found.append("fuller: it has most of the stored one, and more")
-        elif judgement.template[row]:
-            found.append(
-                f"alike but for other numbers, as pages of a template: {missing[row]:.0f} of "
-                f"{numbers[row]:.0f} substituted"
-            )
-        elif judge.matcher.verified and (said := apart(judge.told(a[row], b[row]))):
-            found.append(said)
+        elif never_compared[row] or not candidate[row]:
+            found.append(_no_candidate(judge, int(judgement.distance[row])))
+        elif judge.matcher.verified:
+            found.append(reason(judge.told(one, other)))
         else:
-            found.append(
-                f"not alike enough: similarity {judgement.similarity[row]:.2f}, where {least[row]:.2f} is "
-                f"asked as a rule; containment {judgement.containment[row]:.2f}"
-            )
+            found.append("a candidate")
     return found
+
+
+def _no_candidate(judge: PairJudge, distance: int) -> str:
+    scheme = judge.matcher.scheme
+    bits = f"fingerprints {distance} bits apart" if scheme.simhash else ""
+    keys = ("no long shingle" if scheme.simhash else "too few bands") + " shared" if scheme.keys else ""
+    return f"no candidate: {', '.join(filter(None, (bits, keys)))}"
