@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,9 @@ from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.site_counter import LONGEST, SITES
 from scrapy_neardup.matching.sites import UNKNOWN
 
+from .arrays import begins
 from .canonical import canonical_ranks
+from .notes import clashing, differ
 from .pairs.closest import closest_leaders
 from .pairs.compare import Groups, compare_all
 from .pairs.components import components
@@ -60,11 +63,28 @@ class AuditJudge(PairJudge):
     names: Names | None
 
     def judge(self, a: Rows, b: Rows) -> Judgement:
-        judgement = super().judge(a, b)
+        judgement = self._with_like_items(a, b, super().judge(a, b))
         near = judgement.near & (judgement.similarity >= np.float32(self.least))
         other, again = self._compare_names(a, b, near & ~judgement.exact)
         siblings = near & ~judgement.exact & (other | (self.template[b] & ~again))
         return judgement._replace(near=near & ~siblings, template=judgement.template | siblings)
+
+    @cached_property
+    def _noted(self) -> bool:
+        return any(self.documents.notes)
+
+    def _with_like_items(self, a: Rows, b: Rows, judgement: Judgement) -> Judgement:
+        """Return *judgement* without the pairs of one site whose items say different things."""
+        notes, sites = self.documents.notes, self.documents.records["site"]
+        wanted = (judgement.near | judgement.fuller) & (sites[a] == sites[b])
+        other = np.zeros(len(a), bool)
+        for pair in np.flatnonzero(wanted).tolist() if self._noted else ():
+            other[pair] = differ(notes[a[pair]], notes[b[pair]])
+        return judgement._replace(
+            exact=judgement.exact & ~other,
+            near=judgement.near & ~other,
+            fuller=judgement.fuller & ~other,
+        )
 
     def _compare_names(
         self, a: Rows, b: Rows, wanted: NDArray[np.bool_]
@@ -129,9 +149,38 @@ def group_pages(
     # Each page is judged as if the leader were stored and the page came next.
     leaders = leader_clusters(ranks, edges, lambda kept, pages: judge.judge(pages, kept).near)
     leaders = closest_leaders(leaders, ranks, edges, lambda kept, pages: _likeness(judge.judge(pages, kept)))
+    leaders = _apart_by_items(leaders, judge, edges, ranks)
     spread = _spread(crawl, leaders)
     leaders = np.where(spread, np.arange(len(crawl)), leaders)
     return pages_table(crawl, judge, siblings, leaders, ranks, spread)
+
+
+def _apart_by_items(leaders: Rows, judge: AuditJudge, edges: Rows, ranks: Rows) -> Rows:
+    """Return *leaders* such that no two pages of one site are in a cluster whose items differ.
+
+    Two of them may be like one page of another site, where only the text decides. The one that is preferred
+    stays. The others are clustered apart, until no two of a cluster differ.
+    """
+    found = leaders.copy()
+    apart = _differing(leaders, judge, ranks)
+    while apart.any():
+        inside = edges[apart[edges[:, 0]] & apart[edges[:, 1]]]
+        again = leader_clusters(ranks, inside, lambda kept, pages: judge.judge(pages, kept).near)
+        found[apart] = again[apart]
+        apart = _differing(np.where(apart, again, np.arange(len(again))), judge, ranks)
+    return found
+
+
+def _differing(leaders: Rows, judge: AuditJudge, ranks: Rows) -> NDArray[np.bool_]:
+    """Tell which pages have items unlike those of a better page of their site and cluster; bool[n]."""
+    notes, sites = judge.documents.notes, judge.documents.records["site"]
+    found = np.zeros(len(leaders), bool)
+    rows = np.flatnonzero(np.array([bool(note) for note in notes], bool))
+    rows = rows[np.lexsort((ranks[rows], sites[rows], leaders[rows]))]
+    new = begins(leaders[rows]) | begins(sites[rows])
+    for own in np.split(rows, np.flatnonzero(new)[1:]) if len(rows) else ():
+        found[own[[*clashing(notes[row] for row in own.tolist())]]] = True
+    return found
 
 
 def _likeness(judgement: Judgement) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from scrapy_neardup.index import Documents
 from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.sites import site_key
 
+from .notes import telling_notes
 from .ordering import text_places
 from .revisits import content_rows
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from .stored import StoredColumns
 
     Rows = NDArray[np.int64]
+
+_Value = TypeVar("_Value", str, bytes)
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ def _sorted_crawl(columns: StoredColumns, rows: Rows, contents: Rows, settings: 
     # Pages with the same URL come in the order of their content. The last key of lexsort counts most.
     order = np.lexsort(
         (
+            text_places(_taken(columns.note, contents)),
             _record_places(records[contents]),
             text_places(_taken(columns.alternates, contents)),
             columns.noindex[contents],
@@ -112,9 +116,11 @@ def _sorted_crawl(columns: StoredColumns, rows: Rows, contents: Rows, settings: 
     rows, contents = rows[order], contents[order]
     urls = _taken(columns.url, rows)
     keys = np.take(columns.keys.T, contents, axis=1)
-    documents = Documents(keys, records[contents], urls, [b""] * len(urls))
+    documents = Documents(keys, records[contents], urls, _taken(columns.note, contents))
     moved = np.flatnonzero(rows != contents)  # a page under another URL gets the site of its URL
     documents.records["site"][moved] = [site_key(urls[place]) for place in moved.tolist()]
+    sites = documents.records["site"].tolist()
+    documents = documents._replace(notes=telling_notes(documents.notes, sites, urls))
     return Crawl(
         ids=columns.id[contents],
         roots=_taken(columns.root, rows),
@@ -136,7 +142,7 @@ def _record_places(records: NDArray[Any]) -> NDArray[np.int64]:
     return np.unique(whole, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _taken(texts: list[str], rows: Rows) -> list[str]:
+def _taken(texts: list[_Value], rows: Rows) -> list[_Value]:
     return [texts[row] for row in rows.tolist()]
 
 

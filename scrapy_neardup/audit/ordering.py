@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def text_places(texts: Sequence[str]) -> NDArray[np.int64]:
+def text_places(texts: Sequence[str] | Sequence[bytes]) -> NDArray[np.int64]:
     """Return the place of each text among all different ones, sorted; int64[n]."""
     order = sorted(range(len(texts)), key=texts.__getitem__)
     ordered = [texts[row] for row in order]

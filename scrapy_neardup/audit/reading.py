@@ -159,6 +159,7 @@ class Reader:
         if self._store.has(record.origin, stamp):
             return None
         page = StoredPage(root, record.origin, stamp, record.url, record.fetched, body_digest=record.digest)
+        page.note = record.note
         if record.revisit_of is not None:
             page.refers_digest, page.refers_url = record.revisit_of.digest, record.revisit_of.url
             self._store.add(page)

@@ -29,6 +29,7 @@ COLUMNS = {
     "fetched": "REAL", "declared": "TEXT", "alternates": "TEXT", "title": "TEXT", "noindex": "INTEGER",
     "body_digest": "TEXT", "refers_digest": "TEXT", "refers_url": "TEXT", "reason": "TEXT", "wall": "INTEGER",
     "keys": "BLOB", "record": "BLOB", "headline": "BLOB", "paragraphs": "BLOB", "text": "BLOB",
+    "note": "BLOB",
 }  # fmt: skip
 CREATE = (
     "CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, "
@@ -62,6 +63,8 @@ class StoredPage:
     body_digest: str | None = None
     refers_digest: str | None = None
     refers_url: str | None = None
+    #: What its item says, see `notes`.
+    note: bytes = b""
     #: Why there is no main text; see `extraction.Reason`.
     reason: str | None = None
     #: Its signature and its text.
@@ -96,6 +99,8 @@ class StoredColumns(NamedTuple):
     #: Signatures as an index holds them, zero for a page without one: uint64[n, keys], and records[n].
     keys: NDArray[np.uint64]
     record: NDArray[Any]
+    #: What items say, see `notes`; empty for a page that is no item.
+    note: list[bytes]
 
     @classmethod
     def of(cls, rows: Iterable[tuple[Any, ...]], header: Header) -> StoredColumns:
@@ -176,7 +181,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "id": (int,), "root": (str,), "url": (str,), "fetched": (float, _NONE), "declared": (str,),
     "alternates": (str,), "title": (str,), "noindex": (int,), "body_digest": (str, _NONE),
     "refers_digest": (str, _NONE), "refers_url": (str, _NONE), "reason": (str, _NONE), "wall": (int,),
-    "keys": (bytes, _NONE), "record": (bytes, _NONE),
+    "keys": (bytes, _NONE), "record": (bytes, _NONE), "note": (bytes,),
 }  # fmt: skip
 #: The columns of numbers, with the types of their arrays; columns of few different texts, each kept once.
 _NUMBERS = {"id": "q", "fetched": "d", "noindex": "q", "wall": "q"}
@@ -197,7 +202,7 @@ def row_of(page: StoredPage, run: int) -> tuple[Any, ...]:
         encodable(page.url), page.fetched, encodable(indexing.declared), encodable(alternates),
         encodable(page.title or filed.title), indexing.noindex, page.body_digest, page.refers_digest,
         page.refers_url, page.reason, filed.wall, filed.keys, filed.record, filed.headline, filed.paragraphs,
-        filed.text,
+        filed.text, page.note,
     )  # fmt: skip
 
 

@@ -17,7 +17,18 @@ from scrapy_neardup.index import Documents
 from scrapy_neardup.index.tables import BITS, NO_KEY
 from scrapy_neardup.matching.records import DIGEST
 
-from .columns import crawl_of, joined, keys_of, numbers, pieces, records_of, schema_of, signed, unsigned
+from .columns import (
+    crawl_of,
+    joined,
+    keys_of,
+    numbers,
+    pieces,
+    records_of,
+    schema_of,
+    signed,
+    texts,
+    unsigned,
+)
 from .frames import mapped, whole_groups
 
 if TYPE_CHECKING:
@@ -35,12 +46,12 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-#: Of a page: the first page with its text, whether it can be judged, and whether it stands for all that any
-#: comparison finds alike. Of the latter the fingerprint and the further keys.
-FIRSTS = "row long, first long, fit boolean, alone boolean, fingerprint long, own binary"
+#: Of a page: the first page with its text, and with its note, too; whether it can be judged, and whether it
+#: stands for all that any comparison finds alike. Of the latter the fingerprint and the further keys.
+FIRSTS = "row long, first long, again long, fit boolean, alone boolean, fingerprint long, own binary"
 PAIR = "a long, b long"
 #: Of a page: the halves of the digest of its text, and what `FIRSTS` have, for each page the further keys.
-TEXT = "text long, digest long, row long, fit boolean, fingerprint long, site long, own binary"
+TEXT = "text long, digest long, row long, fit boolean, fingerprint long, site long, note binary, own binary"
 #: Fingerprints that the layout of tables is chosen by, and seconds that an entry of a table takes: it is
 #: written, sent and sorted, by one core of a server of 2021.
 _SAMPLE, _ENTRY = 1 << 14, 1e-6
@@ -50,8 +61,8 @@ _MEMBERS = SAME * SAME
 
 def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
     """Keep `FIRSTS` of all *documents*."""
-    texts = mapped(documents.select("row", "keys", "record", "wall"), text_of, TEXT, settings)
-    ordered = space.grouped(texts, ["text", "digest"], ["row"])
+    described = mapped(documents.select("row", "keys", "record", "wall", "note"), text_of, TEXT, settings)
+    ordered = space.grouped(described, ["text", "digest"], ["row"])
     return space.keep(mapped(ordered, find_firsts, FIRSTS), "work/firsts")
 
 
@@ -72,10 +83,14 @@ def text_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterat
             crawl.long & ~crawl.wall,
             signed(documents.records["fingerprint"]),
             documents.records["site"].astype(np.int64),
+            batch.column("note"),
             own,
         )
         schema = schema_of(TEXT)
-        arrays = [pa.array(each, kind) for each, kind in zip(columns, schema.types, strict=True)]
+        arrays = [
+            each.cast(kind) if isinstance(each, pa.Array) else pa.array(each, kind)
+            for each, kind in zip(columns, schema.types, strict=True)
+        ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -87,13 +102,14 @@ def find_firsts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         text, digest, rows, fingerprints, sites = (
             numbers(table, name) for name in ("text", "digest", "row", "fingerprint", "site")
         )
-        groups = Groups.of_texts((text, digest), fingerprints, sites)
+        groups = Groups.of_texts((text, digest), texts(table, "note"), fingerprints, sites)
         fit = table.column("fit").combine_chunks()
         alone = numbers(table, "fit") & (groups.alike == np.arange(len(rows)))
         held = pa.array(np.where(alone, np.arange(len(rows)), 0), mask=~alone)
         columns = {
             "row": table.column("row").combine_chunks(),
             "first": pa.array(rows[groups.same_text]),
+            "again": pa.array(rows[groups.same_note]),
             "fit": fit,
             "alone": pa.array(alone),
             "fingerprint": table.column("fingerprint").combine_chunks(),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: What a page is compared by, as Spark has it.
 DOCUMENT = (
     "row long, keys binary, record binary, wall boolean, own string, head string, common array<string>, "
-    "page string, rare boolean, general boolean"
+    "page string, rare boolean, general boolean, note binary"
 )
 
 

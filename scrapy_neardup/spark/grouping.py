@@ -116,8 +116,9 @@ def _group(pages: Any, edges: Any, settings: AuditOptions) -> pa.RecordBatch:
 
     header, rows = settings.header, numbers(pages, "row")
     shown = {name: texts(pages, name) for name in _SHOWN}
-    notes = [b""] * pages.num_rows
-    documents = Documents(keys_of(pages, header), records_of(pages, header), shown["url"], notes)
+    documents = Documents(
+        keys_of(pages, header), records_of(pages, header), shown["url"], texts(pages, "note")
+    )
     crawl = crawl_of(
         documents,
         numbers(pages, "wall"),

@@ -19,6 +19,7 @@ from .columns import (
     names_of,
     numbers,
     records_of,
+    texts,
 )
 from .frames import PART, mapped
 
@@ -49,7 +50,11 @@ def judged(
     *firsts* are `FIRSTS` of all pages, *candidates* pairs of those that stand alone.
     """
     copies = firsts.where("fit and first <> row").selectExpr("first a", "row b", "true copy")
-    pairs = space.keep(candidates.selectExpr("a", "b", "false copy").unionByName(copies), "work/candidates")
+    again = firsts.where("fit and again <> row and again <> first").selectExpr(
+        "again a", "row b", "true copy"
+    )
+    pairs = candidates.selectExpr("a", "b", "false copy").unionByName(copies).unionByName(again)
+    pairs = space.keep(pairs, "work/candidates")
     count = pairs.count()
     sides = documents.select(*DOCUMENT_COLUMNS)
     for side in "ab":
@@ -78,7 +83,7 @@ def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
         np.concatenate([keys_of(pairs, header, f"keys_{side}") for side in "ab"], axis=1),
         np.concatenate([records_of(pairs, header, f"record_{side}") for side in "ab"]),
         [],
-        [],
+        [note for side in "ab" for note in texts(pairs, f"note_{side}")],
     )
     wall = np.concatenate([numbers(pairs, f"wall_{side}") for side in "ab"])
     names = merged_names(names_of(pairs, "_a"), names_of(pairs, "_b"))
@@ -88,7 +93,7 @@ def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     judgement = compared.judgement
     alike = judgement.template | judgement.near
     alike |= judgement.similarity >= settings.least_similarity - MARGIN
-    listed = np.flatnonzero(numbers(pairs, "copy") | (alike & ~judgement.exact))
+    listed = np.flatnonzero(numbers(pairs, "copy") | (alike & ~judge.equal(a, a + count)))
     table = pairs_table(judge, compared.take(listed))
     return pa.RecordBatch.from_pydict(
         {

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.audit.names import place_of
+from scrapy_neardup.audit.notes import UNIQUE, codes_of, without_codes
 from scrapy_neardup.matching.records import DIGEST
 
-from .columns import column_names, keys_of, pieces, records_of, texts
+from .columns import column_names, keys_of, pieces, records_of, schema_of, texts
 from .frames import mapped
 from .revisits import resolved
 
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 #: What is kept of a page when its place is known; the text stays with what was read.
 PAGES = (
     "id long, url string, title string, declared string, alternates string, noindex boolean, fetched double, "
-    "keys binary, record binary, wall boolean, headline string, paragraphs binary, site long, folder string, "
-    "page string, first binary"
+    "keys binary, record binary, wall boolean, headline string, paragraphs binary, note binary, site long, "
+    "folder string, page string, first binary"
 )
-_KEPT = column_names(PAGES)[:12]
+_KEPT = column_names(PAGES)[:13]
 #: The order of `audit.crawl`: what is the same in all of these is the same page.
-_ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "record")
+_ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "record", "note")
 
 
 def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> tuple[DataFrame, dict[str, int]]:
@@ -47,8 +48,52 @@ def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> tup
         if count := pages.where(f"not ({indexable})").count():
             left_out["not_indexable"] = count
         pages = pages.where(indexable)
-    described = mapped(pages.select(*_KEPT), describe, PAGES, settings)
+    described = _with_telling_notes(mapped(pages.select(*_KEPT), describe, PAGES, settings))
     return space.numbered(described, _ORDER, "work/pages"), left_out
+
+
+def _with_telling_notes(pages: DataFrame) -> DataFrame:
+    """Return *pages* with the notes that `telling_notes` makes, by counting codes over the whole crawl."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    noted = pages.where("length(note) > 0").select("site", "url", "note")
+    if noted.isEmpty():
+        return pages
+    counts = mapped(noted, codes_in, "site long, key long, url string, value binary").groupBy("site", "key")
+    counts = counts.agg(
+        F.count_distinct("url", "value").alias("pages"), F.count_distinct("value").alias("values")
+    )
+    idle = counts.where(f"pages = values and pages >= {UNIQUE}")
+    idle = idle.groupBy("site").agg(F.collect_list("key").alias("idle"))
+    return mapped(
+        pages.join(idle, "site", "left").select(*column_names(PAGES), "idle"), leave_codes_out, PAGES
+    )
+
+
+def codes_in(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield a row for each code in the note of each page."""
+    import pyarrow as pa
+
+    for batch in batches:
+        columns = (texts(batch, name) for name in ("site", "url", "note"))
+        rows = [
+            {"site": site, "key": key, "url": url, "value": value}
+            for site, url, note in zip(*columns, strict=True)
+            for key, value in codes_of(note)
+        ]
+        yield pa.RecordBatch.from_pylist(rows, schema_of("site long, key long, url string, value binary"))
+
+
+def leave_codes_out(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Leave the codes that are idle out of notes."""
+    import pyarrow as pa
+
+    for batch in batches:
+        pairs = zip(texts(batch, "note"), texts(batch, "idle"), strict=True)
+        notes = [without_codes(note, idle or ()) for note, idle in pairs]
+        place = batch.schema.get_field_index("note")
+        changed = batch.set_column(place, "note", pa.array(notes, pa.binary()))
+        yield changed.select([*column_names(PAGES)])
 
 
 def describe(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:

@@ -34,7 +34,7 @@ SIGNED = (
     "kind string, source string, place string, url string, fetched double, declared string, "
     "alternates string, title string, noindex boolean, body_digest string, refers_digest string, "
     "refers_url string, reason string, wall boolean, keys binary, record binary, headline string, "
-    "paragraphs binary, text binary, count long"
+    "paragraphs binary, text binary, note binary, count long"
 )
 _COLUMNS = column_names(SIGNED)
 #: Rows that an executor hands over at a time.

@@ -20,7 +20,7 @@ from .equal import equal_keys
 from .joins import near_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -59,8 +59,10 @@ class Groups:
 
     #: For each row the first row with the same text.
     same_text: Rows
-    #: For each row the first row with the same text, fingerprint and site: compared with any other document,
-    #: both give the same result.
+    #: For each row the first row with the same text and note.
+    same_note: Rows
+    #: For each row the first row with the same text, note, fingerprint and site: compared with any other
+    #: document, both give the same result.
     alike: Rows
 
     @classmethod
@@ -68,14 +70,29 @@ class Groups:
         """Group *documents*."""
         records = documents.records
         text = (documents.keys[DIGEST], records["digest"])
-        return cls.of_texts(text, records["fingerprint"], records["site"])
+        return cls.of_texts(text, documents.notes, records["fingerprint"], records["site"])
 
     @classmethod
     def of_texts(
-        cls, text: tuple[NDArray[np.generic], NDArray[np.generic]], *others: NDArray[np.generic]
+        cls,
+        text: tuple[NDArray[np.generic], NDArray[np.generic]],
+        notes: Sequence[bytes],
+        *others: NDArray[np.generic],
     ) -> Groups:
-        """Group by both halves of the digest of each *text*, then by its fingerprint and site: *others*."""
-        return cls(_firsts(*text), _firsts(*text, *others))
+        """Group by both halves of the digest of each *text*, its note, its fingerprint and site: *others*."""
+        numbers: dict[bytes, int] = {}
+        note = np.array([numbers.setdefault(each, len(numbers)) for each in notes], np.int64)
+        return cls(_firsts(*text), _firsts(*text, note), _firsts(*text, note, *others))
+
+    def copies(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Return each of *rows* beside the first with its text, and beside the first with its note, too.
+
+        The pairs are int64[m] twice.
+        """
+        text, note = self.same_text[rows], self.same_note[rows]
+        again = (note != rows) & (note != text)
+        copy = text != rows
+        return np.concatenate((text[copy], note[again])), np.concatenate((rows[copy], rows[again]))
 
 
 def compare_all(
@@ -94,8 +111,7 @@ def compare_all(
     of pairs compared so far. This takes about 100 MB beside what is returned, and 200 bytes a document.
     """
     rows = np.flatnonzero(judge.fit)
-    copies = rows[groups.same_text[rows] != rows]
-    parts = [_judged(judge, groups.same_text[copies], copies)]
+    parts = [_judged(judge, *groups.copies(rows))]
     total = 0
     for chunk in _candidates(judge, rows[groups.alike[rows] == rows]):
         for low in range(0, len(chunk[0]), _JUDGED):
@@ -103,7 +119,7 @@ def compare_all(
             found = _judged(judge, np.minimum(a, b), np.maximum(a, b))
             judgement = found.judgement
             alike = judgement.template | judgement.near | (judgement.similarity >= least)
-            parts.append(found.take(np.flatnonzero(alike & ~judgement.exact)))
+            parts.append(found.take(np.flatnonzero(alike & ~judge.equal(found.a, found.b))))
         total += len(chunk[0])
         advance(total)
         if sum(len(part.a) for part in parts[1:]) > 2 * REJECTED:

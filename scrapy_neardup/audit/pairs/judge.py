@@ -66,10 +66,15 @@ class PairJudge:
             shared += self.shared(np.array([a]), np.array([b])).tolist()
         return self.matcher.explain(records[a], records[b : b + 1], shared) if any(shared) else {}
 
+    def equal(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which pairs of rows (int64[m] each) have equal texts; bool[m]."""
+        keys, digests = self.documents.keys[DIGEST], self.documents.records["digest"]
+        found: NDArray[np.bool_] = (keys[a] == keys[b]) & (digests[a] == digests[b])
+        return found
+
     def _judge(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
-        keys, records = self.documents.keys, self.documents.records
-        exact = (keys[DIGEST, a] == keys[DIGEST, b]) & (records["digest"][a] == records["digest"][b])
-        judgement = self.matcher.judge(records[a], records[b], exact, self.shared(a, b))
+        records = self.documents.records
+        judgement = self.matcher.judge(records[a], records[b], self.equal(a, b), self.shared(a, b))
         fit = self.fit[a] & self.fit[b]
         return judgement._replace(
             exact=judgement.exact & fit,

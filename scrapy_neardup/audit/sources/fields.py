@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_neardup.audit.notes import note_of
+
 from .contents import looks_like_html
 from .limits import MAX_URL
 from .records import BrokenRecord, CrawledPage
@@ -88,20 +90,21 @@ class Fields:
         fetched = next(
             (time for name in plan.fetched if (time := seconds(_get(item, name))) is not None), None
         )
+        without = {*(name for name, _ in plan.content), *plan.url, *plan.fetched}
         if isinstance(content, bytes):
-            return CrawledPage(url, None, content, None, fetched, origin)
+            note = note_of(item, without)
+            return CrawledPage(url, None, content, None, fetched, origin, note=note)
         if html or is_html(content):
-            return CrawledPage(url, None, content.encode(), "text/html; charset=utf-8", fetched, origin)
+            content_type, note = "text/html; charset=utf-8", note_of(item, without)
+            return CrawledPage(url, None, content.encode(), content_type, fetched, origin, note=note)
         titles = (value for name in plan.title if isinstance(value := _content(_get(item, name)), str))
-        return CrawledPage(url, content, None, None, fetched, origin, title=next(titles, ""))
+        note = note_of(item, {*without, *plan.title})  # titles are compared by the rules of names
+        return CrawledPage(url, content, None, None, fetched, origin, title=next(titles, ""), note=note)
 
     def columns(self, names: Sequence[str]) -> list[str]:
-        """Return the columns among *names* that `page` looks at; an empty list if none can hold text."""
+        """Return the columns among *names* that `page` looks at: all, or none if none can hold text."""
         plan = self._plan(dict.fromkeys(names))
-        content = [name for name, _ in plan.content]
-        if not _columns(names, content):
-            return []
-        return _columns(names, [*content, *plan.url, *plan.fetched, *plan.title])
+        return [*names] if _columns(names, [name for name, _ in plan.content]) else []
 
     def no_text(self, names: Iterable[str]) -> str:
         """Say that fields called *names* hold no text, and what to do."""

@@ -103,6 +103,8 @@ class CrawledPage:
     extracted: MainText | None = None
     #: Set if this is a revisit, which has neither text nor body.
     revisit_of: Revisit | None = None
+    #: What the item says beside its text, see `notes.note_of`; empty for a page that is no item.
+    note: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
