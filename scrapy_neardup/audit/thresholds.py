@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.matching.candidates import Judgement
 
-    from .pairs.judge import PairJudge
+    from .pairs.compare import PairJudge
 
 #: A text that is less alike than is asked as a rule, but has this share of its own in the other, is a part.
 #: It is at most this long, as a share of the other: that is much else.

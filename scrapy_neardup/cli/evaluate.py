@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.audit.evaluate.corpus import Text
     from scrapy_neardup.audit.evaluate.curves import Outcome
     from scrapy_neardup.audit.evaluate.labelled import LabelledPairs, Orders
-    from scrapy_neardup.audit.pairs.judge import PairJudge
+    from scrapy_neardup.audit.pairs.compare import PairJudge
     from scrapy_neardup.options import DetectionOptions
 
 _file = RegularFile()
@@ -95,8 +95,8 @@ def evaluate(
     copy of it, so fewer are found where the shorter came first. The scores of a host or a language are of the
     pairs with a document of it.
     """
+    from scrapy_neardup.audit.evaluate.curves import require_drawing
     from scrapy_neardup.audit.evaluate.labelled import read_pairs
-    from scrapy_neardup.audit.evaluate.picture import require_drawing
     from scrapy_neardup.audit.evaluate.scores import by_document, score
 
     if compare and (worst or all_pairs or seeds > 1):
@@ -163,7 +163,7 @@ def _judge(
         judge = judge_with(texts, options, seed, lambda done: bar(done, len(texts)))
     if not all_pairs:
         return judge_orders(judge.judge, judge.documents, a, b), {}, judge
-    from scrapy_neardup.audit.evaluate.all_pairs import find_all
+    from scrapy_neardup.audit.evaluate.labelled import find_all
 
     found = find_all(judge)
     extra = {"pairs_found": len(found.a), "pairs_found_unlabelled": found.without(a, b)}
@@ -188,8 +188,7 @@ def _compare(
     plot: Path,
     as_json: bool,
 ) -> None:
-    from scrapy_neardup.audit.evaluate.curves import VARIANTS, compare
-    from scrapy_neardup.audit.evaluate.picture import draw
+    from scrapy_neardup.audit.evaluate.curves import VARIANTS, compare, draw
 
     outcomes: list[Outcome] = []
     with progress("Comparing schemes") as bar:

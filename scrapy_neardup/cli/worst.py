@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.audit.evaluate.corpus import Text
     from scrapy_neardup.audit.evaluate.labelled import LabelledPairs, Orders
-    from scrapy_neardup.audit.pairs.judge import PairJudge
+    from scrapy_neardup.audit.pairs.compare import PairJudge
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,8 @@ def find_worst(
     pairs: LabelledPairs, texts: Sequence[Text], orders: Orders, judge: PairJudge, count: int
 ) -> Iterator[Wrong]:
     """Yield the *count* pairs that are judged most wrongly."""
-    from scrapy_neardup.audit.evaluate.labelled import rows_of
+    from scrapy_neardup.audit.evaluate.labelled import rows_of, steps
     from scrapy_neardup.audit.evaluate.scores import worst
-    from scrapy_neardup.audit.evaluate.steps import steps
 
     judgement = orders.second_stored
     a, b = rows_of(pairs, texts)

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.ordering import text_places
+from scrapy_neardup.audit.arrays import text_places
 from scrapy_neardup.audit.settings import AuditOptions
-from scrapy_neardup.audit.store import Store
-from scrapy_neardup.audit.stored import Paragraphs, StoredColumns
+from scrapy_neardup.audit.store import Paragraphs, Store, StoredColumns
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -42,8 +42,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 from scrapy_neardup.spark import SparkAudit, audit, audit_paths, make_index
 from scrapy_neardup.spark.candidates import layout_for
-from scrapy_neardup.spark.components import connected
 from scrapy_neardup.spark.frames import PART, PARTITIONS, ROW_GROUP, Workspace, parts_for
+from scrapy_neardup.spark.grouping import connected
 from scrapy_neardup.spark.session import start_session
 
 TABLES = ("pages", "clusters", "pairs")
