@@ -20,7 +20,7 @@ from choices.printing import table
 from choices.ways import constants
 
 from scrapy_neardup.audit.evaluate.labelled import judge_texts
-from scrapy_neardup.audit.pairs.judge import PairJudge, shared_keys
+from scrapy_neardup.audit.pairs.compare import PairJudge, shared_keys
 from scrapy_neardup.fingerprint import Features, Weight, hamming, load_scheme
 from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.normalise import normalise

@@ -25,9 +25,8 @@ from choices.sets import DEFAULT, SETS, Loaded, Set, load
 from choices.ways import COLUMNS, OWN, shares
 from suite import spreading
 
-from scrapy_neardup.audit.evaluate.all_pairs import find_all
 from scrapy_neardup.audit.evaluate.curves import judge_with
-from scrapy_neardup.audit.evaluate.labelled import rows_of
+from scrapy_neardup.audit.evaluate.labelled import find_all, rows_of
 from scrapy_neardup.audit.pairs.components import components
 from scrapy_neardup.cli.settings import read_options
 from scrapy_neardup.extraction import EXTRACTORS, load_extractor

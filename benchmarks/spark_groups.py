@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.spark.candidates import TEXT, find_firsts, pairs_of_keys
-from scrapy_neardup.spark.columns import DOCUMENT, pieces, schema_of
+from scrapy_neardup.spark.frames import DOCUMENT, pieces, schema_of
 from scrapy_neardup.spark.grouping import group_components
 
 if TYPE_CHECKING:

@@ -35,9 +35,9 @@ from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH
 from scrapy_neardup.index.tables import NO_KEY
 from scrapy_neardup.matching.records import OWN
 from scrapy_neardup.spark import audit, audit_paths
-from scrapy_neardup.spark.columns import keys_of, pieces, records_of
-from scrapy_neardup.spark.kept import SETTINGS as SETTINGS_FILE
-from scrapy_neardup.spark.kept import SIGNATURES
+from scrapy_neardup.spark.frames import keys_of, pieces, records_of
+from scrapy_neardup.spark.run import SETTINGS as SETTINGS_FILE
+from scrapy_neardup.spark.run import SIGNATURES
 from scrapy_neardup.spark.session import require_spark, start_session
 
 if TYPE_CHECKING:

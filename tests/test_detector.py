@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.audit.documents import Document
-from scrapy_neardup.audit.querying import query
+from scrapy_neardup.audit.documents import Document, query
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
 from scrapy_neardup.fingerprint import SCHEMES, Features

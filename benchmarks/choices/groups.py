@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.audit.pairs.judge import PairJudge
+    from scrapy_neardup.audit.pairs.compare import PairJudge
 
 #: The sets of benchmarks/quality.py that the defaults were chosen on.
 READ = ("derived_syndication", "senate_press", "ota_recrawl_html", "docs_versions_html", "minhash_tutorial")

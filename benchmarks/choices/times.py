@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.audit.pairs.components import UnionFind, components
-from scrapy_neardup.audit.pairs.leaders import leader_clusters
+from scrapy_neardup.audit.pairs.components import UnionFind, components, leader_clusters
 from scrapy_neardup.fingerprint import SCHEMES, Fingerprinter, bottomk, load_scheme
 from scrapy_neardup.fingerprint.anchors import anchors
 from scrapy_neardup.fingerprint.bands import Bands

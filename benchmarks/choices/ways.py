@@ -18,7 +18,7 @@ from scrapy_neardup.matching import rules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_neardup.audit.pairs.judge import PairJudge
+    from scrapy_neardup.audit.pairs.compare import PairJudge
 
     from .sets import Loaded
 

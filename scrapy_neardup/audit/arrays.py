@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from operator import ne
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -26,3 +29,13 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.integer]) -> NDArray[n
     before = np.cumsum(lengths) - lengths
     numbers: NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
     return numbers
+
+
+def text_places(texts: Sequence[str] | Sequence[bytes]) -> NDArray[np.int64]:
+    """Return the place of each text among all different ones, sorted; int64[n]."""
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    ordered = [texts[row] for row in order]
+    new = np.fromiter(map(ne, ordered[1:], ordered), bool, max(len(order) - 1, 0))
+    found = np.zeros(len(texts), np.int64)
+    found[order[1:]] = np.cumsum(new)
+    return found

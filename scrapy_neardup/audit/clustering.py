@@ -1,24 +1,25 @@
-"""From the pages of a crawl to verdicts, clusters and pairs."""
+"""From the pages of a crawl to verdicts, clusters and pairs, and the tables of these."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.matching.records import DIGEST
+from scrapy_neardup.matching.records import DIGEST, filed_url
 from scrapy_neardup.matching.site_counter import LONGEST, SITES
 from scrapy_neardup.matching.sites import UNKNOWN
 
-from .canonical import canonical_ranks
-from .pairs.closest import closest_leaders
-from .pairs.compare import Groups, compare_all
-from .pairs.components import components
-from .pairs.judge import PairJudge
-from .pairs.leaders import leader_clusters
-from .preferences import Pages
-from .verdicts import number_clusters, pages_table, pairs_table
+from .arrays import begins
+from .canonical import Pages, canonical_ranks
+from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIR_KINDS, PAIRS
+from .notes import clashing, differ
+from .pairs.compare import Groups, PairJudge, compare_all
+from .pairs.components import closest_leaders, components, leader_clusters
+from .thresholds import parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,122 @@ if TYPE_CHECKING:
     from .settings import AuditOptions
 
     Rows = NDArray[np.int64]
+
+
+def pages_table(
+    crawl: Crawl,
+    judge: PairJudge,
+    siblings: NDArray[np.bool_],
+    leaders: Rows,
+    ranks: Rows,
+    spread: NDArray[np.bool_],
+) -> NDArray[Any]:
+    """Return the table of pages, as `Audit.pages`, but for the numbers of clusters.
+
+    *siblings* are the pages in a pair of a template (bool[n]), *leaders* the canonical pages of all
+    (int64[n]). *ranks* say which page is preferred (int64[n]), and *spread* tells which are of a short text
+    that is on many sites (bool[n]).
+    """
+    pages = np.zeros(len(crawl), PAGES)
+    pages["url"], pages["title"] = crawl.urls, crawl.titles
+    pages["declared"], pages["noindex"], pages["alternates"] = crawl.declared, crawl.noindex, crawl.alternates
+    pages["rank"], pages["canonical"] = ranks, leaders
+    pages["tokens"], pages["fetched"] = crawl.tokens, crawl.fetched
+    pages["distance"], pages["similarity"], pages["cluster"] = NO_DISTANCE, np.nan, -1
+    pages["verdict"] = "unique"
+    sizes = np.bincount(leaders, minlength=len(crawl))
+    alone = sizes[leaders] == 1
+    pages["verdict"][siblings & alone] = "template"
+    pages["verdict"][~crawl.long] = "too_short"
+    pages["verdict"][(crawl.wall & crawl.long) | spread] = "wall"
+    members = np.flatnonzero(leaders != np.arange(len(crawl)))
+    found = judge.judge(members, leaders[members])
+    pages["distance"][members], pages["similarity"][members] = found.distance, found.similarity
+    filed = np.array([filed_url(url) for url in crawl.urls], "O")
+    again = (filed[members] == filed[leaders[members]]).astype(bool)
+    part = parts(judge, members, leaders[members], found)
+    verdicts = np.select([again, found.exact, part], ["revisit", "exact", "part"], "near")
+    pages["verdict"][members] = verdicts
+    pages["cluster"][~alone] = 0  # numbered by `number_clusters`
+    pages["handled"][members] = [_handled(pages, filed, row) for row in members.tolist()]
+    pages["renamed"][members] = [
+        _renamed(crawl, row, leaders[row], pages["verdict"][row] == "exact") for row in members.tolist()
+    ]
+    return pages
+
+
+def _renamed(crawl: Crawl, page: int, kept: int, exact: bool) -> bool:
+    """Tell whether the titles of two pages of one site have different words.
+
+    Of pages with equal texts each must have one that the other lacks.
+    """
+    sites = crawl.documents.records["site"]
+    if crawl.names is None or sites[page] != sites[kept]:
+        return False
+    return crawl.names.differ(page, kept) if exact else not crawl.names.are_equal(page, kept)
+
+
+def _handled(pages: NDArray[Any], filed: NDArray[np.object_], row: int) -> str:
+    """Return what tells search engines already that the page in *row* repeats its canonical page.
+
+    "" is nothing. Else it is one of ``noindex``, ``canonical`` (it names that page, or what that one names)
+    and ``hreflang`` (one is the other in another language or region).
+    """
+    page, kept = pages[row], pages[pages["canonical"][row]]
+    if page["noindex"]:
+        return "noindex"
+    own, original = filed[row], filed[page["canonical"]]
+    declared = filed_url(page["declared"]) if page["declared"] else own
+    if declared != own and declared in (original, filed_url(kept["declared"] or kept["url"])):
+        return "canonical"
+    if original in _versions(page["alternates"]) or own in _versions(kept["alternates"]):
+        return "hreflang"
+    return ""
+
+
+def _versions(alternates: str) -> set[str]:
+    return {filed_url(url) for url in json.loads(alternates).values()} if alternates else set()
+
+
+def number_clusters(pages: NDArray[Any]) -> NDArray[Any]:
+    """Give the clusters of *pages* their numbers, and return their table, as `Audit.clusters`.
+
+    The largest comes first, then by the rank of their canonical pages.
+    """
+    rows = np.flatnonzero(pages["cluster"] == 0)
+    canonical, which, sizes = np.unique(pages["canonical"][rows], return_inverse=True, return_counts=True)
+    order = np.lexsort((pages["rank"][canonical], -sizes))
+    numbers = np.empty(len(order), np.int32)
+    numbers[order] = np.arange(len(order))
+    pages["cluster"][rows] = numbers[which]
+    clusters = np.zeros(len(order), CLUSTERS)
+    clusters["canonical"], clusters["size"] = canonical[order], sizes[order]
+    for verdict in ("exact", "near", "part", "revisit"):
+        members = pages["cluster"][rows[pages["verdict"][rows] == verdict]]
+        clusters[verdict] = np.bincount(members, minlength=len(order))
+    return clusters
+
+
+def pairs_table(judge: PairJudge, compared: Compared) -> NDArray[Any]:
+    """Return the table of pairs, as `Audit.pairs`."""
+    judgement = compared.judgement
+    pairs = np.zeros(len(compared.a), PAIRS)
+    pairs["first"], pairs["second"] = compared.a, compared.b
+    pairs["distance"], pairs["similarity"] = judgement.distance, judgement.similarity
+    pairs["containment"] = judgement.containment
+    tokens = judge.documents.records["tokens"]
+    longer = tokens[compared.a] > tokens[compared.b]
+    part = parts(
+        judge,
+        np.where(longer, compared.b, compared.a),
+        np.where(longer, compared.a, compared.b),
+        judgement,
+    )
+    conditions = [judgement.exact, part, judgement.near, judgement.template]
+    kinds = [PAIR_KINDS.index(kind) for kind in ("exact", "part", "near", "template")]
+    pairs["kind"] = np.array(PAIR_KINDS)[np.select(conditions, kinds, PAIR_KINDS.index("rejected"))]
+    return pairs
+
 
 #: Pairs are kept for review if their similarity is at most this much lower than the rules ask for.
 MARGIN = 0.2
@@ -60,11 +177,28 @@ class AuditJudge(PairJudge):
     names: Names | None
 
     def judge(self, a: Rows, b: Rows) -> Judgement:
-        judgement = super().judge(a, b)
+        judgement = self._with_like_items(a, b, super().judge(a, b))
         near = judgement.near & (judgement.similarity >= np.float32(self.least))
         other, again = self._compare_names(a, b, near & ~judgement.exact)
         siblings = near & ~judgement.exact & (other | (self.template[b] & ~again))
         return judgement._replace(near=near & ~siblings, template=judgement.template | siblings)
+
+    @cached_property
+    def _noted(self) -> bool:
+        return any(self.documents.notes)
+
+    def _with_like_items(self, a: Rows, b: Rows, judgement: Judgement) -> Judgement:
+        """Return *judgement* without the pairs of one site whose items say different things."""
+        notes, sites = self.documents.notes, self.documents.records["site"]
+        wanted = (judgement.near | judgement.fuller) & (sites[a] == sites[b])
+        other = np.zeros(len(a), bool)
+        for pair in np.flatnonzero(wanted).tolist() if self._noted else ():
+            other[pair] = differ(notes[a[pair]], notes[b[pair]])
+        return judgement._replace(
+            exact=judgement.exact & ~other,
+            near=judgement.near & ~other,
+            fuller=judgement.fuller & ~other,
+        )
 
     def _compare_names(
         self, a: Rows, b: Rows, wanted: NDArray[np.bool_]
@@ -129,9 +263,38 @@ def group_pages(
     # Each page is judged as if the leader were stored and the page came next.
     leaders = leader_clusters(ranks, edges, lambda kept, pages: judge.judge(pages, kept).near)
     leaders = closest_leaders(leaders, ranks, edges, lambda kept, pages: _likeness(judge.judge(pages, kept)))
+    leaders = _apart_by_items(leaders, judge, edges, ranks)
     spread = _spread(crawl, leaders)
     leaders = np.where(spread, np.arange(len(crawl)), leaders)
     return pages_table(crawl, judge, siblings, leaders, ranks, spread)
+
+
+def _apart_by_items(leaders: Rows, judge: AuditJudge, edges: Rows, ranks: Rows) -> Rows:
+    """Return *leaders* such that no two pages of one site are in a cluster whose items differ.
+
+    Two of them may be like one page of another site, where only the text decides. The one that is preferred
+    stays. The others are clustered apart, until no two of a cluster differ.
+    """
+    found = leaders.copy()
+    apart = _differing(leaders, judge, ranks)
+    while apart.any():
+        inside = edges[apart[edges[:, 0]] & apart[edges[:, 1]]]
+        again = leader_clusters(ranks, inside, lambda kept, pages: judge.judge(pages, kept).near)
+        found[apart] = again[apart]
+        apart = _differing(np.where(apart, again, np.arange(len(again))), judge, ranks)
+    return found
+
+
+def _differing(leaders: Rows, judge: AuditJudge, ranks: Rows) -> NDArray[np.bool_]:
+    """Tell which pages have items unlike those of a better page of their site and cluster; bool[n]."""
+    notes, sites = judge.documents.notes, judge.documents.records["site"]
+    found = np.zeros(len(leaders), bool)
+    rows = np.flatnonzero(np.array([bool(note) for note in notes], bool))
+    rows = rows[np.lexsort((ranks[rows], sites[rows], leaders[rows]))]
+    new = begins(leaders[rows]) | begins(sites[rows])
+    for own in np.split(rows, np.flatnonzero(new)[1:]) if len(rows) else ():
+        found[own[[*clashing(notes[row] for row in own.tolist())]]] = True
+    return found
 
 
 def _likeness(judgement: Judgement) -> NDArray[np.float64]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from scrapy_neardup.index import Documents
-from scrapy_neardup.matching.records import DIGEST
+from scrapy_neardup.matching.records import DIGEST, filed_url
 from scrapy_neardup.matching.sites import site_key
 
-from .ordering import text_places
-from .revisits import content_rows
+from .arrays import text_places
+from .notes import telling_notes
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,10 +21,51 @@ if TYPE_CHECKING:
 
     from .names import Names
     from .settings import AuditOptions
-    from .store import Store
-    from .stored import StoredColumns
+    from .store import Store, StoredColumns
 
     Rows = NDArray[np.int64]
+
+
+def content_rows(columns: StoredColumns) -> NDArray[np.int64]:
+    """Return for each row the row that its content is in; int64[n].
+
+    That is the row itself for a page. For a revisit it is the page with the digest that it refers to, or else
+    the last page that was fetched from the URL that it refers to before the revisit; -1 if there is no such
+    page.
+    """
+    revisits = [
+        row for row, (digest, url) in enumerate(zip(columns.refers_digest, columns.refers_url, strict=True))
+        if digest is not None or url is not None
+    ]  # fmt: skip
+    targets = np.arange(len(columns.id))
+    if not revisits:
+        return targets
+    among = set(revisits)
+    by_digest: dict[str, int] = {}
+    by_url: dict[str, list[int]] = {}
+    times = np.where(np.isnan(columns.fetched), 0, columns.fetched).tolist()
+
+    def age(row: int) -> tuple[float, str, bytes]:
+        """Return the key by which pages are sorted by time; the order of reading plays no part."""
+        return times[row], columns.url[row], columns.keys[row].tobytes()
+
+    for row in sorted((row for row in range(len(targets)) if row not in among), key=age):
+        digest = columns.body_digest[row]
+        if digest is not None:
+            by_digest.setdefault(digest, row)
+        by_url.setdefault(filed_url(columns.url[row]), []).append(row)
+    for row in revisits:
+        target = by_digest.get(columns.refers_digest[row] or "", -1)
+        candidates = by_url.get(filed_url(columns.refers_url[row] or ""), [])
+        if target < 0 and candidates:
+            time = columns.fetched[row]
+            before = [each for each in candidates if np.isnan(time) or times[each] <= time]
+            target = before[-1] if before else candidates[0]
+        targets[row] = target
+    return targets
+
+
+_Value = TypeVar("_Value", str, bytes)
 
 
 @dataclass(frozen=True)
@@ -97,6 +138,7 @@ def _sorted_crawl(columns: StoredColumns, rows: Rows, contents: Rows, settings: 
     # Pages with the same URL come in the order of their content. The last key of lexsort counts most.
     order = np.lexsort(
         (
+            text_places(_taken(columns.note, contents)),
             _record_places(records[contents]),
             text_places(_taken(columns.alternates, contents)),
             columns.noindex[contents],
@@ -112,9 +154,11 @@ def _sorted_crawl(columns: StoredColumns, rows: Rows, contents: Rows, settings: 
     rows, contents = rows[order], contents[order]
     urls = _taken(columns.url, rows)
     keys = np.take(columns.keys.T, contents, axis=1)
-    documents = Documents(keys, records[contents], urls, [b""] * len(urls))
+    documents = Documents(keys, records[contents], urls, _taken(columns.note, contents))
     moved = np.flatnonzero(rows != contents)  # a page under another URL gets the site of its URL
     documents.records["site"][moved] = [site_key(urls[place]) for place in moved.tolist()]
+    sites = documents.records["site"].tolist()
+    documents = documents._replace(notes=telling_notes(documents.notes, sites, urls))
     return Crawl(
         ids=columns.id[contents],
         roots=_taken(columns.root, rows),
@@ -136,7 +180,7 @@ def _record_places(records: NDArray[Any]) -> NDArray[np.int64]:
     return np.unique(whole, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _taken(texts: list[str], rows: Rows) -> list[str]:
+def _taken(texts: list[_Value], rows: Rows) -> list[_Value]:
     return [texts[row] for row in rows.tolist()]
 
 

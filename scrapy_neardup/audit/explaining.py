@@ -11,14 +11,14 @@ import numpy as np
 
 from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.matching.records import entries
-from scrapy_neardup.matching.sites import UNKNOWN
-from scrapy_neardup.matching.variety import beyond_chance, counts
+from scrapy_neardup.matching.rules import BRIEF, CONTAINMENTS, enough_elsewhere
 
-from .pairs.judge import PairJudge
-from .thresholds import apart, asked
+from .pairs.compare import PairJudge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from scrapy_neardup.matching.candidates import Judgement
 
     from .documents import Document
     from .settings import AuditOptions
@@ -29,10 +29,13 @@ _WORD = re.compile(r"\w+")
 _THOROUGH, _LONGEST = 4_000, 20_000
 
 
+_Verdict = Literal["exact", "near", "fuller", "template", "different", "too_short", "wall"]
+
+
 class Explanation(NamedTuple):
     """What is known of two texts."""
 
-    verdict: Literal["exact", "near", "fuller", "template", "different", "too_short", "wall"]
+    verdict: _Verdict
     #: Why, in sentences.
     why: list[str]
     #: Bits between the fingerprints.
@@ -78,20 +81,19 @@ def explain(one: Document, other: Document, settings: AuditOptions) -> Explanati
     if found.exact[0]:
         return facts._replace(verdict="exact", why=["The normalised texts are equal."])
     shared = int(judge.shared(a, b)[0])
-    why = [*_candidates(facts, shared, settings), *_evidence(facts, records, shared, settings)]
+    told = judge.told(0, 1)
+    why = [*_candidates(facts, shared, settings)]
+    if told and settings.verified:
+        why += [f"The first is {reason(told)}.", _place(told)]
+    elif told:
+        why.append("That is enough where candidates are not verified.")
+    return facts._replace(verdict=_verdict(found), why=[*filter(None, why)])
+
+
+def _verdict(found: Judgement) -> _Verdict:
     if found.near[0]:
-        return facts._replace(verdict="near", why=why)
-    if found.fuller[0]:
-        return facts._replace(
-            verdict="fuller", why=[*why, "The first has most of the second, and too much else to repeat it."]
-        )
-    if found.template[0]:
-        return facts._replace(
-            verdict="template", why=[*why, "So they are pages of one template, filled with other values."]
-        )
-    if settings.verified and (said := apart(judge.told(0, 1))):
-        why.append(f"The first is {said}.")
-    return facts._replace(why=why)
+        return "near"
+    return "fuller" if found.fuller[0] else "template" if found.template[0] else "different"
 
 
 def _candidates(facts: Explanation, shared: int, settings: AuditOptions) -> Iterator[str]:
@@ -107,28 +109,58 @@ def _candidates(facts: Explanation, shared: int, settings: AuditOptions) -> Iter
         yield f"They share {shared} of {scheme.keys} {kind}."
 
 
-def _evidence(facts: Explanation, records: Any, shared: int, settings: AuditOptions) -> Iterator[str]:
-    if not settings.verified:
-        return
-    tokens = min(facts.tokens)
-    sites = records["site"].tolist()
-    known = UNKNOWN not in sites
-    elsewhere = known and sites[0] != sites[1]
-    place = " on two sites" if elsewhere else ""
-    yield (
-        f"Their similarity is {facts.similarity:.2f}; of texts of {tokens} tokens{place} "
-        f"{float(asked(tokens, elsewhere=elsewhere)):.2f} is asked as a rule, "
-        f"less where one contains the other, which it does by {facts.containment:.2f}."
+def _place(told: dict[str, Any]) -> str:
+    if told["one_site"]:
+        return "They are from one site, where templates are."
+    return "They are from two sites, where less is asked." if told["two_sites"] else ""
+
+
+def reason(told: dict[str, Any]) -> str:
+    """Say what decided about two texts, by what `Matcher.explain` has *told* of them."""
+    jaccard, containment = told["jaccard"], f"containment {told['containment']:.2f}"
+    asked = float(enough_elsewhere(told["jaccard_asked"]) if told["two_sites"] else told["jaccard_asked"])
+    contained = CONTAINMENTS.get(told["decided_by"], BRIEF)
+    enough = (
+        f"{containment} and similarity {jaccard:.2f}, where {contained[0]:.2f} and {contained[1]:.2f} are"
     )
-    one, other = map(counts, records)
-    same_runs = settings.loaded_scheme.has_same_runs(np.array(shared))
-    if not beyond_chance(one, other, np.array(facts.similarity), same_runs):
-        yield "A text that says the same few words again and again is compared for equality only."
-    if facts.numbers:
-        yield f"About {facts.substituted:.0f} of {facts.numbers:.0f} numbers were replaced by others."
-    if known:
-        where = "two sites, where less is asked" if elsewhere else "one site, where templates are"
-        yield f"They are from {where}."
+    short_lines = f"of {told['valued']:.0f} values of the short lines about {told['values']:.0f} are others"
+    if told["values"] <= told["values_forgiven"]:
+        short_lines = (
+            f"the short lines have about {told['added']:.0f} values that those of the stored page lack, "
+            f"where {told['added_forgiven']:.0f} may be"
+        )
+    said = {
+        "similarity": (
+            f"not alike enough: similarity {jaccard:.2f}, where {asked:.2f} is asked as a rule; {containment}"
+        ),
+        "variety": "not alike beyond chance: a text that says the same few words again and again is compared "
+        "for equality only",
+        "numbers": (
+            f"alike but for other numbers, as pages of a template: {max(told['substituted'], 1):.0f} of "
+            f"{told['numbers']:.0f} substituted"
+        ),
+        "title": f"alike but for the title, as pages of a template: of {told['titled']:.0f} words of it "
+        f"about {told['title']:.0f} are others, and one title has {told['retitled']:.0f} more",
+        "short_lines": f"alike but for the short lines, as pages of a template: {short_lines}",
+        "other_text": (
+            f"another page of the site: of its runs of words about {told['replaced']:.0f} stand in the place "
+            f"of others, where {told['replaced_forgiven']:.0f} may"
+        ),
+        "known": (
+            f"{'fuller' if told['length'] > 1 else 'more than a copy'}: {told['known']:.0%} of it is in the "
+            f"stored one, where {told['known_asked']:.0%} is asked"
+        ),
+        "length": (
+            f"a part: {told['length']:.0%} as long as the stored one, where {told['length_asked']:.0%} is "
+            "asked"
+        ),
+        "alike": f"alike enough: similarity {jaccard:.2f}, where {told['jaccard_asked']:.2f} is asked",
+        "within": f"contained in the other: {enough} enough",
+        "mostly_within": f"mostly contained in the other: {enough} enough where no number is another",
+        "brief": f"a note that was cut or extended: {enough} enough where no number is another",
+        "elsewhere": f"alike enough for two sites: similarity {jaccard:.2f}, {containment}",
+    }
+    return said[told["decided_by"]]
 
 
 def differences(one: str, other: str) -> Iterator[str]:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 #: judge. ``revisit``: its URL was fetched before.
 VERDICTS = ("unique", "exact", "near", "part", "template", "wall", "too_short", "revisit")
 
-#: What an audit says of two pages. ``rejected``: they are similar, but not enough. ``template``: they differ
-#: in numbers, title or short lines, which no threshold makes a pair. ``part``: one contains the other, and
-#: much else. ``near``, ``exact``: one repeats the other.
+#: What an audit says of two pages. ``rejected``: they are similar, but not enough, or their items say other
+#: things. ``template``: they differ in numbers, title or short lines, which no threshold makes a pair.
+#: ``part``: one contains the other, and much else. ``near``, ``exact``: one repeats the other.
 PAIR_KINDS = ("rejected", "template", "part", "near", "exact")
 
 #: What tells search engines already that a page repeats its canonical page, see `Audit.pages`.

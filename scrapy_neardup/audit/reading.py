@@ -6,6 +6,7 @@ that, and which can be killed. Both go on at once, and few pages are in memory a
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter, deque
 from contextlib import closing
 from pathlib import Path
@@ -14,14 +15,11 @@ from typing import TYPE_CHECKING, Protocol
 from scrapy_neardup import extraction
 from scrapy_neardup.matching.records import TEMPLATE
 
-from .filing import Filed, Filer, Unsigned
-from .signing import characters, spread
-from .sources import BrokenRecord, CrawledPage, Options, find_sources, read_source
+from .signing import Filed, Filer, Unsigned, characters, spread
+from .sources import BrokenRecord, CrawledPage, Options, Origin, find_sources, read_source
 from .sources.head import read_head
 from .sources.index import all_documents, reading_index
-from .sources.records import Origin
-from .stamps import Stamps
-from .stored import StoredPage
+from .store import StoredPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -31,6 +29,35 @@ if TYPE_CHECKING:
     from .settings import AuditOptions
     from .sources import Record
     from .store import Store
+
+
+class Stamps:
+    """Returns the stamp of a file, its size and time of change.
+
+    A file with the same stamp is taken for unchanged.
+    """
+
+    def __init__(self) -> None:
+        self._path = ""
+        self._stamp: str | None = None
+
+    def of(self, origin: Origin) -> str:
+        """Return the stamp of the file that *origin* is in."""
+        if origin.path != self._path:
+            self._path = origin.path
+            path = Path(origin.path)
+            self._stamp = None if path.is_dir() else _stamp(path)
+        if self._stamp is not None:
+            return self._stamp
+        return _stamp(Path(origin.path, origin.place, "response_body"))
+
+
+def _stamp(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        return f"{found.st_size} {found.st_mtime_ns}"
+    return ""
+
 
 #: Pages that wait for each extracting process.
 _WAITING = 8
@@ -157,6 +184,7 @@ class Reader:
         if self._store.has(record.origin, stamp):
             return None
         page = StoredPage(root, record.origin, stamp, record.url, record.fetched, body_digest=record.digest)
+        page.note = record.note
         if record.revisit_of is not None:
             page.refers_digest, page.refers_url = record.revisit_of.digest, record.revisit_of.url
             self._store.add(page)

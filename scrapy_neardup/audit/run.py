@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -11,22 +12,102 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.arguments import require_path, require_type
 from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.index.lmdb.directory import is_index
 
 from .boilerplate import leave_out_boilerplate
 from .clustering import cluster
 from .crawl import load_crawl
-from .inputs import find_inputs, header_of
 from .model import Audit, Input
 from .output import files as results
 from .reading import fill
-from .refusals import differing, kept_seed, no_pages, require_same
 from .settings import VERSION, AuditOptions
-from .sources import SourceUnavailable
-from .store import FILE, Store
-from .stored import encodable
+from .sources import SourceUnavailable, find_sources
+from .sources.index import reading_index
+from .store import FILE, Store, encodable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_neardup.index import Header
+
     from .sources import Origin
+
+
+def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: AuditOptions) -> list[Input]:
+    """Return the sources that *paths* name, sorted by name.
+
+    Raises `SourceUnavailable` if one is missing or unknown.
+    """
+    indexes = [path for path in paths if is_index(Path(path))]
+    others = [path for path in paths if not is_index(Path(path))]
+    sources = find_sources(others)
+    found = [Input(str(source.path), source.kind) for source in sources]
+    return sorted({*found, *(Input(os.fspath(path), "index") for path in indexes)})
+
+
+def header_of(inputs: Sequence[Input]) -> Header | None:
+    """Return the header of the indexes among *inputs*, None if there is none.
+
+    Raises `IndexMismatch` if headers differ.
+    """
+    header: Header | None = None
+    for name, kind in inputs:
+        if kind == "index":
+            with reading_index(Path(name)) as (own, _):
+                if header is not None:
+                    header.require(own, name)
+                header = header or own
+    return header
+
+
+#: Sources that a message names.
+_NAMED = 3
+
+
+def require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any]) -> None:
+    """Raise `ConfigurationError` if pages are stored that an audit of *inputs* would not keep."""
+    if not store.signed():
+        return
+    remedy = "name another directory, or pass --overwrite to replace them."
+    if others := differing(store, identity):
+        raise ConfigurationError(
+            f"{store.directory} has results made with other settings ({', '.join(others)}): {remedy}"
+        )
+    names = {each.name for each in inputs}
+    if gone := [name for name, _ in store.meta("inputs") if name not in names]:
+        raise ConfigurationError(
+            f"{store.directory} has the results of other sources ({_listed(gone)}): {remedy}"
+        )
+
+
+def kept_seed(store: Store, drawn: int | None) -> int | None:
+    """Return the seed of the stored audit, if there is one of this version; else *drawn*."""
+    stored = store.meta("identity") or {}
+    return stored.get("seed", drawn) if stored.get("version") == VERSION else drawn
+
+
+def differing(store: Store, identity: dict[str, Any]) -> list[str]:
+    """Return the names of the settings in *identity* whose values are not those of the stored signatures."""
+    stored = store.meta("identity")
+    return [name for name, value in json.loads(json.dumps(identity)).items() if stored.get(name) != value]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_NAMED], *["…"] * (len(names) > _NAMED)])
+
+
+def no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
+    """Return an error for an audit without pages: it names problems, or the records that were left out."""
+    where = _listed([each.name for each in inputs])
+    problems, skipped = list(store.problems()), store.skipped()
+    if problems:
+        place = ", ".join(filter(None, problems[0][:2]))
+        count = f"{len(problems):,} problem" + "s" * (len(problems) > 1)
+        return SourceUnavailable(f"No pages in {where}, but {count}, first in {place}: {problems[0][2]}")
+    left_out = ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in skipped.items())
+    nothing = f" (left out: {left_out})" if skipped else ""
+    return SourceUnavailable(f"No pages in {where}{nothing}: name what was crawled.")
+
 
 #: A function that is called with the step that an audit is at, how many pages or pairs of it are done, and
 #: where the last of them was found (None if there is no place).

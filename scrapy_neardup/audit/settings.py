@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Scheme
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
-VERSION = 8
+VERSION = 9
 
 
 def scheme_named(options: DetectionOptions) -> Scheme:

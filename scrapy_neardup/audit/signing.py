@@ -1,24 +1,40 @@
-"""Work on many documents, such as signing them, done on all cores."""
+"""Signs texts on all cores, and files them as the store of an audit keeps them.
+
+All that one text needs is made at once, in the process that signs, so that little is left for the process
+that stores.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 import sys
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, TypeVar
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import numpy as np
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.fingerprint.main_text import MainText, main_text
+from scrapy_neardup.matching.boilerplate import paragraph_keys
+from scrapy_neardup.matching.records import entries
 from scrapy_neardup.processors import processors
 
-from .signing_worker import SigningProcesses
+from .packing import packed_text, storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
-    from concurrent.futures import Future
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
-    from scrapy_neardup.fingerprint.main_text import MainText
+    from scrapy_neardup.index import Header
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -27,6 +43,92 @@ _Result = TypeVar("_Result")
 #: signed in this process, because starting others takes longer.
 CHUNK, CHARACTERS = 64, 1 << 20
 ALONE = 512
+#: Characters of the words that stand for the title of a text, and those among which they are looked for. So
+#: many words have as many characters with the spaces between them.
+_TITLE, _BEGINNING, _WORDS = 100, 800, 50
+#: What a signing process does with a part of the texts; set as it starts.
+_work: Callable[[list[Any]], list[Any]] | None = None
+
+
+class SignerDied(NearDupError):
+    """A signing process has ended before its work."""
+
+
+class Unsigned(NamedTuple):
+    """A text that is to be filed."""
+
+    #: A plain text, or one that an extractor has found before.
+    text: str | MainText
+    #: The title that its source gives it; "" for none.
+    title: str
+    #: The URL that says which site it is of; "" if that is not known.
+    url: str
+
+
+class Filed(NamedTuple):
+    """A text as it is stored. All but the title is bytes, which pass between processes in no time."""
+
+    #: The title of its page.
+    title: str
+    #: The signature as an index holds it: the bytes of uint64[keys] and of a record.
+    keys: bytes | None
+    record: bytes | None
+    #: Whether it reads like a wall.
+    wall: bool = False
+    #: The title of the text in UTF-8, which may be a headline, and the keys of its long paragraphs, each
+    #: once: the bytes of uint64[n]. None of a text that is not kept.
+    headline: bytes | None = None
+    paragraphs: bytes | None = None
+    #: The text, see `packing`.
+    text: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Filer:
+    """Files texts as *header* says; they are signed with *fingerprinter*. Goes to other processes."""
+
+    fingerprinter: Fingerprinter
+    header: Header
+
+    def __call__(self, texts: Sequence[Unsigned]) -> list[Filed]:
+        """Sign texts and file them."""
+        mains = [
+            main_text(each.text)._replace(title=each.title) if isinstance(each.text, str) else each.text
+            for each in texts
+        ]
+        titles = [each.title or _first_words(main.text) for each, main in zip(texts, mains, strict=True)]
+        signatures = [*self.fingerprinter.signatures(mains)]
+        return self.filed(signatures, mains, titles, [each.url for each in texts])
+
+    def filed(
+        self,
+        signatures: Sequence[Signature],
+        texts: Sequence[MainText | None],
+        titles: Sequence[str],
+        urls: Sequence[str],
+    ) -> list[Filed]:
+        """File *texts* with their *signatures*, the *titles* of their pages and *urls* that say the site."""
+        documents = entries(signatures, urls, self.header)
+        keys, records = documents.keys.T.tobytes(), documents.records.tobytes()
+        width, size = 8 * self.header.keys, self.header.dtype.itemsize
+        found = []
+        for number, (signature, text, title) in enumerate(zip(signatures, texts, titles, strict=True)):
+            own_keys = keys[number * width : (number + 1) * width]
+            filed = Filed(title, own_keys, records[number * size : (number + 1) * size], signature.wall)
+            found.append(filed if text is None else _with_text(filed, text))
+        return found
+
+
+def _with_text(filed: Filed, text: MainText) -> Filed:
+    text = storable(text)
+    paragraphs = np.array(sorted({*paragraph_keys(text.text)}), np.uint64).tobytes()
+    headline = text.title.encode("utf-8", "surrogatepass")
+    return filed._replace(headline=headline, paragraphs=paragraphs, text=packed_text(text))
+
+
+def _first_words(text: str) -> str:
+    """Return what stands for the title of a text."""
+    return " ".join(text[:_BEGINNING].split(maxsplit=_WORDS))[:_TITLE]
 
 
 def sign(
@@ -68,18 +170,22 @@ def spread(
             yield from work(part)
         return
     waiting: deque[Future[list[_Result]]] = deque()
-    threads = ThreadPoolExecutor(count, "neardup-sign")
-    workers = SigningProcesses(work)
+    # Processes that are forked would have the locks of this one's threads.
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin, (work,))
     try:
         for part in parts:
-            waiting.append(threads.submit(workers.do, part))
+            with _spawning():
+                waiting.append(pool.submit(_do, part))
             if len(waiting) >= 4 * count:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
+    except BrokenProcessPool as error:
+        raise SignerDied(
+            "A signing process was ended, as by a lack of memory: run the audit again, and it goes on."
+        ) from error
     finally:
-        workers.close()
-        threads.shutdown(cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
 
 
 def _parts(items: Iterable[_Item], size: Callable[[_Item], int]) -> Iterator[list[_Item]]:
@@ -93,3 +199,41 @@ def _parts(items: Iterable[_Item], size: Callable[[_Item], int]) -> Iterator[lis
             part, total = [], 0
     if part:
         yield part
+
+
+@contextmanager
+def _spawning() -> Iterator[None]:
+    """Hide the script that has started the audit, which a spawned process would run once more.
+
+    Such a process leaves Ctrl-C to its parent from its first moment on.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,)) if os.name == "posix" else ()
+    main = sys.modules["__main__"].__dict__
+    hidden: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main.pop("__file__", None)
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(hidden)
+        if os.name == "posix":
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(work: Callable[[list[Any]], list[Any]]) -> None:
+    """Make a signing process ready: it ends with its parent, also if that is killed."""
+    global _work
+    _work = work
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # it was spawned
+    parent.join()
+    os._exit(0)
+
+
+def _do(items: list[Any]) -> list[Any]:
+    assert _work is not None  # `_begin` has set it
+    return _work(items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.matching.candidates import Judgement
 
-    from .pairs.judge import PairJudge
+    from .pairs.compare import PairJudge
 
 #: A text that is less alike than is asked as a rule, but has this share of its own in the other, is a part.
 #: It is at most this long, as a share of the other: that is much else.
@@ -51,26 +51,6 @@ def parts(
     contained = (judgement.similarity < asked(tokens[pages])) & (judgement.containment >= PART)
     found: NDArray[np.bool_] = judgement.near & ~judgement.exact & shorter & contained
     return found
-
-
-def apart(told: dict[str, Any]) -> str:
-    """Say what keeps two texts apart that are as alike as near-duplicates are; "" if they are not.
-
-    *told* is what `Matcher.explain` says of them.
-    """
-    if not any(told.get(rule) for rule in ("alike", "within", "mostly_within", "brief", "elsewhere")):
-        return ""
-    if told["one_site"] and told["replaced"] > told["replaced_forgiven"]:
-        return (
-            f"another page of the site: of its runs of words about {told['replaced']:.0f} stand in the place "
-            f"of others, where {told['replaced_forgiven']:.0f} may"
-        )
-    if told["length"] < told["length_asked"]:
-        return (
-            f"a part: {told['length']:.0%} as long as the stored one, where {told['length_asked']:.0%} is "
-            "asked"
-        )
-    return ""
 
 
 def in_words(least: float) -> str:

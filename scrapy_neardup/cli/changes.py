@@ -17,6 +17,8 @@ _WORDS = {
     "new_page": "new: pages that were not there",
     "now_repeats": "new: pages that repeated no other",
     "stays": "still to fix",
+    "line_new": "drop.txt: new lines",
+    "line_gone": "drop.txt: lines that are gone",
 }
 _DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -30,13 +32,12 @@ def changes(earlier: Path, later: Path, as_json: bool) -> None:
 
     EARLIER and LATER are directories that `audit` has written.
     """
-    from scrapy_neardup.audit.changes import CHANGES
     from scrapy_neardup.audit.changes import changes as compare
 
-    counts: Counter[str] = Counter()
+    counts: Counter[str | None] = Counter()
     for found in compare(earlier, later):
-        counts[found.change] += 1
+        counts.update((found.change, found.line))
         if as_json:
             click.echo(json.dumps(found._asdict()))
     if not as_json:
-        print_pairs(f"{earlier} → {later}", [(_WORDS[name], f"{counts[name]:,}") for name in CHANGES])
+        print_pairs(f"{earlier} → {later}", [(words, f"{counts[name]:,}") for name, words in _WORDS.items()])

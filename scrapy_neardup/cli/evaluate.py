@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.audit.evaluate.corpus import Text
     from scrapy_neardup.audit.evaluate.curves import Outcome
-    from scrapy_neardup.audit.evaluate.labelled import LabelledPairs
+    from scrapy_neardup.audit.evaluate.labelled import LabelledPairs, Orders
     from scrapy_neardup.audit.evaluate.scores import Group, Result, Scores
-    from scrapy_neardup.audit.pairs.judge import PairJudge
+    from scrapy_neardup.audit.pairs.compare import PairJudge
     from scrapy_neardup.options import DetectionOptions
 
 _file = RegularFile()
@@ -99,9 +99,9 @@ def evaluate(
     copy of it, so fewer are found where the shorter came first. The scores of a host or a language are of the
     pairs with a document of it.
     """
+    from scrapy_neardup.audit.evaluate.curves import require_drawing
     from scrapy_neardup.audit.evaluate.labelled import read_pairs
-    from scrapy_neardup.audit.evaluate.picture import require_drawing
-    from scrapy_neardup.audit.evaluate.scores import by_document
+    from scrapy_neardup.audit.evaluate.scores import by_document, score
 
     if compare and (worst or all_pairs or seeds > 1):
         option = "--worst" if worst else "--all-pairs" if all_pairs else "--seeds"
@@ -117,15 +117,17 @@ def evaluate(
         return
     drawn = [(seed + number) % 2**32 for number in range(seeds)]
     judged = [_judge(texts, labelled, options, each, all_pairs=all_pairs) for each in drawn]
-    result, extra, judge = judged[0]
-    results = dict(zip(drawn, (each for each, _, _ in judged), strict=True))
-    groups = by_document(labelled, [each.orders for each in results.values()], _groups(texts))
-    facts = _facts_of(assignments, labelled, results, groups, time.monotonic() - started) | extra
-    wrong = _find_worst(labelled, texts, result, judge, worst) if worst else ()
+    first, extra, judge = judged[0]
+    orders = [each for each, _, _ in judged]
+    result = score(labelled, orders)
+    seeds_apart = {each: score(labelled, [one]).near for each, one in zip(drawn, orders, strict=True)}
+    groups = by_document(labelled, orders, _groups(texts))
+    facts = _facts_of(assignments, labelled, result, seeds_apart, groups, time.monotonic() - started) | extra
+    wrong = _find_worst(labelled, texts, first, judge, worst) if worst else ()
     if as_json:
         print_json(facts | ({"worst": [asdict(pair) for pair in wrong]} if worst else {}))
         return
-    _print_scores(f"{pairs}: judged duplicate", results, groups)
+    _print_scores(f"{pairs}: judged duplicate", result, seeds_apart, groups)
     for name, value in extra.items():
         print_line(f"{name.replace('_', ' ')}: {value}")
     for pair in wrong:
@@ -156,21 +158,20 @@ def _cache() -> Path:
 
 def _judge(
     texts: list[Text], labelled: LabelledPairs, options: DetectionOptions, seed: int, *, all_pairs: bool
-) -> tuple[Result, dict[str, Any], PairJudge]:
+) -> tuple[Orders, dict[str, Any], PairJudge]:
     from scrapy_neardup.audit.evaluate.curves import judge_with
     from scrapy_neardup.audit.evaluate.labelled import judge_orders, rows_of
-    from scrapy_neardup.audit.evaluate.scores import score
 
     a, b = rows_of(labelled, texts)
     with progress("Fingerprinting") as bar:
         judge = judge_with(texts, options, seed, lambda done: bar(done, len(texts)))
     if not all_pairs:
-        return score(labelled, judge_orders(judge.judge, judge.documents, a, b)), {}, judge
-    from scrapy_neardup.audit.evaluate.all_pairs import find_all
+        return judge_orders(judge.judge, judge.documents, a, b), {}, judge
+    from scrapy_neardup.audit.evaluate.labelled import find_all
 
     found = find_all(judge)
     extra = {"pairs_found": len(found.a), "pairs_found_unlabelled": found.without(a, b)}
-    return score(labelled, judge_orders(found.of, judge.documents, a, b)), extra, judge
+    return judge_orders(found.of, judge.documents, a, b), extra, judge
 
 
 def _groups(texts: list[Text]) -> dict[str, dict[str, str]]:
@@ -191,8 +192,7 @@ def _compare(
     plot: Path,
     as_json: bool,
 ) -> None:
-    from scrapy_neardup.audit.evaluate.curves import VARIANTS, compare
-    from scrapy_neardup.audit.evaluate.picture import draw
+    from scrapy_neardup.audit.evaluate.curves import VARIANTS, compare, draw
 
     outcomes: list[Outcome] = []
     with progress("Comparing schemes") as bar:
@@ -214,11 +214,10 @@ def _compare(
         print_line(f"Precision against recall: {plot}")
 
 
-def _print_scores(title: str, results: dict[int, Result], groups: list[Group]) -> None:
-    """Print the *results* by seed, those of the first in full, and the scores of *groups* of documents."""
-    result = next(iter(results.values()))
+def _print_scores(title: str, result: Result, seeds: dict[int, Scores], groups: list[Group]) -> None:
+    """Print the *result* over all *seeds*, the scores of each, and those of *groups* of documents."""
     print_table(
-        title,
+        title + (f", each pair with {len(seeds)} seeds" * (len(seeds) > 1)),
         ["label", "kind", "pairs", "found", "share", "longer first", "shorter first"],
         [
             (
@@ -234,23 +233,23 @@ def _print_scores(title: str, results: dict[int, Result], groups: list[Group]) -
         [(name, *_figures(scores)) for name, scores in (("3 and 2", result.near), ("3", result.same))],
     )
     _print_groups(groups)
-    if len(results) > 1:
+    if len(seeds) > 1:
         print_table(
             "Scores by seed, with 3 and 2 as positives",
             ["seed", "precision", "recall", "F1"],
-            [(str(each), *_figures(one.near)) for each, one in results.items()],
+            [(str(each), *_figures(scores)) for each, scores in seeds.items()],
         )
 
 
 def _facts_of(
     assignments: tuple[str, ...],
     labelled: LabelledPairs,
-    results: dict[int, Result],
+    result: Result,
+    seeds: dict[int, Scores],
     groups: list[Group],
     seconds: float,
 ) -> dict[str, Any]:
-    """Return what JSON says of an evaluation: the *results* by seed, the scores of *groups* of documents."""
-    result = next(iter(results.values()))
+    """Return what JSON says of an evaluation: its *result* over all *seeds*, and the scores of each."""
     return {
         "settings": dict(each.split("=", 1) for each in assignments),
         "pairs": len(labelled.label),
@@ -258,7 +257,7 @@ def _facts_of(
         **asdict(result.near),
         "same": asdict(result.same),
         "by_document": [each._asdict() | {"near": asdict(each.near)} for each in groups],
-        "by_seed": [{"seed": each, **asdict(one.near)} for each, one in results.items()],
+        "by_seed": [{"seed": each, **asdict(scores)} for each, scores in seeds.items()],
         "seconds": round(seconds, 3),
     }
 
@@ -303,14 +302,13 @@ class _Wrong:
 
 
 def _find_worst(
-    pairs: LabelledPairs, texts: Sequence[Text], result: Result, judge: PairJudge, count: int
+    pairs: LabelledPairs, texts: Sequence[Text], orders: Orders, judge: PairJudge, count: int
 ) -> Iterator[_Wrong]:
     """Yield the *count* pairs that are judged most wrongly."""
-    from scrapy_neardup.audit.evaluate.labelled import rows_of
+    from scrapy_neardup.audit.evaluate.labelled import rows_of, steps
     from scrapy_neardup.audit.evaluate.scores import worst
-    from scrapy_neardup.audit.evaluate.steps import steps
 
-    orders, judgement = result.orders, result.orders.second_stored
+    judgement = orders.second_stored
     a, b = rows_of(pairs, texts)
     said = steps(judge, a, b, judgement)
     for row in worst(pairs, orders, count):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy_neardup.audit.querying import Answer
+    from scrapy_neardup.audit.documents import Answer
 
 
 @click.command()
@@ -47,9 +47,8 @@ def query(
     each, or are feeds with a document a line. Nothing is stored. The exit status is 3 if some documents could
     not be read.
     """
-    from scrapy_neardup.audit.documents import read_documents
-    from scrapy_neardup.audit.querying import extracting_as
-    from scrapy_neardup.audit.querying import query as look_up
+    from scrapy_neardup.audit.documents import extracting_as, read_documents
+    from scrapy_neardup.audit.documents import query as look_up
     from scrapy_neardup.audit.settings import AuditOptions
     from scrapy_neardup.index.lmdb.commands import require_index
 

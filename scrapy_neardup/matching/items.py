@@ -420,7 +420,7 @@ def _is_moment(value: object) -> bool:
         if value.tzinfo is None:
             apart.append(abs((value - datetime.now(timezone.utc).replace(tzinfo=None)).total_seconds()))
         return min(apart) <= _MOMENT
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e20:
         return False
     return any(abs(value / unit - now) <= _MOMENT for unit in (1, 1e3, 1e6, 1e9))
 

@@ -75,6 +75,12 @@ SHORTER_BRIEF, SHORTER_TITLED = 0.52, 0.4
 #: The containment and J asked by each rule that looks at containment, by the name that `verify` gives the
 #: rule.
 CONTAINMENTS = {"within": CONTAINED, "mostly_within": MOSTLY_CONTAINED, "elsewhere": ELSEWHERE_CONTAINED}
+#: What can decide about a pair of candidates, in the order in which it is asked: what keeps two texts apart,
+#: then the rules by which one repeats the other.
+DECIDING = (
+    "similarity", "variety", "numbers", "title", "short_lines", "other_text", "known", "length",
+    "alike", "within", "mostly_within", "brief", "elsewhere",
+)  # fmt: skip
 
 
 _NONE = np.zeros(())
@@ -209,7 +215,17 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
             mostly_within=mostly,
             brief=brief,
             elsewhere=elsewhere,
-        )
+            decided_by=np.select(
+                [
+                    ~(brief | alike | within | mostly | elsewhere), ~pairs.varied, ~copies,
+                    pairs.one_site & retitled, filled, other_text, ~known, pairs.length < least,
+                    alike & (pairs.substituted <= ROUNDING + forgiven),
+                    within & (pairs.substituted <= ROUNDING + 2 * forgiven),
+                    mostly & (pairs.substituted <= ROUNDING), brief,
+                ],
+                DECIDING[:-1], DECIDING[-1],
+            ),
+        )  # fmt: skip
     return Findings(
         whole & ~other_page,
         copies & ~other_page & ~known & (pairs.length > 1) & pairs.varied,

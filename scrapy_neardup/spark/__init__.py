@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.late import importing_late
 
 if TYPE_CHECKING:
-    from .kept import make_index
-    from .run import SparkAudit, audit, audit_paths
+    from .run import SparkAudit, audit, audit_paths, make_index
 
 __all__ = ["SparkAudit", "audit", "audit_paths", "make_index"]
 
-_MODULES = {"SparkAudit": ".run", "audit": ".run", "audit_paths": ".run", "make_index": ".kept"}
+_MODULES = {"SparkAudit": ".run", "audit": ".run", "audit_paths": ".run", "make_index": ".run"}
 __getattr__ = importing_late(__name__, _MODULES)

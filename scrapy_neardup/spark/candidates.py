@@ -10,15 +10,40 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.audit.pairs.compare import MOST, SAME, Groups, pairs_of_values
-from scrapy_neardup.audit.pairs.equal import equal_keys
+from scrapy_neardup.audit.clustering import MARGIN, judge_of, pairs_table
+from scrapy_neardup.audit.pairs.compare import (
+    MOST,
+    REJECTED,
+    SAME,
+    SIBLINGS,
+    Compared,
+    Groups,
+    equal_keys,
+    pairs_of_values,
+)
 from scrapy_neardup.audit.pairs.joins import choose_layout, found_first, neighbours
 from scrapy_neardup.index import Documents
 from scrapy_neardup.index.tables import BITS, NO_KEY
 from scrapy_neardup.matching.records import DIGEST
 
-from .columns import crawl_of, joined, keys_of, numbers, pieces, records_of, schema_of, signed, unsigned
-from .frames import mapped, whole_groups
+from .frames import (
+    DOCUMENT_COLUMNS,
+    PART,
+    crawl_of,
+    joined,
+    keys_of,
+    mapped,
+    merged_names,
+    names_of,
+    numbers,
+    pieces,
+    records_of,
+    schema_of,
+    signed,
+    texts,
+    unsigned,
+    whole_groups,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,12 +60,12 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-#: Of a page: the first page with its text, whether it can be judged, and whether it stands for all that any
-#: comparison finds alike. Of the latter the fingerprint and the further keys.
-FIRSTS = "row long, first long, fit boolean, alone boolean, fingerprint long, own binary"
+#: Of a page: the first page with its text, and with its note, too; whether it can be judged, and whether it
+#: stands for all that any comparison finds alike. Of the latter the fingerprint and the further keys.
+FIRSTS = "row long, first long, again long, fit boolean, alone boolean, fingerprint long, own binary"
 PAIR = "a long, b long"
 #: Of a page: the halves of the digest of its text, and what `FIRSTS` have, for each page the further keys.
-TEXT = "text long, digest long, row long, fit boolean, fingerprint long, site long, own binary"
+TEXT = "text long, digest long, row long, fit boolean, fingerprint long, site long, note binary, own binary"
 #: Fingerprints that the layout of tables is chosen by, and seconds that an entry of a table takes: it is
 #: written, sent and sorted, by one core of a server of 2021.
 _SAMPLE, _ENTRY = 1 << 14, 1e-6
@@ -50,8 +75,8 @@ _MEMBERS = SAME * SAME
 
 def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
     """Keep `FIRSTS` of all *documents*."""
-    texts = mapped(documents.select("row", "keys", "record", "wall"), text_of, TEXT, settings)
-    ordered = space.grouped(texts, ["text", "digest"], ["row"])
+    described = mapped(documents.select("row", "keys", "record", "wall", "note"), text_of, TEXT, settings)
+    ordered = space.grouped(described, ["text", "digest"], ["row"])
     return space.keep(mapped(ordered, find_firsts, FIRSTS), "work/firsts")
 
 
@@ -72,10 +97,14 @@ def text_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterat
             crawl.long & ~crawl.wall,
             signed(documents.records["fingerprint"]),
             documents.records["site"].astype(np.int64),
+            batch.column("note"),
             own,
         )
         schema = schema_of(TEXT)
-        arrays = [pa.array(each, kind) for each, kind in zip(columns, schema.types, strict=True)]
+        arrays = [
+            each.cast(kind) if isinstance(each, pa.Array) else pa.array(each, kind)
+            for each, kind in zip(columns, schema.types, strict=True)
+        ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -87,13 +116,14 @@ def find_firsts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         text, digest, rows, fingerprints, sites = (
             numbers(table, name) for name in ("text", "digest", "row", "fingerprint", "site")
         )
-        groups = Groups.of_texts((text, digest), fingerprints, sites)
+        groups = Groups.of_texts((text, digest), texts(table, "note"), fingerprints, sites)
         fit = table.column("fit").combine_chunks()
         alone = numbers(table, "fit") & (groups.alike == np.arange(len(rows)))
         held = pa.array(np.where(alone, np.arange(len(rows)), 0), mask=~alone)
         columns = {
             "row": table.column("row").combine_chunks(),
             "first": pa.array(rows[groups.same_text]),
+            "again": pa.array(rows[groups.same_note]),
             "fit": fit,
             "alone": pa.array(alone),
             "fingerprint": table.column("fingerprint").combine_chunks(),
@@ -246,3 +276,96 @@ def _batch(a: Rows, b: Rows) -> pa.RecordBatch:
     import pyarrow as pa
 
     return pa.RecordBatch.from_pydict({"a": pa.array(np.minimum(a, b)), "b": pa.array(np.maximum(a, b))})
+
+
+JUDGED = "a long, b long, kind string, distance int, similarity float, containment float"
+#: The kinds of pairs of which one page repeats the other.
+REPEATS = "kind in ('exact', 'part', 'near')"
+#: Bytes of a pair with the document of one of its pages, as Spark sorts it.
+_WITH_DOCUMENT = 600
+#: Pairs that are judged at a time.
+_CHUNK = 1 << 12
+
+
+def judged(
+    firsts: DataFrame, candidates: DataFrame, documents: DataFrame, space: Workspace, settings: AuditOptions
+) -> DataFrame:
+    """Keep the pairs that an audit lists: `compare_all` says which.
+
+    *firsts* are `FIRSTS` of all pages, *candidates* pairs of those that stand alone.
+    """
+    copies = firsts.where("fit and first <> row").selectExpr("first a", "row b", "true copy")
+    again = firsts.where("fit and again <> row and again <> first").selectExpr(
+        "again a", "row b", "true copy"
+    )
+    pairs = candidates.selectExpr("a", "b", "false copy").unionByName(copies).unionByName(again)
+    pairs = space.keep(pairs, "work/candidates")
+    count = pairs.count()
+    sides = documents.select(*DOCUMENT_COLUMNS)
+    for side in "ab":
+        named = sides.select(*(sides[name].alias(f"{name}_{side}") for name in DOCUMENT_COLUMNS))
+        pairs = pairs.join(named, pairs[side] == named[f"row_{side}"])
+    # A page has any number of pairs, each of which is sorted with a whole document: parts are cut by pairs.
+    with space.parts(max(count * _WITH_DOCUMENT, space.partitions * PART)):
+        every = space.keep(mapped(pairs, judge_pairs, JUDGED, settings), "work/judged")
+    space.remove("work/candidates")
+    return _listed(every, space)
+
+
+def judge_pairs(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    """Judge pairs of pages; leave out those that no audit lists."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, _CHUNK):
+            yield _judge(batch.slice(start, _CHUNK), settings)
+
+
+def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    header, count = settings.header, pairs.num_rows
+    # The first pages of all pairs, then the second ones.
+    documents = Documents(
+        np.concatenate([keys_of(pairs, header, f"keys_{side}") for side in "ab"], axis=1),
+        np.concatenate([records_of(pairs, header, f"record_{side}") for side in "ab"]),
+        [],
+        [note for side in "ab" for note in texts(pairs, f"note_{side}")],
+    )
+    wall = np.concatenate([numbers(pairs, f"wall_{side}") for side in "ab"])
+    names = merged_names(names_of(pairs, "_a"), names_of(pairs, "_b"))
+    judge = judge_of(crawl_of(documents, wall, names, settings), settings, np.zeros(2 * count, bool))
+    a = np.arange(count)
+    compared = Compared(a, a + count, judge.either(a, a + count))
+    judgement = compared.judgement
+    alike = judgement.template | judgement.near
+    alike |= judgement.similarity >= settings.least_similarity - MARGIN
+    listed = np.flatnonzero(numbers(pairs, "copy") | (alike & ~judge.equal(a, a + count)))
+    table = pairs_table(judge, compared.take(listed))
+    return pa.RecordBatch.from_pydict(
+        {
+            "a": pa.array(numbers(pairs, "a")[listed]),
+            "b": pa.array(numbers(pairs, "b")[listed]),
+            "kind": pa.array(table["kind"].tolist(), pa.string()),
+            "distance": pa.array(table["distance"].astype(np.int32)),
+            "similarity": pa.array(table["similarity"]),
+            "containment": pa.array(table["containment"]),
+        }
+    )
+
+
+def _listed(every: DataFrame, space: Workspace) -> DataFrame:
+    """Keep of *every* pair the repeats, the `SIBLINGS` closest of a page's template, `REJECTED` others."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    kept = every.where(REPEATS)
+    template = every.where("kind = 'template'")
+    sides = template.selectExpr("a", "b", "similarity", "a page", "b other").unionByName(
+        template.selectExpr("a", "b", "similarity", "b page", "a other")
+    )
+    by = Window.partitionBy("page").orderBy(F.desc("similarity"), "other")
+    wanted = sides.withColumn("place", F.row_number().over(by)).where(f"place <= {SIBLINGS}")
+    kept = kept.unionByName(template.join(wanted.select("a", "b").distinct(), ["a", "b"], "left_semi"))
+    rejected = every.where("kind = 'rejected'").orderBy(F.desc("similarity"), "a", "b").limit(REJECTED)
+    found = space.keep(kept.unionByName(rejected), "work/pairs")
+    space.remove("work/judged")
+    return found

@@ -1,26 +1,30 @@
-"""The tables of an audit, its drop list and its summary, written by the executors."""
+"""The tables of an audit, its drop list, its summary, and the report of some clusters."""
 
 from __future__ import annotations
 
 import json
+import tempfile
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.audit.model import HANDLED, VERDICTS
+from scrapy_neardup.audit.model import CLUSTERS, HANDLED, NO_DISTANCE, PAGES, PAIRS, VERDICTS, Audit, Input
 from scrapy_neardup.audit.output.files import is_plain, is_url, numbers_in, only_numbers_differ
+from scrapy_neardup.audit.output.report import ReportData, write_report
 from scrapy_neardup.audit.output.summary import LARGEST, settings_of
 from scrapy_neardup.audit.packing import unpacked
 from scrapy_neardup.matching.records import filed_url
 
-from .columns import column_names, numbers, texts
-from .frames import PLACE_BITS, mapped
+from .frames import PLACE_BITS, column_names, mapped, numbers, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
+    from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
     from scrapy_neardup.audit.settings import AuditOptions
@@ -31,12 +35,12 @@ if TYPE_CHECKING:
 LISTED = 100
 #: The file that says that an audit has come to its end: what is written after it are samples to look at.
 SUMMARY = "summary.json"
-PAGES = (
+PAGE_TABLE = (
     "row long, url string, verdict string, cluster int, canonical string, distance int, similarity float, "
     "tokens long, fetched double, title string, noindex boolean, declared string, hreflang string, "
     "handled string, copies long, closest string, closest_similarity float"
 )
-PAIRS = (
+PAIR_TABLE = (
     "a long, b long, url1 string, url2 string, kind string, distance int, similarity float, containment float"
 )
 
@@ -89,8 +93,8 @@ def write_pages(grouped: DataFrame, clusters: DataFrame, pairs: DataFrame, space
     closest = closest.join(urls, "other").drop("other")
     pages = grouped.drop("size", "members").join(clusters, "leader", "left").join(closest, "row", "left")
     ordered = pages.repartitionByRange(space.partitions, "row").sortWithinPartitions("row")
-    listed = ordered.select(*column_names(PAGES))
-    rounded = mapped(listed, round_off, PAGES, ("similarity", "closest_similarity"))
+    listed = ordered.select(*column_names(PAGE_TABLE))
+    rounded = mapped(listed, round_off, PAGE_TABLE, ("similarity", "closest_similarity"))
     space.write(rounded.drop("row"), "pages.parquet")
 
 
@@ -100,8 +104,8 @@ def write_pairs(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None:
         grouped.selectExpr("row b", "url url2"), "b"
     )
     ordered = named.repartitionByRange(space.partitions, "a", "b").sortWithinPartitions("a", "b")
-    listed = ordered.select(*column_names(PAIRS))
-    rounded = mapped(listed, round_off, PAIRS, ("similarity", "containment"))
+    listed = ordered.select(*column_names(PAIR_TABLE))
+    rounded = mapped(listed, round_off, PAIR_TABLE, ("similarity", "containment"))
     space.write(rounded.drop("a", "b"), "pairs.parquet")
 
 
@@ -248,3 +252,117 @@ def summarise(
     }
     space.write_text(SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
+
+
+REPORT = "report.html"
+#: Clusters that are in a sample because they are the largest, and so many drawn by the hash of a URL.
+SAMPLE = 200
+#: Pages of a cluster that are in it, its canonical page first, and those of them with a text.
+MEMBERS, WITH_TEXT = 20, 5
+_PAIRS = 100_000
+#: What a report says of a whole crawl.
+_OF_ALL = {"Repeats", "Left out as boilerplate"}
+_COUNTS = ("size", "exact", "near", "part", "revisit")
+
+
+class _Texts:
+    """What an audit takes texts from."""
+
+    def __init__(self, packed: Mapping[int, bytes | None]) -> None:
+        self._packed = packed
+
+    def text(self, page: int) -> str | None:
+        packed = self._packed.get(page)
+        return None if packed is None else unpacked(packed).shown
+
+    def close(self) -> None:
+        pass
+
+
+def write_sample(
+    grouped: DataFrame,
+    pairs: DataFrame,
+    read: DataFrame,
+    ids: DataFrame,
+    space: Workspace,
+    settings: AuditOptions,
+    clusters: int,
+) -> None:
+    """Write ``report.html``, which shows a sample of so many *clusters*; nothing if there are none.
+
+    *grouped* is `GROUPED`, *read* has the packed ``text`` of each ``id``, *ids* the ``id`` of each ``row``.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    led = grouped.where("size is not null").select("row", "url", "rank", *_COUNTS)
+    chosen = led.orderBy(F.desc("size"), "rank").limit(SAMPLE)
+    if clusters > SAMPLE:
+        chosen = chosen.unionByName(led.orderBy(F.xxhash64("url"), "rank").limit(SAMPLE)).distinct()
+    leaders = sorted(chosen.collect(), key=lambda row: (-row["size"], row["rank"]))
+    if not leaders:
+        return
+    by = Window.partitionBy("leader").orderBy(F.expr("row <> leader"), "rank")
+    members = grouped.where(_among("leader", (row["row"] for row in leaders)))
+    members = members.withColumn("place", F.row_number().over(by)).where(f"place <= {MEMBERS}")
+    pages = sorted(members.drop("members").collect(), key=lambda page: page["row"])
+    rows = [page["row"] for page in pages]
+    inside = f"{_among('a', rows)} and {_among('b', rows)}"
+    between = pairs.where(inside).orderBy("a", "b").limit(_PAIRS).collect()
+    with_text = [page["row"] for page in pages if page["place"] <= WITH_TEXT]
+    ids_of = {row["row"]: row["id"] for row in ids.where(_among("row", with_text)).collect()}
+    texts = read.where(_among("id", ids_of.values())).select("id", "text").collect()
+    packed = {row["id"]: row["text"] for row in texts}
+    stored = {number: packed.get(ids_of.get(row)) for number, row in enumerate(rows)}
+    tables = _tables(pages, leaders, between)
+    sample = f"{len(leaders):,} of {clusters:,} clusters, up to {MEMBERS} pages of each"
+    audit = Audit(
+        *tables,
+        settings=settings,
+        inputs=((Input(f"{sample}: a sample of {space.folder}", "audit on Spark"), len(pages)),),
+        problems=(),
+        skipped={},
+        boilerplate=(),
+        started="new",
+        _store=_Texts(stored),  # type: ignore[arg-type]
+        _ids=np.arange(len(pages)),
+    )
+    data = ReportData.of(audit)
+    said = {"Sample": f"{sample}. All figures are of these; summary.json has those of the crawl."}
+    said |= {name: value for name, value in data.particulars.settings.items() if name not in _OF_ALL}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, REPORT)
+        write_report(path, replace(data, particulars=replace(data.particulars, settings=said)))
+        space.write_text(REPORT, path.read_text(encoding="utf-8"))
+
+
+def _among(column: str, numbers: Iterable[int]) -> str:
+    listed = ",".join(f"{number}L" for number in numbers)
+    return f"{column} in ({listed})" if listed else "false"
+
+
+def _tables(
+    pages: list[Any], leaders: list[Any], pairs: list[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return the tables of `Audit` for these rows of Spark's, which are sorted."""
+    place = {page["row"]: number for number, page in enumerate(pages)}
+    cluster = {row["row"]: number for number, row in enumerate(leaders)}
+    listed = np.zeros(len(pages), PAGES)
+    for name in ("url", "title", "verdict", "rank", "tokens", "noindex", "renamed"):
+        listed[name] = [page[name] for page in pages]
+    for name, other in (("declared", "declared"), ("alternates", "hreflang"), ("handled", "handled")):
+        listed[name] = [page[other] or "" for page in pages]
+    for name, none in (("distance", NO_DISTANCE), ("similarity", np.nan), ("fetched", np.nan)):
+        listed[name] = [none if page[name] is None else page[name] for page in pages]
+    listed["cluster"] = [cluster[page["leader"]] for page in pages]
+    listed["canonical"] = [place[page["leader"]] for page in pages]
+    groups = np.zeros(len(leaders), CLUSTERS)
+    groups["canonical"] = [place[row["row"]] for row in leaders]
+    for name in _COUNTS:
+        groups[name] = [row[name] for row in leaders]
+    both = np.zeros(len(pairs), PAIRS)
+    for name, side in (("first", "a"), ("second", "b")):
+        both[name] = [place[pair[side]] for pair in pairs]
+    for name in ("kind", "distance", "similarity", "containment"):
+        both[name] = [pair[name] for pair in pairs]
+    return listed, groups, both

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.canonical import ALL_RULES, RULES, canonical_ranks, parse_rules
-from scrapy_neardup.audit.preferences import Pages
+from scrapy_neardup.audit.canonical import ALL_RULES, RULES, Pages, canonical_ranks, parse_rules
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.sites import site_key
 

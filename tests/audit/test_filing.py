@@ -7,9 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
-from scrapy_neardup.audit.filing import Filer, Unsigned
 from scrapy_neardup.audit.packing import unpacked
 from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.signing import Filer, Unsigned
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.matching.boilerplate import paragraph_keys
 from scrapy_neardup.matching.records import entries

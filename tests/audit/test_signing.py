@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.audit.signing import ALONE, sign
-from scrapy_neardup.audit.signing_worker import SignerDied
+from scrapy_neardup.audit.signing import ALONE, SignerDied, sign
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.commands import COMMAND
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def children(pid: int) -> set[int]:
-    """Return the processes that *pid* has started, directly or not."""
+    """Return the processes that *pid* has started, directly or not, but for Python's own resource tracker."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -36,7 +36,14 @@ def children(pid: int) -> set[int]:
     found, new = set[int](), {pid}
     while new := {child for child, parent in parents.items() if parent in new} - found:
         found |= new
-    return found
+    return {each for each in found if b"resource_tracker" not in command(each)}
+
+
+def command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return b""
 
 
 def running(pids: set[int]) -> set[int]:
@@ -110,6 +117,19 @@ def test_signatures_come_in_order_and_processes_end_with_them() -> None:
     wait_for_none(started, 0)
 
 
+def test_a_script_that_starts_an_audit_is_not_run_once_more_by_its_processes(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from scrapy_neardup.audit.signing import sign\n"
+        "from scrapy_neardup.fingerprint import Fingerprinter\n"
+        "print('started', flush=True)\n"
+        f"print(len(list(sign((f'text {{n}}' for n in range({ALONE + 9})), Fingerprinter(), processes=2))))\n"
+    )
+    started = [sys.executable, str(script)]
+    done = subprocess.run(started, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == (f"started\n{ALONE + 9}\n", "")
+
+
 def test_process_that_is_killed_is_no_hang() -> None:
     texts = [text(number, 60) for number in range(ALONE + 5000)]
     before = children(os.getpid())
@@ -125,6 +145,6 @@ def test_process_that_is_killed_is_no_hang() -> None:
 def test_a_frozen_program_signs_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [text(number, 60) for number in range(ALONE + 100)]
     monkeypatch.setattr("sys.frozen", True, raising=False)
-    monkeypatch.setattr("subprocess.Popen", None)
+    monkeypatch.setattr("scrapy_neardup.audit.signing.ProcessPoolExecutor", None)
     fingerprinter = Fingerprinter(seed=5)
     assert list(sign(texts, fingerprinter, processes=3)) == [*fingerprinter.signatures(texts)]

@@ -10,17 +10,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.ordering import text_places
+from scrapy_neardup.audit.arrays import text_places
 from scrapy_neardup.audit.settings import AuditOptions
-from scrapy_neardup.audit.store import Store
-from scrapy_neardup.audit.stored import Paragraphs, StoredColumns
+from scrapy_neardup.audit.store import Paragraphs, Store, StoredColumns
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HEADER = AuditOptions(seed=1).header
 KEYS, RECORD = bytes(range(8 * HEADER.keys)), bytes(HEADER.dtype.itemsize)
-ROW = (1, "feed.jl", "https://a.example/", 5.0, "", "", "A title", 1, None, None, None, None, 0, KEYS, RECORD)
+ROW = (
+    1,
+    "feed.jl",
+    "https://a.example/",
+    5.0,
+    "",
+    "",
+    "A title",
+    1,
+    None,
+    None,
+    None,
+    None,
+    0,
+    KEYS,
+    RECORD,
+    b"",
+)
 
 
 @given(st.lists(st.sets(st.integers(0, 9)), max_size=12), st.integers(1, 5))
@@ -34,7 +50,7 @@ def test_paragraphs_that_few_pages_have_are_left_out(pages: list[set[int]], leas
 
 
 def test_a_page_without_a_signature_has_zeros_and_an_unknown_time_is_none_at_all() -> None:
-    unsigned = (2, *ROW[1:3], None, *ROW[4:12], 1, None, None)
+    unsigned = (2, *ROW[1:3], None, *ROW[4:12], 1, None, None, b"")
     columns = StoredColumns.of([ROW, unsigned] * 1500, HEADER)
     assert columns.id.tolist() == [1, 2] * 1500
     assert (columns.keys[0].tobytes(), columns.record[0].tobytes()) == (KEYS, RECORD)

@@ -264,7 +264,7 @@ def test_compare(tmp_path: Path) -> None:
     output = run("compare", a, b).output
     assert "verdict\tnear" in output
     assert f"- {story.split()[100]}\n+ replaced\n" in output
-    assert "similarity is 0.9" in output
+    assert "alike enough: similarity 0.9" in output
 
 
 def test_compare_says_with_urls_what_a_crawl_would(tmp_path: Path) -> None:

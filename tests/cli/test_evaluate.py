@@ -363,6 +363,10 @@ def test_scores_by_host_language_and_seed(tmp_path: Path) -> None:
     found = json.loads(CliRunner().invoke(main, [*arguments, "--seed", "4294967295", "--json"]).stdout)
     assert [row["seed"] for row in found["by_seed"]] == [4294967295, 0, 1]
     assert {(row["precision"], round(row["recall"], 3)) for row in found["by_seed"]} == {(1.0, 0.667)}
+    # The kinds are counted over all seeds, too.
+    assert [(row["label"], row["n"], row["found"]) for row in found["by_kind"]] == [
+        ("3", 3, 3), ("2", 6, 3), ("0", 6, 0),
+    ]  # fmt: skip
     groups = {(row["by"], row["name"]): row for row in found["by_document"]}
     assert {key: (row["n"], row["alike"], row["different"]) for key, row in groups.items()} == {
         ("host", "one.example"): (4, 3, 1),
@@ -373,6 +377,7 @@ def test_scores_by_host_language_and_seed(tmp_path: Path) -> None:
     assert groups["language", "de"]["near"]["recall"] == pytest.approx(2 / 3)
     shown = CliRunner().invoke(main, arguments)
     for words in (
+        "2\t\t6\t3\t0.500",
         "two.example\t2\t0\t2\t",
         "de\t4\t3\t1\t1.000\t0.667",
         "seed\tprecision\trecall\tF1\n0\t1.000",

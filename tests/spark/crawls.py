@@ -49,6 +49,10 @@ def crawl(seed: int, stories: int = 24) -> list[dict[str, Any]]:
     add("https://s0.example/0#top", pages[0]["text"])
     for number in range(4):
         add(f"https://h{number}.example/", _html(seed, number))
+    # Items with one text: some say the same, and each has a number of its own.
+    for number in range(40):
+        said = {"colour": f"shade {number % 7}", "code": 100 + 3 * number}
+        add(f"https://i{number % 2}.example/item/{number}", text((seed, "item"), 150), **said)
     rng.shuffle(pages)
     return pages
 

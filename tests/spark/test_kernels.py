@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup.audit.pairs.compare import equal_keys
 from scrapy_neardup.audit.pairs.components import components
-from scrapy_neardup.audit.pairs.equal import equal_keys
 from scrapy_neardup.audit.pairs.joins import near_pairs
 from scrapy_neardup.fingerprint import load_scheme
 from scrapy_neardup.index.tables import NO_KEY, PermutedTables
@@ -22,9 +22,8 @@ from scrapy_neardup.spark.candidates import (
     pairs_of_keys,
     permuted,
 )
-from scrapy_neardup.spark.columns import joined, signed, texts
-from scrapy_neardup.spark.components import larger, smaller, solve
-from scrapy_neardup.spark.frames import whole_groups
+from scrapy_neardup.spark.frames import joined, signed, texts, whole_groups
+from scrapy_neardup.spark.grouping import larger, smaller, solve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

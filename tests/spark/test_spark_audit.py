@@ -42,8 +42,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 from scrapy_neardup.spark import SparkAudit, audit, audit_paths, make_index
 from scrapy_neardup.spark.candidates import layout_for
-from scrapy_neardup.spark.components import connected
 from scrapy_neardup.spark.frames import PART, PARTITIONS, ROW_GROUP, Workspace, parts_for
+from scrapy_neardup.spark.grouping import connected
 from scrapy_neardup.spark.session import start_session
 
 TABLES = ("pages", "clusters", "pairs")
@@ -110,9 +110,9 @@ def test_a_frame_in_any_order_and_an_earlier_audit(spark: SparkSession, tmp_path
     with audit_here(feed(tmp_path / "a.jl", pages), tmp_path / "here", seed=3, workers=1):
         pass
     random.Random(2).shuffle(pages)
-    columns = ("url", "text", "title", "fetched")
+    columns = ("url", "text", "title", "fetched", "colour", "code")
     rows = [tuple(page.get(name) for name in columns) for page in pages]
-    schema = "url string, text string, title string, fetched double"
+    schema = "url string, text string, title string, fetched double, colour string, code long"
     first, second = (
         spark.createDataFrame(part, schema).repartition(number)
         for number, part in ((1, rows[:40]), (3, rows[40:]))

@@ -1,13 +1,15 @@
-"""Labelled pairs, and what the live detector would say of each."""
+"""Labelled pairs, what the live detector would say of each, and which step of judging decided that."""
 
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.audit.pairs.judge import PairJudge
+from scrapy_neardup.audit.explaining import reason
+from scrapy_neardup.audit.pairs.compare import Groups, PairJudge, compare_all
 from scrapy_neardup.audit.signing import sign
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Fingerprinter
@@ -132,3 +134,75 @@ def rows_of(pairs: LabelledPairs, texts: Sequence[Text]) -> tuple[NDArray[np.int
         )
     a, b = (np.array([places[each] for each in ids], np.int64) for ids in (pairs.id1, pairs.id2))
     return a, b
+
+
+@dataclass(frozen=True)
+class FoundPairs:
+    """All duplicates among some documents: the pairs of rows *a* and *b* (int64[m]), the lower first.
+
+    Of g equal texts they are g - 1 pairs with the first, which alone is compared with others (one for each
+    site).
+    """
+
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    judge: PairJudge
+    groups: Groups
+
+    def of(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> Judgement:
+        """Judge the pairs of rows *a* and *b* (int64[k]); those that were not found are no duplicates."""
+        judgement = self.judge.judge(a, b)
+        alike = self.groups.alike
+        found = judgement.exact | np.isin(self._codes(alike[a], alike[b]), self._codes(self.a, self.b))
+        return judgement._replace(near=judgement.near & found)
+
+    def without(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
+        """Return how many of the pairs found are not among *a* and *b* (int64[k])."""
+        return int((~np.isin(self._codes(self.a, self.b), self._codes(a, b))).sum())
+
+    def _codes(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+        codes: NDArray[np.int64] = np.minimum(a, b) * len(self.judge.fit) + np.maximum(a, b)
+        return codes
+
+
+def find_all(judge: PairJudge) -> FoundPairs:
+    """Find all duplicates among all documents, as an audit does."""
+    groups = Groups.of(judge.documents)
+    compared = compare_all(judge, groups)
+    near = compared.judgement.near
+    return FoundPairs(compared.a[near], compared.b[near], judge, groups)
+
+
+def steps(judge: PairJudge, a: NDArray[np.int64], b: NDArray[np.int64], judgement: Judgement) -> list[str]:
+    """Say what decided each pair of rows *a* and *b* (int64[m] each).
+
+    *judge* judged them as *judgement* says. What is judged near but is not in *judgement* was never compared.
+    """
+    records = judge.documents.records
+    tokens = np.minimum(records["tokens"][a], records["tokens"][b])
+    # Without verification, near-duplicates are what the scheme takes for candidates.
+    candidate = replace(judge, matcher=replace(judge.matcher, verified=False)).judge(a, b).near
+    never_compared = judge.judge(a, b).near & ~judgement.near
+    found = []
+    for row, (one, other) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+        if not (judge.fit[one] and judge.fit[other]):
+            short = tokens[row] < judge.matcher.min_tokens
+            found.append(
+                f"too short: {tokens[row]} tokens" if short else "a wall: captcha, log-in, error page"
+            )
+        elif judgement.exact[row]:
+            found.append("equal texts")
+        elif never_compared[row] or not candidate[row]:
+            found.append(_no_candidate(judge, int(judgement.distance[row])))
+        elif judge.matcher.verified:
+            found.append(reason(judge.told(one, other)))
+        else:
+            found.append("a candidate")
+    return found
+
+
+def _no_candidate(judge: PairJudge, distance: int) -> str:
+    scheme = judge.matcher.scheme
+    bits = f"fingerprints {distance} bits apart" if scheme.simhash else ""
+    keys = ("no long shingle" if scheme.simhash else "too few bands") + " shared" if scheme.keys else ""
+    return f"no candidate: {', '.join(filter(None, (bits, keys)))}"

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Row:
     """Pairs of one label and kind: how many, and how many of them were judged duplicates.
 
-    That is with the second document stored, with the longer one, and with the shorter one.
+    That is with the second document stored, with the longer one, and with the shorter one. A pair that was
+    judged with several seeds counts once for each.
     """
 
     label: str
@@ -49,14 +50,18 @@ class Scores:
         return cls(precision, recall, 2 * precision * recall / max(precision + recall, 1e-9))
 
 
-def by_kind(pairs: LabelledPairs, orders: Orders) -> list[Row]:
-    """Count by label, the most alike first, and kind."""
+def by_kind(pairs: LabelledPairs, orders: Sequence[Orders]) -> list[Row]:
+    """Count by label, the most alike first, and kind, over all *orders*: one for each seed."""
     groups: dict[tuple[str, str], list[int]] = {}
     for row, key in enumerate(zip(pairs.label, pairs.kind, strict=True)):
         groups.setdefault(key, []).append(row)
-    found = (orders.second_stored.near, orders.longer_first, orders.shorter_first)
+    columns = [(each.second_stored.near, each.longer_first, each.shorter_first) for each in orders]
+    found = np.sum(columns, axis=0)
     order = sorted(groups, key=lambda key: (LABELS.index(key[0]), key[1]))
-    return [Row(*key, len(groups[key]), *(int(each[groups[key]].sum()) for each in found)) for key in order]
+    return [
+        Row(*key, len(groups[key]) * len(orders), *(int(each[groups[key]].sum()) for each in found))
+        for key in order
+    ]
 
 
 class Group(NamedTuple):
@@ -116,20 +121,17 @@ def worst(pairs: LabelledPairs, orders: Orders, count: int) -> Iterator[int]:
 class Result(NamedTuple):
     """What became of labelled pairs."""
 
-    orders: Orders
     rows: list[Row]
-    #: With labels 3 and 2 as positives, and with 3 alone; each pair counts once in each order.
+    #: With labels 3 and 2 as positives, and with 3 alone; each pair counts once in each order and for each
+    #: seed.
     near: Scores
     same: Scores
 
 
-def score(pairs: LabelledPairs, orders: Orders) -> Result:
-    """Hold what was found against the labels."""
-    found = np.concatenate((orders.longer_first, orders.shorter_first))
-    labels = np.tile(np.array(pairs.label), 2)
+def score(pairs: LabelledPairs, orders: Sequence[Orders]) -> Result:
+    """Hold what was found against the labels, over all *orders*: one for each seed."""
+    found = np.concatenate([each for one in orders for each in (one.longer_first, one.shorter_first)])
+    labels = np.tile(np.array(pairs.label), 2 * len(orders))
     return Result(
-        orders,
-        by_kind(pairs, orders),
-        Scores.of(found, labels, (SAME, NEAR)),
-        Scores.of(found, labels, (SAME,)),
+        by_kind(pairs, orders), Scores.of(found, labels, (SAME, NEAR)), Scores.of(found, labels, (SAME,))
     )

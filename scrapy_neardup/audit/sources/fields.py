@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.matching.items import ItemNotes, pack
+from scrapy_neardup.audit.notes import note_of
 
 from .contents import looks_like_html
 from .records import MAX_URL, BrokenRecord, CrawledPage
@@ -59,8 +59,6 @@ class _Plan(NamedTuple):
     url: Sequence[str]
     fetched: Sequence[str]
     title: Sequence[str]
-    #: Describes the fields that are for none of these purposes but the title; None if there are none.
-    notes: ItemNotes | None
 
 
 class Fields:
@@ -91,22 +89,21 @@ class Fields:
         fetched = next(
             (time for name in plan.fetched if (time := seconds(_get(item, name))) is not None), None
         )
-        note = _note(item, plan)
+        without = {*(name for name, _ in plan.content), *plan.url, *plan.fetched}
         if isinstance(content, bytes):
+            note = note_of(item, without)
             return CrawledPage(url, None, content, None, fetched, origin, note=note)
         if html or is_html(content):
-            body, content_type = content.encode(), "text/html; charset=utf-8"
-            return CrawledPage(url, None, body, content_type, fetched, origin, note=note)
+            content_type, note = "text/html; charset=utf-8", note_of(item, without)
+            return CrawledPage(url, None, content.encode(), content_type, fetched, origin, note=note)
         titles = (value for name in plan.title if isinstance(value := _content(_get(item, name)), str))
+        note = note_of(item, {*without, *plan.title})  # titles are compared by the rules of names
         return CrawledPage(url, content, None, None, fetched, origin, title=next(titles, ""), note=note)
 
     def columns(self, names: Sequence[str]) -> list[str]:
-        """Return the columns among *names* that `page` looks at; an empty list if none can hold text."""
+        """Return the columns among *names* that `page` looks at: all, or none if none can hold text."""
         plan = self._plan(dict.fromkeys(names))
-        content = [name for name, _ in plan.content]
-        if not _columns(names, content):
-            return []
-        return _columns(names, [*content, *plan.url, *plan.fetched, *plan.title])
+        return [*names] if _columns(names, [name for name, _ in plan.content]) else []
 
     def no_text(self, names: Iterable[str]) -> str:
         """Say that fields called *names* hold no text, and what to do."""
@@ -138,23 +135,11 @@ class Fields:
             fetched = _known(by_key, _FETCHED)
             if self._text_field is not None:
                 content = [(self._text_field, False)]
-            used = [*(name for name, _ in content), *_known(by_key, _TEXT + _HTML), *url, *fetched]
-            ignored = {*_columns(names, used)}
-            notes = ItemNotes(ignored) if {*names} - ignored else None
-            plan = _Plan(content, url, fetched, _known(by_key, _TITLE), notes)
+            plan = _Plan(content, url, fetched, _known(by_key, _TITLE))
             if len(self._plans) >= _PLANS:
                 self._plans.clear()
             self._plans[names] = plan
         return plan
-
-
-def _note(item: Mapping[str, Any], plan: _Plan) -> bytes:
-    if plan.notes is None:
-        return b""
-    try:
-        return pack([plan.notes.describe(item)])
-    except ArithmeticError:  # a number that no float holds: of such an item nothing is known
-        return b""
 
 
 def is_html(content: str) -> bool:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 AUDIT = "signatures.sqlite"
 _QUERY = (
     "SELECT id, url, fetched, noindex, declared, alternates, body_digest, refers_digest, refers_url, text, "
-    "title, reason FROM pages WHERE reason IS NULL OR reason = 'no_text' ORDER BY id"
+    "title, reason, {note} FROM pages WHERE reason IS NULL OR reason = 'no_text' ORDER BY id"
 )
 
 
@@ -98,7 +98,9 @@ def read_audit(path: Path, label: str, options: Options) -> Iterator[Record]:
     """Yield the pages of the audit in the folder *path*."""
     database = sqlite3.connect(f"{(path / AUDIT).absolute().as_uri()}?mode=ro", uri=True)
     with contextlib.closing(database):
-        for row in database.execute(_QUERY):
+        columns = {row[1] for row in database.execute("PRAGMA table_info(pages)")}
+        # Audits of earlier versions have kept no notes.
+        for row in database.execute(_QUERY.format(note="note" if "note" in columns else "x''")):
             origin = Origin(label, f"page {row[0]}")
             revisit = None if row[7] is None and row[8] is None else Revisit(row[7], row[8])
             empty = row[11] == "no_text"
@@ -108,7 +110,7 @@ def read_audit(path: Path, label: str, options: Options) -> Iterator[Record]:
             text = None if row[9] is None else unpacked(row[9])
             yield CrawledPage(
                 row[1], text.text if text else "" if empty else None, None, None, row[2], origin, row[6],
-                _indexing(row), title=row[10], extracted=text, revisit_of=revisit,
+                _indexing(row), title=row[10], extracted=text, revisit_of=revisit, note=row[12],
             )  # fmt: skip
 
 

@@ -123,7 +123,7 @@ class CrawledPage:
     extracted: MainText | None = None
     #: Set if this is a revisit, which has neither text nor body.
     revisit_of: Revisit | None = None
-    #: What the other fields of an item say, see `matching.items.pack`; b"" if that is not known.
+    #: What the item says beside its text, see `notes.note_of`; empty for a page that is no item.
     note: bytes = b""
 
 

@@ -6,9 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.pairs.closest import closest_leaders
-from scrapy_neardup.audit.pairs.components import components
-from scrapy_neardup.audit.pairs.leaders import leader_clusters
+from scrapy_neardup.audit.pairs.components import closest_leaders, components, leader_clusters
 
 
 @given(st.integers(1, 25), st.integers(0, 2**32 - 1), st.floats(0.05, 0.6))

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from scrapy_neardup.audit.evaluate.all_pairs import find_all
 from scrapy_neardup.audit.evaluate.corpus import Text
-from scrapy_neardup.audit.evaluate.labelled import judge_texts
+from scrapy_neardup.audit.evaluate.labelled import find_all, judge_texts
 from scrapy_neardup.audit.pairs.compare import SIBLINGS, Groups, compare_all, most_alike
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
 from scrapy_neardup.matching.matcher import Matcher
 from tests.audit.corpora import edited, template, text
 
 if TYPE_CHECKING:
-    from scrapy_neardup.audit.pairs.judge import PairJudge
+    from scrapy_neardup.audit.pairs.compare import PairJudge
 
 
 def corpus() -> list[Text]:

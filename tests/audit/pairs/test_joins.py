@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.pairs import equal
-from scrapy_neardup.audit.pairs.equal import equal_keys
+from scrapy_neardup.audit.pairs.compare import equal_keys
 from scrapy_neardup.audit.pairs.joins import MAX_DISTANCE, Sizes, choose_layout, near_pairs
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.tables import NO_KEY, PermutedTables

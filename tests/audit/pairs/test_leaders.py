@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.pairs.components import UnionFind, components
-from scrapy_neardup.audit.pairs.leaders import leader_clusters
+from scrapy_neardup.audit.pairs.components import UnionFind, components, leader_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,6 @@ import io
 import json
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +17,6 @@ from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExp
 from scrapy_neardup.audit.sources import Origin
 from scrapy_neardup.audit.sources.feeds import split_objects
 from scrapy_neardup.audit.sources.streams import Stream
-from scrapy_neardup.matching.items import ItemNotes, pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -279,27 +276,3 @@ def test_lines_are_those_of_a_plain_split(tmp_path_factory: Any, lines: list[byt
     wanted = [*enumerate(io.BytesIO(path.read_bytes()).readlines(), 1)]
     assert list(Stream(path).lines(blank=True)) == wanted
     assert list(Stream(path).lines()) == [(number, line) for number, line in wanted if line.strip()]
-
-
-def note_of(*items: dict[str, Any]) -> bytes:
-    return pack([ItemNotes().describe(item) for item in items])
-
-
-@pytest.mark.parametrize("kind", [*EXPORTERS, "parquet"])
-def test_the_other_fields_of_an_item_are_its_note(kind: str, tmp_path: Path, read: Any) -> None:
-    other = {"title": "Kettle", "price": "9.99"}
-    item = {"url": "u", "text": "t", "html": "<p>t", "crawled_at": "2024-05-06", **other}
-    path = tmp_path / f"feed.{kind}"
-    if kind == "parquet":
-        pq.write_table(pa.table({name: [value] for name, value in item.items()}), path)
-    else:
-        export(path, kind, [item])
-    assert read(path).pages[0].note == note_of(other)
-    assert read(path, text_field="price").pages[0].note == note_of({"title": "Kettle"})
-
-
-def test_an_item_with_no_other_fields_has_no_note(tmp_path: Path, read: Any) -> None:
-    (tmp_path / "a.jl").write_text(
-        '{"url": "u", "text": "t"}\n{"url": "u", "text": "t", "n": 1%s}\n' % ("0" * 400)
-    )
-    assert [page.note for page in read(tmp_path / "a.jl").pages] == [b"", b""]

@@ -1,0 +1,96 @@
+"""What is said of two texts is what decided about them: the rule that `verify` names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.audit.documents import Document
+from scrapy_neardup.audit.explaining import explain, reason
+from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.matching.rules import DECIDING, Evidence, verify
+
+from .corpora import edited, template, text
+
+OPTIONS = AuditOptions(seed=0)
+#: Ends of what is near, and of what is apart.
+NEAR = {*DECIDING[DECIDING.index("alike") :]}
+
+
+def numbers(low: float, high: float) -> st.SearchStrategy[float]:
+    return st.floats(low, high, allow_nan=False, width=32)
+
+
+@given(
+    st.builds(
+        Evidence,
+        jaccard=numbers(0, 1), containment=numbers(0, 1), substituted=numbers(0, 9), numbers=numbers(0, 30),
+        tokens=st.integers(40, 3000), known=numbers(0, 1), length=numbers(0, 3), varied=st.booleans(),
+        one_site=st.booleans(), two_sites=st.just(False), title=numbers(0, 3), titled=numbers(0, 9),
+        retitled=numbers(0, 6), values=numbers(0, 5), valued=numbers(0, 90), added=numbers(0, 400),
+        replaced=numbers(0, 200),
+    ),
+    st.booleans(),
+)  # fmt: skip
+def test_the_deciding_rule_is_one_that_holds(drawn: Evidence, elsewhere: bool) -> None:
+    """It names a near-duplicate's rule if, and only if, the pair is one, and says it in words."""
+    drawn = drawn._replace(two_sites=elsewhere and not drawn.one_site)
+    evidence = Evidence(*map(np.array, drawn))
+    told: dict[str, Any] = evidence._asdict()
+    found = verify(evidence, told)
+    by = str(told["decided_by"])
+    assert (by in NEAR) == bool(found.near)
+    if by in NEAR:
+        assert told["mostly_within" if by == "mostly_within" else by]
+    assert (by == "known" and drawn.length > 1) == bool(found.fuller)
+    if by == "similarity":
+        assert not found.template
+    if found.template:
+        assert by in ("numbers", "title", "short_lines", "other_text")
+    assert (by != "title") or drawn.title > 0 or drawn.retitled > 2.5
+    assert (by != "numbers") or drawn.substituted > 0.4
+    assert reason({name: value.item() if hasattr(value, "item") else value for name, value in told.items()})
+
+
+def said(
+    one: str, other: str, site: str = "https://a.example/", titles: tuple[str, str] = ("", "")
+) -> tuple[str, str]:
+    a = Document("a", site, one, title=titles[0])
+    b = Document("b", "https://a.example/b", other, title=titles[1])
+    found = explain(a, b, OPTIONS)
+    return found.verdict, " ".join(found.why)
+
+
+LINES = "\n".join(f"Value {text(('line', n), 2)}" for n in range(30))
+OTHERS = "\n".join(f"Value {text(('other', n), 2)}" for n in range(30))
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "words"),
+    [
+        (lambda: said(text(1), edited(text(1), 3)), "near", "The first is alike enough: similarity 0.9"),
+        (lambda: said(template(0, 1), template(0, 2)), "template", "numbers, as pages of a template: 2"),
+        (
+            lambda: said(text(1), edited(text(1), 2), titles=("A red kettle", "A blue pan")),
+            "template", "alike but for the title, as pages of a template: of ",
+        ),
+        (
+            lambda: said(f"{text(1)}\n{LINES}", f"{text(1)}\n{OTHERS}"),
+            "template", "alike but for the short lines, as pages of a template: of ",
+        ),
+        (lambda: said(text(1), edited(text(1), 80)), "different", "not alike enough: similarity 0."),
+        (
+            lambda: said(text(1), edited(text(1), 40), "https://b.example/"),
+            "near", "alike enough",
+        ),
+        (lambda: said(f"{text(1)} {text(2)}", text(1)), "fuller", "fuller: 48% of it is in the stored one"),
+    ],
+)  # fmt: skip
+def test_the_true_reason_is_given(found: Any, verdict: str, words: str) -> None:
+    was, why = found()
+    assert was == verdict, why
+    assert words in why
