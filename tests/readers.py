@@ -263,7 +263,6 @@ for _kind, _name, _speed in (
     ("warc", "a.warc", 240),
     ("wacz", "a.wacz", 450),
     ("page", "a.html", 380),
-    ("jl", "unnamed", 250),
 ):
     _reader(_kind, _speed, f"source {_name}")(_source(_name))
 

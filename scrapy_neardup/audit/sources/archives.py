@@ -1,19 +1,26 @@
-"""Web archives: WARC files, compressed or not, and the WACZ files that pack them.
+"""What crawlers keep of responses: WARC files, the WACZ files that pack them, and Scrapy's HTTP cache.
 
 Responses are pages, and so are resources; revisits refer to pages; the conversions of WET files are texts.
+The cache is read as `FilesystemCacheStorage` writes it, one directory a response; what it has pickled is not.
 """
 
 from __future__ import annotations
 
+import ast
 import io
+import os
 import re
 import zipfile
 import zlib
-from typing import IO, TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from w3lib.http import headers_raw_to_dict
 
 from .contents import is_robots, omission, page_of_response
 from .fields import clean, seconds
 from .records import (
+    MAX_HEADERS,
     MAX_RECORD,
     MAX_URL,
     BrokenRecord,
@@ -23,11 +30,11 @@ from .records import (
     Skipped,
     Unreadable,
     megabytes,
-)
+)  # fmt: skip
+from .streams import DAMAGE, open_regular, read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
-    from pathlib import Path
 
     from fastwarc import WarcRecord
 
@@ -38,6 +45,12 @@ _PIECE = 1 << 14
 #: Places behind a broken record that are tried in turn, until one is a sound record.
 _TRIES = 1000
 _CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\n]*)?\r\n")
+_FINGERPRINT = re.compile(r"[0-9a-f]{16,128}")
+#: A dictionary of strings and numbers, without nesting, which could exhaust the stack of Python's parser.
+_STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_META = re.compile(rf"\{{(?:{_STRING}: (?:{_STRING}|None|-?[0-9][0-9.e+-]{{0,30}})(?:, |(?=\}})))*\}}")
+_DEPTH = 6
+_PROBES = 50
 
 
 def read_warc(path: Path, label: str, options: Options) -> Iterator[Record]:
@@ -60,7 +73,7 @@ def _member(archive: zipfile.ZipFile, name: str, label: str) -> Iterator[Record]
     try:
         with archive.open(name) as file:
             yield from _pages(file, label, f"{name}, ")
-    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, ValueError, zlib.error) as error:
+    except (zipfile.BadZipFile, RuntimeError, *DAMAGE) as error:
         yield BrokenRecord(Origin(label, name), str(error))
 
 
@@ -243,3 +256,90 @@ def dechunked(headers: dict[str, str], body: bytes) -> bytes:
         return ChunkedReader(io.BytesIO(body)).read()
     except OSError:
         return body
+
+
+def is_cache(path: Path, depth: int = 4) -> bool:
+    """Tell whether *path* is the cache of a spider or contains one.
+
+    Only some of its directories are looked at.
+    """
+    for _, directory in zip(range(_PROBES), _directories(path), strict=False):
+        if _is_entry(directory) or (depth and is_cache(directory, depth - 1)):
+            return True
+    return False
+
+
+def read_cache(path: Path, label: str, options: Options) -> Iterator[Record]:
+    """Yield the pages of all spiders whose caches are in *path*."""
+    for entry in _entries(path, _DEPTH):
+        origin = Origin(label, entry.relative_to(path).as_posix())
+        try:
+            yield _page(entry, origin)
+        except FileNotFoundError as error:
+            yield BrokenRecord(origin, f"{Path(error.filename).name} is missing")
+        except DAMAGE as error:
+            yield BrokenRecord(origin, str(error))
+
+
+def _entries(path: Path, depth: int) -> Iterator[Path]:
+    for directory in sorted(_directories(path)):
+        if _is_entry(directory):
+            yield directory
+        elif depth:
+            yield from _entries(directory, depth - 1)
+
+
+def _directories(path: Path) -> Iterator[Path]:
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield path / entry.name
+
+
+def _is_entry(directory: Path) -> bool:
+    return directory.name[:2] == directory.parent.name and _FINGERPRINT.fullmatch(directory.name) is not None
+
+
+def _page(entry: Path, origin: Origin) -> Record:
+    # Whether HTTPCACHE_GZIP was on: bodies may be gzip anyway, as received, so the meta data tell.
+    with open_regular(entry / "meta") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+    meta = parse_meta(_read(entry / "meta", MAX_HEADERS, compressed=compressed))
+    url, status = meta.get("response_url") or meta.get("url"), meta.get("status")
+    if not isinstance(url, str) or not isinstance(status, int):
+        raise Unreadable("meta has no URL or no status")
+    raw = headers_raw_to_dict(_read(entry / "response_headers", MAX_HEADERS, compressed=compressed))
+    headers = {
+        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1") for name, values in raw.items()
+    }
+    body = _read(entry / "response_body", MAX_RECORD, compressed=compressed)
+    # Scrapy writes this file last.
+    if not (entry / "request_body").exists():
+        raise Unreadable("the crawl ended while it was written")
+    stated = headers.get("content-length", "")
+    if stated.isdecimal() and len(body) < int(stated[:18]) and not body.rstrip().endswith(b"</html>"):
+        raise Unreadable(f"response_body has {len(body)} of {stated[:18]} bytes")
+    return page_of_response(clean(url), status, headers, body, seconds(meta.get("timestamp")), origin)
+
+
+def parse_meta(content: bytes) -> dict[str, Any]:
+    """Parse the repr of a flat dictionary; raises `Unreadable`, or ValueError for what is no UTF-8."""
+    source = content.decode()
+    if not _META.fullmatch(source):
+        raise Unreadable("meta is damaged: it is no dictionary of strings and numbers")
+    try:
+        meta: dict[str, Any] = ast.literal_eval(source)
+    except (SyntaxError, ValueError) as error:
+        raise Unreadable("meta is damaged: it cannot be parsed") from error
+    return meta
+
+
+def _read(path: Path, limit: int, *, compressed: bool) -> bytes:
+    """Return the content of a file; raises `Unreadable` beyond *limit* bytes."""
+    if compressed:
+        return read_whole(path, limit)
+    with open_regular(path) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise Unreadable(f"{path.name} has more than {limit} bytes")
+    return content

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,8 +14,7 @@ from scrapy_neardup.extraction.guards import is_binary
 from scrapy_neardup.index.lmdb.directory import is_index
 from scrapy_neardup.matching.sites import is_domain
 
-from .archives import read_wacz, read_warc
-from .cache import is_cache, read_cache
+from .archives import is_cache, read_cache, read_wacz, read_warc
 from .contents import looks_like_html
 from .feeds import read_csv, read_json, read_json_lines, read_parquet
 from .fields import clean
@@ -48,16 +46,9 @@ _SUFFIXES: dict[str, Kind] = {
     ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".warc": "warc", ".wacz": "wacz",
     ".wet": "warc", ".html": "html", ".htm": "html", ".xhtml": "html",
 }  # fmt: skip
-#: What pages are made of besides HTML: some begin as JSON does.
-_ASSETS = frozenset({
-    ".css", ".js", ".mjs", ".map", ".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".woff",
-    ".woff2",
-})  # fmt: skip
 _PACKED = (".gz", ".bz2")
 #: What else files are packed with.
 _TO_UNPACK = (".zst", ".xz", ".zip", ".7z", ".rar", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".lz4", ".br")
-#: How arrays of objects begin, and objects. Style sheets, templates and texts begin otherwise.
-_OBJECTS = re.compile(rb"\s*(?:\[\s*)*(?:\{\s*[\"}]|\[\s*\])")
 #: Files that have the URL of their folder in a mirror of a site.
 _INDEX = ("index.html", "index.htm")
 #: What stays as it is in a part of a path: a name with a ? is one with a query.
@@ -207,8 +198,6 @@ def _kind_of_directory(path: Path) -> Kind:
 def kind_of_file(path: Path) -> Kind | None:
     """Tell the kind of a file; None if the kind is not known."""
     named = _kind_by_name(path.name)
-    if named is None and path.suffix.lower() in _ASSETS:
-        return None
     start = head(path).removeprefix(b"\xef\xbb\xbf")
     if start.startswith(b"PAR1"):
         return "parquet"
@@ -218,11 +207,7 @@ def kind_of_file(path: Path) -> Kind | None:
         return "wacz"
     if named in ("json lines", "json"):
         return "json" if start.lstrip()[:1] == b"[" else named
-    if named is not None:
-        return named
-    if _OBJECTS.match(start):
-        return "json"
-    return "html" if looks_like_html(start) else None
+    return named or ("html" if looks_like_html(start) else None)
 
 
 def _is_in_folder(path: Path, kind: Kind | None, *, of_site: bool) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_neardup.audit.sources.cache import parse_meta
+from scrapy_neardup.audit.sources.archives import parse_meta
 from scrapy_neardup.audit.sources.records import Unreadable
 
 if TYPE_CHECKING:

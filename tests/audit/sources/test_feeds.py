@@ -245,12 +245,16 @@ def test_semicolons(tmp_path: Path, read: Any) -> None:
 
 
 VALUES = st.recursive(
-    st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    st.none() | st.integers() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
 )
 
 
 @given(
-    st.lists(st.dictionaries(st.text(), VALUES), max_size=5), st.sampled_from([None, 1]), st.integers(1, 99)
+    st.lists(st.dictionaries(st.text(max_size=3), VALUES, max_size=4), max_size=3),
+    st.sampled_from([None, 1]),
+    st.integers(1, 99),
 )
 def test_objects_come_out_as_they_went_in(items: list[dict[str, Any]], indent: int | None, size: int) -> None:
     content = json.dumps(items, indent=indent, ensure_ascii=False).encode("utf-8", "replace")
