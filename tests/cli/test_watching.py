@@ -16,7 +16,7 @@ from rich.progress import Progress, TaskID
 
 from scrapy_neardup.audit.sources import Origin
 from scrapy_neardup.cli.watching import plain_progress, watching
-from tests.commands import COMMAND
+from tests.helpers.commands import COMMAND
 
 
 def test_a_line_every_half_minute() -> None:
