@@ -21,7 +21,7 @@ SPREAD = --dist loadfile --no-loadscope-reorder --numprocesses $(shell $(PYTHON)
 # What measures how long something takes.
 ALONE := tests/promises/test_event_loop.py
 
-.PHONY: demo demo-cluster test test-all test-oldest coverage mutants browser quality bench torture lint types ci clean
+.PHONY: demo demo-cluster test test-all test-oldest coverage browser quality bench torture lint types ci clean
 
 demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
@@ -44,10 +44,6 @@ coverage: $(VENV)/test browser
 	$(BIN)/python -m pytest $(SPREAD) --ignore $(ALONE) --cov scrapy_neardup \
 		--cov-report term:skip-covered $(ARGS)
 
-# Small faults made in the code, and whether a test notices: ARGS='matching --sample 100 --seed 1', the default, takes an hour.
-mutants: $(VENV)/test
-	$(BIN)/python -m torture.mutants $(ARGS)
-
 # A smoke of plugin and index with the lowest release of every dependency that pyproject.toml allows: a floor that is too low shows here.
 test-oldest: $(VENV)-oldest/done
 	$(VENV)-oldest/bin/python -m pytest $(SPREAD) $(SMOKE) $(ARGS)
@@ -60,13 +56,13 @@ browser: $(VENV)/test
 quality: $(VENV)/test
 	$(BIN)/python benchmarks/quality.py --data $(NEARDUP_DATA) --write docs/quality.md $(ARGS)
 
-# ARGS=--quick, the default, takes some 5 minutes; ARGS=--full some 25, --huge 10 more. The machine has to be idle.
+# ARGS=--quick, the default, takes some 4 minutes; ARGS=--full some 20. The machine has to be idle.
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/run.py --data $(NEARDUP_DATA) --write docs/performance.md $(ARGS)
 
-# The short form takes 10 minutes; ARGS=--full takes hours, and goes on where it was stopped.
+# It takes 10 minutes; ARGS='--minutes 300 --write docs/reliability.md' goes on, and puts its table into that page.
 torture: $(VENV)/test
-	$(BIN)/python -m torture --write docs/reliability.md $(ARGS)
+	$(BIN)/python -m torture $(ARGS)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .

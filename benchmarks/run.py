@@ -1,9 +1,8 @@
 """Measure speed and scale against peers, in the same run on the same input, and print how the goals are met.
 
-    python benchmarks/run.py --quick|--full|--huge [--only ROW] [--data DIR] [--write docs/performance.md]
+    python benchmarks/run.py --quick|--full [--only ROW] [--data DIR] [--write docs/performance.md]
 
---quick takes some 5 minutes, --full some 25; --huge, some 10, is of 100 million fingerprints alone, for
-those rows where that says more (16 GB of disk, 8 GB of memory), and has tables of its own. DIR has the
+--quick takes some 4 minutes, --full some 20. DIR has the
 labelled sets of docs/quality.md; without it pages and texts are made from the example network. With --write,
 and without --only, the tables replace those in that file. Needs the extra "bench", and a machine that is
 idle.
@@ -26,15 +25,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
-from suite import capacity
-from suite.growth import growths
 from suite.machine import describe, speed, steadiness
 from suite.measuring import Finding, Form
-from suite.tables import console, growth_console, growth_markdown, markdown
+from suite.tables import console, markdown
 
 #: Between which lines of the documentation the tables stand.
 MARKS = ("<!-- begin: make bench -->\n", "<!-- end: make bench -->\n")
-HUGE_MARKS = ("<!-- begin: make bench ARGS=--huge -->\n", "<!-- end: make bench ARGS=--huge -->\n")
 #: Load of a machine that is idle.
 IDLE = 0.5
 
@@ -44,32 +40,24 @@ class Row(NamedTuple):
 
     name: str
     title: str
-    #: Whether it is measured with 100 million, too.
-    huge: bool = False
 
 
 ROWS = (
     Row("fingerprinting", "Fingerprints of main texts"),
     Row("batching", "Building an index, and probes in batch"),
-    Row("probing", "One probe of an index on disk", huge=True),
-    Row("crowding", "Fingerprints of real texts", huge=True),
-    Row("layouts", "How many tables"),
-    Row("disk", "On disk, and opening", huge=True),
+    Row("probing", "One probe of an index on disk"),
+    Row("disk", "On disk, and opening"),
     Row("adding", "Adding while crawling"),
-    Row("page_cost", "A page, all but extraction"),
     Row("crawling", "Crawls of pages from a local server"),
-    Row("crawl_cost", "CPU of the crawl's own process"),
-    Row("joining", "All pairs", huge=True),
+    Row("joining", "All pairs"),
     Row("auditing", "Audit of texts, end to end"),
 )
 
 
 def form_of(options: argparse.Namespace, folder: Path) -> Form:
     if options.form == "quick":
-        return Form("quick", (10**5, 10**6), (10**5,), 3, 250, 0, options.data, folder)
-    if options.form == "huge":
-        return Form("huge", (10**8,), (), 3, 0, 0, options.data, folder)
-    return Form("full", (10**5, 10**6, 10**7), (10**5, 10**6), 5, 500, 20_000, options.data, folder)
+        return Form("quick", (10**5, 10**6), (10**5,), 3, 250, options.data, folder)
+    return Form("full", (10**5, 10**6, 10**7), (10**5, 10**6), 5, 500, options.data, folder)
 
 
 def measure(row: Row, form: Form, out: Console) -> list[Finding]:
@@ -93,9 +81,9 @@ def print_row(name: str, form: Form) -> None:
         print(json.dumps(asdict(finding), default=float), flush=True)
 
 
-def write(path: Path, marks: tuple[str, str], lines: list[str]) -> None:
-    """Replace what is between the *marks*."""
-    begin, end = marks
+def write(path: Path, lines: list[str]) -> None:
+    """Replace what is between the `MARKS`."""
+    begin, end = MARKS
     before, rest = path.read_text(encoding="utf-8").split(begin)
     _, after = rest.split(end)
     path.write_text(f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{after}", encoding="utf-8")
@@ -104,7 +92,7 @@ def write(path: Path, marks: tuple[str, str], lines: list[str]) -> None:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     forms = parser.add_mutually_exclusive_group()
-    for name in ("quick", "full", "huge"):
+    for name in ("quick", "full"):
         forms.add_argument(f"--{name}", dest="form", action="store_const", const=name, default="quick")
     parser.add_argument("--only", choices=[row.name for row in ROWS], action="append")
     parser.add_argument("--data", type=Path, help="a folder that does not exist counts as none")
@@ -129,7 +117,7 @@ def main() -> None:
         if (load := os.getloadavg()[0]) > IDLE:
             out.print(f"Other programs run (load {load:.1f}): what follows is no measure.", style="red")
         for row in ROWS:
-            if (not options.only or row.name in options.only) and (row.huge or form.name != "huge"):
+            if not options.only or row.name in options.only:
                 speeds.append(speed())
                 findings = measure(row, form, out)
                 everything += findings
@@ -138,10 +126,6 @@ def main() -> None:
         out.print(machine[-1], highlight=False)
     finally:
         shutil.rmtree(folder)
-    if any(growths(everything)):
-        out.print(growth_console(everything))
-        lines += growth_markdown(everything)
-    lines += capacity.markdown(everything)
     outcomes = [each.outcome for each in everything if each.goal]
     summary = (
         f"{outcomes.count('met')} goals met, {outcomes.count('missed')} missed, {outcomes.count('unclear')} "
@@ -156,7 +140,7 @@ def main() -> None:
             *(f"- {line}" for line in machine),
             "",
         ]
-        write(options.write, HUGE_MARKS if form.name == "huge" else MARKS, [*head, f"{summary}.", "", *lines])
+        write(options.write, [*head, f"{summary}.", "", *lines])
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_neardup import NearDupError
-
-from .readers import CORPUS, inputs, readers
-from .sound import sound_inputs
+from tests.helpers.readers import CORPUS, inputs, readers
+from tests.helpers.sound import sound_inputs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavai
 from scrapy_neardup.fingerprint import SCHEMES, Features
 from scrapy_neardup.index import MemoryIndex, open_index
 from scrapy_neardup.matching.records import entries
-from tests.forecasts import weather
+from tests.helpers.forecasts import weather
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

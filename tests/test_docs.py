@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests import forked
+from tests.helpers import forked
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)

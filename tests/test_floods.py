@@ -16,7 +16,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.matching.candidates import NEAREST
 from scrapy_neardup.matching.records import OWN, as_template, entries
-from tests.forecasts import weather
+from tests.helpers.forecasts import weather
 
 if TYPE_CHECKING:
     from collections.abc import Callable

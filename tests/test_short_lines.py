@@ -12,7 +12,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import MainText
 from scrapy_neardup.matching.decision import KEYED
 from scrapy_neardup.matching.records import entries
-from tests.short_lines import KINDS, SCRIPTS, Maker
+from tests.helpers.short_lines import KINDS, SCRIPTS, Maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,7 +21,7 @@ def test_surrogates_are_written_out(text: str, shown: str) -> None:
 
 @pytest.mark.slow
 def test_any_text_in_every_public_function(tmp_path: Path) -> None:
-    script = Path(__file__).with_name("any_text.py")
+    script = Path(__file__).with_name("helpers") / "any_text.py"
     command = [sys.executable, "-X", "faulthandler", str(script), str(tmp_path)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
     assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr

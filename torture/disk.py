@@ -71,7 +71,7 @@ class Disk:
 
 def cuts(calls: list[shim.Call], dice: random.Random, count: int) -> Iterator[tuple[int, Disk]]:
     """Yield *count* places of *calls* in ascending order, each with what is on the disk there."""
-    disk, marks = Disk(), next(call.file for call in calls if b'"commit"' in call.data)
+    disk, marks = Disk(), next(call.file for call in calls if call.data.startswith(b'{"commit"'))
     wanted = sorted(dice.choices(range(len(calls) + 1), k=count))
     done = 0
     for place in wanted:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 Item = TypeVar("Item")
@@ -32,24 +32,6 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A round that was done. *ended* is when, by UTC, as ``2026-01-31T23:59:59``.
-
-    *commit* ends in ``+`` if files differed from it.
-    """
-
-    exercise: str
-    seed: int
-    counts: dict[str, int]
-    violations: list[str]
-    remarks: list[str]
-    seconds: float
-    ended: str
-    commit: str
-    machine: str
-
-
-@dataclass(frozen=True)
 class Exercise:
     """One promise and how it is attacked.
 
@@ -63,15 +45,11 @@ class Exercise:
     #: What is promised, and how it is tested: a sentence or two each, for docs/reliability.md.
     promise: str
     how: str
-    #: How often the full form does each thing that is counted. The round goes on until all are reached.
-    goals: Mapping[str, int]
     run: Callable[[int, Path], Round]
     #: About how long a round takes on two processors.
     seconds: float
-    #: How much of the time of the short form this exercise gets, compared with others.
+    #: How much of the time this exercise gets, compared with others.
     share: float = 1.0
-    #: Whether a round takes longer than the whole short form: it is done in the full one alone.
-    long: bool = False
 
 
 def busy() -> float:
@@ -94,9 +72,6 @@ def in_time(items: Iterable[Item], seconds: float) -> Iterator[Item]:
 def exercises() -> dict[str, Exercise]:
     """Return all exercises: the `EXERCISE` of each module of `torture.exercises`, by name."""
     package = importlib.import_module("torture.exercises")
-    found = [
-        importlib.import_module(f"torture.exercises.{module.name}").EXERCISE
-        for module in pkgutil.iter_modules(package.__path__)
-        if not module.name.startswith("_")
-    ]
+    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+    found = [importlib.import_module(f"torture.exercises.{name}").EXERCISE for name in names]
     return {each.name: each for each in found}

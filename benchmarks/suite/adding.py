@@ -10,7 +10,6 @@ import numpy as np
 
 from scrapy_neardup import Detector
 from scrapy_neardup.index.lmdb.compaction import due_for_merge
-from scrapy_neardup.index.lmdb.layout import Run
 from scrapy_neardup.index.lmdb.tuning import DEFAULT
 from scrapy_neardup.index.protocol import Filing
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy_neardup.index import Documents, Header, Index
+    from scrapy_neardup.index import Documents, Index
 
     from .measuring import Form
 
@@ -31,8 +30,6 @@ GROUP = 1000
 FLUSH = DEFAULT.flush_documents
 #: Documents between two waits for the disk: far from the backlog at which the index forgets.
 WAIT = 20_000
-#: Bytes of a URL; compressed they are half of that, about.
-URL = 75
 
 
 class Added(NamedTuple):
@@ -74,7 +71,6 @@ def measure(form: Form) -> Iterator[Finding]:
             size,
             "µs",
             tuple(each.cpu / count * 1e6 for each in one_by_one),
-            growth=True,
         )
         held = tuple(float(np.percentile(each.longest, 99)) for each in one_by_one)
         yield Finding(
@@ -92,7 +88,6 @@ def measure(form: Form) -> Iterator[Finding]:
             written,
             note="without merges of older runs that were not due",
         )
-    yield from amplification(form)
 
 
 def rates(added: list[Added], count: int) -> tuple[float, ...]:
@@ -159,47 +154,3 @@ def is_due(index: Index) -> bool:
     with index.reading() as reader:  # type: ignore[attr-defined]
         state = reader.state
     return state.next - state.flushed >= FLUSH or len(due_for_merge(state.runs)) > 1
-
-
-def amplification(form: Form) -> Iterator[Finding]:
-    """Fill an index from nothing, merges and all; from it compute what larger ones take."""
-    count = (4 if form.quick else 32) * FLUSH
-    filled = tuple(fill(form, count, repeat) / count for repeat in range(REPEATS))
-    with Detector.open() as detector:
-        header = detector.index.header
-    factor = float(np.median(filled)) / logical_bytes(count, header)
-    work, goal = "bytes written a document from nothing to so many, merges included", Goal(2048)
-    yield Finding(work, count, "B", filled, goal=goal)
-    note = (
-        f"the rule of merging played through, times {factor:.2f}, which is what LMDB made of it at {count:,}"
-    )
-    for size in (10**6, 10**7, 10**8, 10**9):
-        bytes_ = (logical_bytes(size, header) * factor,)
-        yield Finding(work, size, "B", bytes_, goal=goal if size <= 10**7 else None, note=note, computed=True)
-
-
-def fill(form: Form, count: int, repeat: int) -> int:
-    """Return the bytes written while *count* documents are added to an empty index."""
-    path, written = form.folder / "filling", 0
-    with Detector.open(path) as detector:
-        for start in range(0, count, 2 * FLUSH):
-            some = inputs.documents(detector.index.header, 2 * FLUSH, seed=2 * 10**9 + repeat * count + start)
-            written += add_each(detector.index, some).written
-    shutil.rmtree(path)
-    return written
-
-
-def logical_bytes(count: int, header: Header) -> float:
-    """Return the bytes that a document causes to be written, on average, until there are *count*."""
-    runs: list[Run] = []
-    entries = 0
-    for start in range(0, count, FLUSH):
-        runs.append(Run(len(runs), start, start + FLUSH, FLUSH, 0))
-        entries += FLUSH
-        while len(due := due_for_merge(runs)) > 1:
-            merged = Run(len(runs), due[0].start, due[-1].stop, sum(each.documents for each in due), 0)
-            runs[len(runs) - len(due) :] = [merged]
-            entries += merged.documents
-    tables = sum(len(family.tables) * family.keys for family in header.families)
-    log, stored = 8 * header.keys + header.dtype.itemsize + URL, header.dtype.itemsize + URL // 2
-    return float(log + stored + 12 * tables * entries / runs[-1].stop)

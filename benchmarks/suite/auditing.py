@@ -1,26 +1,19 @@
-"""The audit of a finished crawl, texts in and report out, against what others do for the pairs alone.
-
-datasketch's MinHashLSH runs in one process. text-dedup's MinHash runs in as many as ours, if it is there: for
-this Python, or for another one, which ``TEXT_DEDUP_PYTHON`` names. It brings Spark along, so no extra has it.
-"""
+"""The audit of a finished crawl, texts in and report out, against the pairs of datasketch in one process."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 import time
 from contextlib import suppress
-from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import psutil
 
 from scrapy_neardup.fingerprint.tokens import tokenise
-from scrapy_neardup.processors import processors
 
 from . import inputs
 from .measuring import REPEATS, Finding, Goal, interleave
@@ -33,10 +26,8 @@ if TYPE_CHECKING:
 
 #: Documents of which datasketch gets as many; its time for more is extrapolated.
 SAMPLE = 10_000
-#: How many times faster than each peer the whole audit is to be, report included.
-DATASKETCH, TEXT_DEDUP_MINHASH = Goal(4.5, ratio=True), Goal(3.5, ratio=True)
-#: text-dedup's published seconds for 100,000 abstracts on 6 processes, by MinHash and by SimHash.
-TEXT_DEDUP = {"MinHash": 11.09, "SimHash": 626.0}
+#: How many times faster than the peer the whole audit is to be, report included.
+DATASKETCH = Goal(4.5, ratio=True)
 
 
 def measure(form: Form) -> Iterator[Finding]:
@@ -47,29 +38,19 @@ def measure(form: Form) -> Iterator[Finding]:
 def audits(form: Form, size: int) -> Iterator[Finding]:
     sample = min(size, SAMPLE // 40 if form.quick else SAMPLE)
     feed, out = write_feed(form, size), form.folder / "audit"
-    python = other_python()
     peaks: dict[str, float] = {}
     tasks = {
         "ours": lambda: audited(feed, out, peaks),
         "datasketch": lambda: by_datasketch(form, sample) * size / sample,
     }
-    if python:
-        tasks["text-dedup"] = lambda: by_text_dedup(python, feed, form.folder / "text-dedup", peaks)
     found = interleave(REPEATS if size < 100_000 else 1, tasks)
     note = f"one document in ten a copy; {', '.join(f'{name} {peak:.2f} GB' for name, peak in peaks.items())}"
     work, ours = "audit of texts", found["ours"]
     peer = f"datasketch MinHashLSH, one process{', extrapolated' if sample < size else ''}"
-    yield Finding(work, size, "s", ours, peer, found["datasketch"], DATASKETCH, note, growth=True)
-    if python:
-        peer = f"text-dedup MinHash, {processors()} processes"
-        yield Finding(work, size, "s", ours, peer, found["text-dedup"], TEXT_DEDUP_MINHASH)
+    yield Finding(work, size, "s", ours, peer, found["datasketch"], DATASKETCH, note)
     if size == 100_000:
         memory = (peaks["ours"],)
         yield Finding(f"{work}: memory of all processes together", size, "GB", memory, goal=Goal(0.4))
-        for name, seconds in TEXT_DEDUP.items():
-            yield Finding(
-                work, size, "s", ours, f"text-dedup {name}, 6 processes, published", (seconds,) * len(ours)
-            )
 
 
 def documents(form: Form) -> Iterator[str]:
@@ -138,21 +119,3 @@ def by_datasketch(form: Form, sample: int) -> float:
         lsh.query(minhash)
         lsh.insert(number, minhash)
     return time.perf_counter() - start
-
-
-def other_python() -> str | None:
-    """Return the Python that has text-dedup, if there is one."""
-    return os.environ.get("TEXT_DEDUP_PYTHON") or (sys.executable if find_spec("text_dedup") else None)
-
-
-def by_text_dedup(python: str, feed: Path, folder: Path, peaks: dict[str, float]) -> float:
-    """Seconds from texts to the rows that are kept, start of Python included."""
-    shutil.rmtree(folder, ignore_errors=True)
-    options = {
-        "path": "json", "data_files": feed, "split": "train", "column": "text", "output": folder / "kept",
-        "cache_dir": folder / "cache", "num_proc": processors(), "ngram": 5, "num_perm": 128,
-        "threshold": 0.5, "batch_size": 10_000,
-    }  # fmt: skip
-    arguments = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-    environment = {**os.environ, "HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
-    return run([python, "-m", "text_dedup.minhash", *arguments], "text-dedup", peaks, environment)

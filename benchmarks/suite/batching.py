@@ -50,9 +50,7 @@ def building(form: Form, stored: NDArray[np.uint64]) -> Finding:
     against = (f"{PEER} add", found["faiss"]) if "faiss" in found else ("", ())
     goal = Goal(1e6) if size >= 10**6 else None
     note = "ours is on disk when it is done, merges included"
-    return Finding(
-        "building an index", size, "fingerprints/s", found["ours"], *against, goal, note, growth=True
-    )
+    return Finding("building an index", size, "fingerprints/s", found["ours"], *against, goal, note)
 
 
 def asking(form: Form, stored: NDArray[np.uint64]) -> Finding:

@@ -1,11 +1,9 @@
 """Crawl the pages of `site` once, and print what it took as JSON.
 
-    python -m suite.crawl BASE WAY PAGES VARIANTS INDEX [FIRST]
+    python -m suite.crawl BASE WAY PAGES INDEX
 
-WAY is "bare" (Scrapy alone), "inline" (trafilatura called in the callback), or an extractor of the plugin;
-after a slash may follow the CONCURRENT_ITEMS of Scrapy's settings, which are 100 otherwise. Unless FIRST, the
-number of the first of the VARIANTS, is given, the event loop is watched for stalls, which takes time. If it
-is, there is an index, whose tables are searched before as they are after a thousand pages.
+WAY is "bare" (Scrapy alone), "inline" (trafilatura called in the callback), or an extractor of the plugin.
+The event loop is watched for stalls.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ import os
 import resource
 import sys
 import time
-from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,11 +23,7 @@ import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 
-from scrapy_neardup import Detector
 from scrapy_neardup.extraction.loading import load_extractor
-
-from . import inputs
-from .indexes import own_memory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -40,25 +33,21 @@ if TYPE_CHECKING:
 
 #: Pages at the beginning that are not counted: workers start, modules are imported.
 WARM = 80
-#: Seconds between two looks at the event loop; pages between two looks at the memory.
-TICK, SAMPLE = 0.005, 250
+#: Seconds between two looks at the event loop.
+TICK = 0.005
 MAX_SECONDS = 900
-#: Lookups after which about every part of the tables of 10 million documents was searched.
-PROBES = 2000
 
 
 class PagesSpider(scrapy.Spider):
     name = "pages"
 
-    def __init__(self, base: str, way: str, pages: int, variants: range, watched: bool) -> None:
+    def __init__(self, base: str, way: str, pages: int) -> None:
         super().__init__()
-        self.urls = [f"{base}/{variant}/{number}" for variant in variants for number in range(pages)]
-        self.watched = watched
+        self.urls = [f"{base}/{number}" for number in range(pages)]
         self.extract = load_extractor("trafilatura") if way == "inline" else None
         self.seen = 0
         self.started = self.ended = (0.0, 0.0, 0.0)
         self.late: list[float] = []
-        self.memory: list[tuple[int, float]] = []
         self.collecting, self.collected = 0.0, 0.0
         gc.callbacks.append(self.note_collection)
 
@@ -69,8 +58,7 @@ class PagesSpider(scrapy.Spider):
         return spider
 
     async def probe(self) -> None:
-        if self.watched:
-            self.probing = asyncio.ensure_future(self._probe())
+        self.probing = asyncio.ensure_future(self._probe())
 
     async def _probe(self) -> None:
         """Note by how much a short sleep is too long, once the crawl is under way."""
@@ -107,10 +95,7 @@ class PagesSpider(scrapy.Spider):
             self.started = (time.perf_counter(), cpu(), own_cpu())
         elif self.seen == len(self.urls):
             self.ended = (time.perf_counter(), cpu(), own_cpu())
-            if self.watched:
-                self.probing.cancel()
-        if self.seen % SAMPLE == 0:
-            self.memory.append((self.seen, own_memory()))
+            self.probing.cancel()
 
 
 def cpu() -> float:
@@ -129,20 +114,8 @@ def own_cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-@contextmanager
-def searched(path: str, extractor: str) -> Iterator[None]:
-    """Hold the index open that the crawl will use, its tables having been searched in every part."""
-    with Detector.open(path, extractor=load_extractor(extractor).identity) as detector:
-        documents = inputs.documents(detector.index.header, PROBES, seed=0)
-        for row in range(PROBES):
-            detector.index.find(documents.take(slice(row, row + 1)), detector.matcher.lookups)
-        yield
-
-
 def main() -> None:
-    base, way, pages, variants, index, *first = sys.argv[1:]
-    numbers = range(int(first[0]), int(first[0]) + int(variants)) if first else range(int(variants))
-    way, _, items = way.partition("/")
+    base, way, pages, index = sys.argv[1:]
     settings: dict[str, Any] = {
         "CONCURRENT_REQUESTS": 16,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
@@ -159,13 +132,10 @@ def main() -> None:
             "NEARDUP_DIR": index,
             "NEARDUP_POLICY": "tag",  # each page has to be counted
         }
-    if items:
-        settings["CONCURRENT_ITEMS"] = int(items)
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(PagesSpider)
-    process.crawl(crawler, base=base, way=way, pages=int(pages), variants=numbers, watched=not first)
-    with searched(index, way) if first and way != "bare" else nullcontext():
-        process.start()
+    process.crawl(crawler, base=base, way=way, pages=int(pages))
+    process.start()
     spider, stats = crawler.spider, crawler.stats.get_stats()
     if spider.seen != len(spider.urls):
         sys.exit(f"Only {spider.seen} of {len(spider.urls)} pages were crawled.")
@@ -177,9 +147,7 @@ def main() -> None:
         "own": own / counted,
         "stall": float(np.percentile(spider.late, 99)) * 1000 if spider.late else 0.0,
         "collection": spider.collected * 1000,
-        "memory": spider.memory,
         "judged": stats.get("neardup/checked", 0),
-        "unique": stats.get("neardup/unique", 0),
     }
     print(json.dumps(answer), flush=True)
 

@@ -26,22 +26,14 @@ if TYPE_CHECKING:
 
     from .measuring import Form
 
-#: Scrapy makes so many tasks for each page, by default 100, to have its items go through pipelines at once.
-ITEMS = 10
 WAYS = {
     "bare": "Scrapy alone",
     "inline": "trafilatura in the callback",
     "segment": "plugin, segment (the default)",
     "trafilatura": "plugin, trafilatura",
     "resiliparse": "plugin, resiliparse",
-    f"bare/{ITEMS}": f"Scrapy alone, CONCURRENT_ITEMS {ITEMS}",
-    f"resiliparse/{ITEMS}": f"plugin, resiliparse, CONCURRENT_ITEMS {ITEMS}",
 }
 EXTRACTORS = ("segment", "trafilatura", "resiliparse")
-#: Small pages, of which one crawl takes many: bytes.
-SMALL = 60_000
-#: MB that 10,000 more pages may add, once what is remembered of pages has reached its bound.
-STEADY = 10.0
 
 
 def measure(form: Form) -> Iterator[Finding]:
@@ -52,25 +44,21 @@ def measure(form: Form) -> Iterator[Finding]:
     def one(way: str) -> float:
         cpu: list[float] = []
         with serving(form, pages, cpu) as base:
-            ways[way].append(crawl(form, base, way, len(pages), 1))
+            ways[way].append(crawl(form, base, way, len(pages)))
         servers[way].append(cpu[0] / len(pages))
         return 0.0
 
-    fewer_items = [way for way in WAYS if way.endswith(f"/{ITEMS}") and not form.quick]
-    measured = [way for way in WAYS if "/" not in way] + fewer_items
-    interleave(form.repeats, {way: lambda way=way: one(way) for way in measured})
+    interleave(form.repeats, {way: lambda way=way: one(way) for way in WAYS})
 
     def column(way: str, name: str) -> tuple[float, ...]:
         return tuple(each[name] for each in ways[way])
 
-    rates = {way: column(way, "rate") for way in measured}
+    rates = {way: column(way, "rate") for way in WAYS}
     mean = sum(map(len, pages)) / len(pages) / 1000
     note = f"{len(pages)} pages of {mean:.0f} kB on average, the first {WARM} not counted"
     yield Finding(WAYS["inline"], 0, "pages/s", rates["inline"], WAYS["bare"], rates["bare"], note=note)
     for way, goal in (("segment", None), ("resiliparse", Goal(0.9, ratio=True))):
         yield Finding(WAYS[way], 0, "pages/s", rates[way], WAYS["bare"], rates["bare"], goal, note)
-    for way in fewer_items:
-        yield Finding(WAYS[way], 0, "pages/s", rates[way], WAYS["bare"], rates["bare"], note=note)
     yield Finding(
         WAYS["trafilatura"],
         0,
@@ -86,6 +74,10 @@ def measure(form: Form) -> Iterator[Finding]:
             raise SystemExit(
                 f"Of {len(pages)} pages only {min(column(way, 'judged'))} were judged with {way}."
             )
+    for way in EXTRACTORS:
+        own, bare = (tuple(1000 * each for each in column(name, "own")) for name in (way, "bare"))
+        work = f"{WAYS[way]}: CPU of the crawl's own process a page"
+        yield Finding(work, 0, "ms", own, WAYS["bare"], bare, note=note)
     cores = processors()
     for way in EXTRACTORS:
         bare, server = np.array(column("bare", "cpu")), servers[way]
@@ -123,8 +115,6 @@ def measure(form: Form) -> Iterator[Finding]:
     yield Finding(
         f"{WAYS['inline']}: stall of the event loop, 99th percentile", 0, "ms", column("inline", "stall")
     )
-    if form.steady:
-        yield steady(form)
 
 
 def extraction_alone(form: Form, pages: list[str], extractor: str) -> Any:
@@ -135,45 +125,16 @@ def extraction_alone(form: Form, pages: list[str], extractor: str) -> Any:
     return np.full(form.repeats, (time.process_time() - start) / len(pages[:100]))
 
 
-def steady(form: Form) -> Finding:
-    """Watch the memory of the crawl's process over many small pages."""
-    pages = sorted(inputs.pages(form.data), key=len)
-    pages = [page for page in pages if len(page) <= SMALL][-200:]
-    variants = min(inputs.VARIANTS, -(-form.steady // len(pages)))
-    with serving(form, pages, []) as base:
-        found = crawl(form, base, "resiliparse", len(pages), variants)
-    seen, memory = np.array(found["memory"]).T
-    half = seen >= seen[-1] / 2
-    slope = float(np.polyfit(seen[half], memory[half], 1)[0]) * 10_000
-    note = (
-        f"{int(seen[-1]):,} pages of at most {SMALL // 1000} kB, {found['unique']:,} unique; {memory[0]:.0f} "
-        f"MB after {int(seen[0])}, "
-        f"{memory[half][0]:.0f} half-way, {memory[-1]:.0f} at the end; slope of the second half"
-    )
-    return Finding(
-        "memory of the crawl's process, growth over 10,000 pages",
-        int(seen[-1]),
-        "MB",
-        (slope,),
-        goal=Goal(STEADY),
-        note=note,
-    )
-
-
 def crawl(
     form: Form,
     base: str,
     way: str,
     pages: int,
-    variants: int,
-    index: Path | None = None,
-    first: int | None = None,
 ) -> dict[str, Any]:
-    """Crawl once, with a new index unless there is an *index*; return what `suite.crawl` prints."""
+    """Crawl once, with a new index; return what `suite.crawl` prints."""
     new = form.folder / "crawl-index"
     shutil.rmtree(new, ignore_errors=True)
-    command = [sys.executable, "-m", "suite.crawl", base, way, str(pages), str(variants), str(index or new)]
-    command += [] if first is None else [str(first)]
+    command = [sys.executable, "-m", "suite.crawl", base, way, str(pages), str(new)]
     done = subprocess.run(
         command,
         cwd=Path(__file__).parents[1],

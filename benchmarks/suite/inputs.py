@@ -50,14 +50,6 @@ def texts(data: Path | None) -> list[str]:
     return [rewrite(text, variant) for variant in range(VARIANTS) for text in articles]
 
 
-def releases(data: Path | None) -> list[str]:
-    """Return texts of one language and one kind: press releases, or the articles of the example network."""
-    if data is None:
-        return texts(None)
-    with gzip.open(data / "news_fingerprints" / "senate_more.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [json.loads(line)["text"] for line in lines]
-
-
 def rewrite(text: str, variant: int) -> str:
     """Put other letters in the place of those of *text*: another text, of words as long and as frequent."""
     return text.translate(_letters(variant))

@@ -23,7 +23,7 @@ REPEATS = 3
 class Form:
     """How much is measured, and with what."""
 
-    name: Literal["quick", "full", "huge"]
+    name: Literal["quick", "full"]
     #: Fingerprints in an index, ascending.
     sizes: tuple[int, ...]
     #: Documents with all that a crawl stores of them in an index, ascending.
@@ -31,8 +31,6 @@ class Form:
     repeats: int
     #: Pages of each crawl whose speed is measured.
     pages: int
-    #: Pages of the crawl whose memory is watched; 0: none.
-    steady: int
     #: Folder of the labelled sets, if there is one.
     data: Path | None
     #: Folder for indexes, which the runner removes.
@@ -76,10 +74,6 @@ class Finding:
     theirs: tuple[float, ...] = ()
     goal: Goal | None = None
     note: str = ""
-    #: Computed from other figures rather than measured.
-    computed: bool = False
-    #: Whether it grows with the size, so that an exponent is fitted; of totals, to the work on all documents.
-    growth: bool = False
 
     @property
     def more_is_better(self) -> bool:

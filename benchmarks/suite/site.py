@@ -2,8 +2,8 @@
 
     python -m suite.site PAGES.jsonl LIMIT
 
-PAGES.jsonl has a page a line. /V/N is page N with its prose rewritten in the V-th way. Prints the port, and
-at the end the seconds of CPU that serving took. Stops by itself after LIMIT seconds.
+PAGES.jsonl has a page a line, /N is page N. Prints the port, and at the end the seconds of CPU that serving
+took. Stops by itself after LIMIT seconds.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import sys
 import time
 from pathlib import Path
 
-from .inputs import rewrite_html
-
 MAX_REQUEST = 1 << 16
 
 
@@ -25,10 +23,7 @@ async def serve(pages: list[str], limit: float) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
-                _, variant, number = head.split(b" ", 2)[1].split(b"/")
-                body = bodies[int(number)]
-                if int(variant):
-                    body = rewrite_html(pages[int(number)], int(variant)).encode("utf-8", "surrogatepass")
+                body = bodies[int(head.split(b" ", 2)[1][1:])]
                 writer.write(
                     b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n"
                     % len(body)

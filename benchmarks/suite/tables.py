@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from .growth import MOST, growths
 from .measuring import REPEATS, SPREAD, quartiles, spread
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def goal(each: Finding) -> str:
 
 
 def row(each: Finding) -> tuple[str, ...]:
-    ours = ("computed: " if each.computed else "") + figure(each.ours, each.unit)
+    ours = figure(each.ours, each.unit)
     peer = f"{each.peer}: {figure(each.theirs, each.unit)}" if each.peer else ""
     return each.work, size(each.size), goal(each), ours, peer, figure(each.ratios, "×"), each.outcome
 
@@ -92,30 +91,3 @@ def markdown(title: str, findings: Sequence[Finding]) -> Iterator[str]:
     for place, note in enumerate(notes, 1):
         yield f"{place}. {note}"
     yield ""
-
-
-def growth_console(findings: Sequence[Finding]) -> Table:
-    table = Table(title="Growth", title_justify="left", expand=True)
-    for name in ("work", "cost of", "documents", "exponent", ""):
-        table.add_column(name)
-    for cells in growth_rows(findings):
-        table.add_row(*cells, style=STYLES[cells[-1]])
-    return table
-
-
-def growth_markdown(findings: Sequence[Finding]) -> Iterator[str]:
-    yield (
-        "### Growth\n\nExponents of what was measured at several sizes; goal, not counted above: at most "
-        f"{MOST}.\n"
-    )
-    yield "| work | cost of | documents | exponent of n | outcome |"
-    yield "|---|---|---|---|---|"
-    for cells in growth_rows(findings):
-        yield f"| {' | '.join(cells)} |"
-    yield ""
-
-
-def growth_rows(findings: Sequence[Finding]) -> Iterator[tuple[str, ...]]:
-    for each in growths(findings):
-        sizes = f"{size(each.sizes[0])} to {size(each.sizes[-1])}"
-        yield each.work, each.of, sizes, f"{each.exponent:.2f}", each.outcome

@@ -14,7 +14,7 @@ import pytest
 
 from scrapy_neardup.audit.signing import ALONE, SignerDied, sign
 from scrapy_neardup.fingerprint import Fingerprinter
-from tests.commands import COMMAND
+from tests.helpers.commands import COMMAND
 
 from .corpora import text
 

@@ -27,7 +27,7 @@ from scrapy_neardup.index import Documents, open_index
 from scrapy_neardup.index.lmdb.commands import opened
 from scrapy_neardup.index.lmdb.rebuild import Rebuilt
 from scrapy_neardup.index.stores import SERVERS
-from tests.forked import scrapy
+from tests.helpers.forked import scrapy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

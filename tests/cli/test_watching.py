@@ -14,7 +14,7 @@ import pytest
 
 from scrapy_neardup.audit.sources import Origin
 from scrapy_neardup.cli.output import plain_progress, watching
-from tests.commands import COMMAND
+from tests.helpers.commands import COMMAND
 
 
 def test_a_line_every_half_minute() -> None:

@@ -25,7 +25,7 @@ from scrapy_neardup.extraction import Extraction, Page, Workers, load_extractor
 from scrapy_neardup.extraction.server import data_size
 from scrapy_neardup.extraction.workers import ForkServer, Worker
 from scrapy_neardup.fingerprint import Fingerprinter
-from tests.kept_servers import KeptServer
+from tests.helpers.kept_servers import KeptServer
 
 from .hostile import CASES, ENGLISH, Case, article, spanning_table
 

@@ -18,7 +18,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_neardup import detector
 from scrapy_neardup.plugin import NearDupExtension
-from tests.kept_servers import KeptServer
+from tests.helpers.kept_servers import KeptServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence

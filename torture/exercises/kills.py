@@ -32,7 +32,6 @@ EXERCISE = Exercise(
     how="At random moments: 2 to 8 writers on one index, `index compact` and `prune`, audits that go on when "
     "begun again, crawls with a JOBDIR, clients of a Redis server and the server. What each was told is in "
     "files beside; after each kill the index is checked and compared with them.",
-    goals={"kills": 10_000, "kills of crawls": 100, "kills of audits": 100, "kills of the server": 100},
     run=run,
     seconds=BUDGET,
     share=2.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from . import answers, characters, elements, encodings, markup
+from . import contents, markup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: All functions of these modules, by name. A round of a seed depends on their order.
 MAKERS: dict[str, Make] = {
     name: make
-    for module in (markup, encodings, characters, elements, answers)
+    for module in (markup, contents)
     for name, make in vars(module).items()
     if callable(make) and getattr(make, "__module__", "") == module.__name__ and not name.startswith("_")
 }

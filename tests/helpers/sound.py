@@ -1,4 +1,4 @@
-"""Sound inputs for `tests.readers`, made on the spot: their mutants get further than those of broken ones."""
+"""Sound inputs for the readers, made on the spot: their mutants get further than those of broken ones."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from scrapy_neardup.index.lmdb.layout import Run, State, encode_held
 from scrapy_neardup.index.redis.layout import VERSION, Values
 from scrapy_neardup.index.sorted_arrays import Entries
 from scrapy_neardup.matching.records import entries
+from tests.audit.sources.archives import http, record
+from tests.extraction.hostile import CASES
 
-from .audit.sources.archives import http, record
-from .extraction.hostile import CASES
 from .readers import small_fingerprinter, small_header
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
-from scrapy_neardup.index import Documents, MemoryIndex
+from scrapy_neardup.index import MemoryIndex
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.lmdb.blocks import decode_block, decode_logged, decode_partition, is_whole
 from scrapy_neardup.index.lmdb.directory import check_data_file, is_index, is_unfinished, read_sidecar
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: The inputs that once broke something, in a folder for each kind.
-CORPUS = Path(__file__).parent / "corpus"
+CORPUS = Path(__file__).parents[1] / "corpus"
 #: Readers of one kind see inputs of these kinds, too.
 RELATED = {"page": ("response",), "text": ("url", "page"), "url": ("text",)}
 
@@ -404,7 +404,7 @@ def stored_record(data: bytes, folder: Path) -> Any:
         with Detector(index, clock=lambda: 1e9) as detector:
             signature = detector.signature(words)
             own = entries([signature], ["https://a.example/"], index.header)
-            index.add(Documents(own.keys, *stored))
+            index.add(stored._replace(keys=own.keys))
             found.append(detector.check(words, "https://b.example/", scope=words[:1]))
             found.append(detector.check(words, stored.urls[0]))
             found.append(detector.add(words, "https://www.a.example/c"))

@@ -1,7 +1,7 @@
 """A plugin for pytest: half of what other threads hand to the event loop comes up to 60 ms late.
 
-``python -m pytest -p tests.delays tests/plugin`` finds code and tests that rely on an order which nobody
-promises.
+``python -m pytest -p tests.helpers.delays tests/plugin`` finds code and tests that rely on an order which
+nobody promises.
 """
 
 from __future__ import annotations

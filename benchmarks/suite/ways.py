@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.audit.pairs.compare import PairJudge
 
-    from .sets import Loaded
+    from .labelled_sets import Loaded
 
 
 class Column(NamedTuple):
@@ -45,10 +45,10 @@ TEXT_BOOK = ('FEATURES={"shingle": 3, "weight": "set", "min_paragraph": 0}', "VE
 COLUMNS = (
     Column("default", several=True, both_orders=True),
     Column("sites unknown", sites=False, several=True),
-    Column("titles unknown", unknown=("title",)),
-    Column("short lines unknown", unknown=("figures", "words")),
-    Column("no rule for notes", rules=(("BRIEF", (2.0, 2.0)),)),
-    Column("4 anchors", half_the_anchors=True),
+    Column("titles unknown", several=True, unknown=("title",)),
+    Column("short lines unknown", several=True, unknown=("figures", "words")),
+    Column("no rule for notes", several=True, rules=(("BRIEF", (2.0, 2.0)),)),
+    Column("4 anchors", several=True, half_the_anchors=True),
     Column("trafilatura", ("EXTRACTOR=trafilatura",)),
     Column("resiliparse", ("EXTRACTOR=resiliparse",)),
     Column("SimHash ≤ 3", SIMHASH),

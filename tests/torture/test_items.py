@@ -1,0 +1,28 @@
+"""No item is dropped that differs from every kept one; copies under other URLs are dropped nevertheless."""
+
+from __future__ import annotations
+
+import pytest
+
+from torture.items import COPIES, KINDS, Outcome, crawl, site
+
+
+def test_a_site_has_all_kinds_of_pages_and_copies() -> None:
+    pages = [page for seed in range(12) for page in site(seed).values()]
+    assert {page.group.split(",")[0] for page in pages} == {*KINDS}
+    assert {page.copy for page in pages if page.is_copy} == {*COPIES}
+    assert site(3) == site(3) != site(4)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_only_items_that_say_the_same_are_dropped() -> None:
+    """Some 600 items; `python -m torture.items` has 20,000."""
+    outcome, seed = Outcome(), 1
+    while outcome.items < 600:
+        crawl(seed, outcome)
+        seed += 1
+    assert outcome.lost == []
+    # Addresses and moments say nothing from the first page on; counters and sessions have to be learned.
+    for kind in ("amp", "utm", "crawled_at"):
+        assert outcome.dropped[kind] == outcome.copies[kind]
