@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.fingerprint.keywords import fingerprint_keywords
 from scrapy_neardup.fingerprint.normalise import normalise
-from scrapy_neardup.fingerprint.simhash import fingerprint_each
+from scrapy_neardup.fingerprint.simhash import fingerprint_each, fingerprint_keywords
 from scrapy_neardup.fingerprint.terms import Terms, Votes
 from scrapy_neardup.fingerprint.tokens import tokenise_each
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import regex
 from lxml import etree
 
-from scrapy_neardup.fingerprint.paragraphs import length
-from scrapy_neardup.fingerprint.prose import ends_sentence, is_paragraph
-from scrapy_neardup.fingerprint.quotations import quoted_lines
+from scrapy_neardup.fingerprint.main_text import quoted_lines
+from scrapy_neardup.fingerprint.paragraphs import ends_sentence, is_paragraph, length
 
 from .decoding import parsed
 from .regions import Region, names, region_of
