@@ -6,9 +6,9 @@ from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
 from scrapy_neardup import Features, Fingerprinter
-from scrapy_neardup.fingerprint.keywords import fingerprint_keywords
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
+from scrapy_neardup.fingerprint.simhash import fingerprint_keywords
 from scrapy_neardup.fingerprint.sketch import sketch_each
 from scrapy_neardup.fingerprint.terms import Terms
 from scrapy_neardup.fingerprint.tokens import tokenise_each

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import regex
 
-from scrapy_neardup.fingerprint.quotations import quoted_lines
+from scrapy_neardup.fingerprint.main_text import quoted_lines
 
 from .blocks import FORM, LISTED, OTHER_ARTICLES
 

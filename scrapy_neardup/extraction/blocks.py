@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import regex
 from lxml import etree
 
-from scrapy_neardup.fingerprint.paragraphs import length
-from scrapy_neardup.fingerprint.prose import ends_sentence, is_paragraph
-from scrapy_neardup.fingerprint.quotations import quoted_lines
+from scrapy_neardup.fingerprint.main_text import quoted_lines
+from scrapy_neardup.fingerprint.paragraphs import ends_sentence, is_paragraph, length
 
 from .decoding import parsed
 from .regions import Region, names, region_of
@@ -52,6 +51,8 @@ _HEADLINES = 20
 _FORM = 1200
 #: Elements "article" that hold no headline are teasers if there are so many of them, of so few characters.
 _ARTICLES, _TEASER = 4, 1200
+#: So many classes of an element are looked at.
+_CLASSES = 12
 # Of an address no more characters are read, since each block of a long link has it.
 _ADDRESS = 2000
 
@@ -245,15 +246,32 @@ class _Walk:
 def _teasers(body: _Element, over_headline: Container[_Element]) -> set[_Element]:
     """Return the elements "article" that are teasers of other articles, if there are several.
 
-    *over_headline* are the elements that hold an h1.
+    *over_headline* are the elements that hold an h1. Where one entry of a list is too long for a teaser, the
+    entries next to it are no teasers either: the page is about all of them.
     """
-    short = {
-        element
-        for element in body.iter("article")
+    short: list[_Element] = []
+    lists: dict[_Element, set[tuple[str, str]]] = {}
+    for element in body.iter("article"):
         # Those that hold others are passed over: each part of a page is read once.
-        if element not in over_headline and element.find(".//article") is None and _is_short(element, _TEASER)
-    }
-    return short if len(short) >= _ARTICLES else set()
+        if element in over_headline or element.find(".//article") is not None:
+            continue
+        if _is_short(element, _TEASER):
+            short.append(element)
+        else:
+            lists.setdefault(element.getparent(), set()).update(_kinds(element))
+    if len(short) < _ARTICLES:
+        return set()
+    return {each for each in short if lists.get(each.getparent(), set()).isdisjoint(_kinds(each))}
+
+
+def _kinds(element: _Element) -> set[tuple[str, str]]:
+    """Return what *element* has in common with other entries of a list: a class and the level of its heading.
+
+    An entry has a heading. Of the classes a few are looked at.
+    """
+    heading = next((found.tag for found in element.iter(*_HEADINGS)), None)
+    classes = element.get("class", "").split(maxsplit=_CLASSES)[:_CLASSES] or [""]
+    return {(name, heading) for name in classes if heading is not None}
 
 
 def _is_form(element: _Element) -> bool:

@@ -15,8 +15,7 @@ import regex
 import trafilatura
 
 from scrapy_neardup.fingerprint.main_text import MainText
-from scrapy_neardup.fingerprint.paragraphs import length
-from scrapy_neardup.fingerprint.prose import SENTENCE, is_paragraph
+from scrapy_neardup.fingerprint.paragraphs import SENTENCE, is_paragraph, length
 
 from .headline import titles
 from .plain import Plain

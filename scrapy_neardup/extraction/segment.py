@@ -12,8 +12,7 @@ import math
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.fingerprint.main_text import MainText
-from scrapy_neardup.fingerprint.paragraphs import length
-from scrapy_neardup.fingerprint.prose import SENTENCE
+from scrapy_neardup.fingerprint.paragraphs import SENTENCE, length
 
 from .asides import (
     ARTICLE,

@@ -14,18 +14,14 @@ from .details import figures, occasion, words
 from .features import Features
 from .filters import FIGURES, NUMBERS, TITLE, WORDS, make_all
 from .jaccard import character_shingles
-from .keywords import fingerprint_keywords
-from .letters import fold_letters
 from .main_text import MainText, main_text
-from .normalise import normalise
+from .normalise import encoded, fold_letters, normalise
 from .paragraphs import long_paragraphs
-from .pieces import encoded
-from .products import require_sound_products
 from .scheme import Scheme
 from .schemes import Anchored
 from .segment import load_segmenter, segment
 from .signature import Signature
-from .simhash import fingerprint_each
+from .simhash import fingerprint_each, fingerprint_keywords, require_sound_products
 from .sketch import sketch_each
 from .stopwords import drop, stop_words
 from .terms import Terms, Votes, in_characters

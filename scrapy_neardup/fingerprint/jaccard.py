@@ -15,10 +15,8 @@ from scrapy_neardup.arguments import require_whole, row_of_hashes
 from scrapy_neardup.errors import ConfigurationError
 
 from .hashing import distinct, shingle, unique
-from .letters import fold_letters
 from .murmur import mix
-from .normalise import normalise
-from .pieces import encoded
+from .normalise import encoded, fold_letters, normalise
 from .terms import hash_tokens
 from .tokens import tokenise
 

@@ -1,11 +1,196 @@
-"""What an extractor finds in a page: its main text, its title and its short lines."""
+"""What an extractor finds in a page: its main text, its title and its short lines.
+
+Of a plain text, lines of a fixed width are joined, as in mail and on news wires, and lines that a letter
+quotes are taken out: what they say, the letter that it answers says. Left in, they make it a copy of that
+letter.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import itertools
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
-from .quotations import parted
-from .wrapping import unwrapped
+import regex
+
+from .normalise import composed
+from .paragraphs import is_paragraph, length
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Columns of the narrowest and the widest text that is taken for wrapped.
+_NARROWEST, _WIDEST = 40, 100
+#: A wrapped text has at least so many full lines, and at least this share of the lines that another one
+#: follows.
+_FULL_LINES, _SHARE = 3, 0.5
+#: This share of the lines may be longer than the widest text: web addresses, for example, do not break.
+_UNBROKEN = 0.1
+#: The space that begins a paragraph in Chinese and Japanese.
+_IDEOGRAPHIC = "\u3000"
+# Characters that take two columns, and those that take none.
+_WIDE = regex.compile(r"[\p{East_Asian_Width=Wide}\p{East_Asian_Width=Fullwidth}]")
+_NARROW = regex.compile(r"[\p{Mn}\p{Me}\p{Cf}]")
+# What goes to the next line together: in Chinese and Japanese a character and the signs around it, else all
+# up to the next space or such character.
+_TOGETHER = regex.compile(
+    r"[^\p{L}\s]*(?:[\p{Han}\p{Hiragana}\p{Katakana}][^\p{L}\p{N}\s]*|[^\s\p{Han}\p{Hiragana}\p{Katakana}]*)"
+)
+
+
+def unwrapped(text: str) -> str:
+    """Join the lines of each paragraph of *text* if the text is wrapped; else return it as it is.
+
+    A line is full if the first word of the next line had no room on it; in Chinese and Japanese, its first
+    character. A text is wrapped if most of its lines are full; each full line is joined to the next one. A
+    blank line ends a paragraph, and so does a line that is indented more than the one before it. Verse whose
+    lines have one length looks the same, and is joined, too.
+    """
+    if "\n" not in text:
+        return text
+    columns = composed(text).expandtabs()  # an accent of its own takes no column
+    lines = [line.rstrip() for line in columns.split("\n")]
+    full = full_lines(lines)
+    if not any(full):
+        return text
+    parts = [lines[0].strip()]
+    for line, joined in zip(lines[1:], full, strict=True):
+        parts += [" " if joined else "\n", line.strip()]
+    return "".join(parts)
+
+
+def full_lines(lines: Sequence[str]) -> list[bool]:
+    """Tell which *lines*, none of which ends with a space, are full; none if the text is not wrapped.
+
+    Nothing is said of the last one.
+    """
+    lengths = [_columns(line) for line in lines if line]
+    fitting = [length for length in lengths if length <= _WIDEST]
+    none = [False] * (len(lines) - 1)
+    if len(fitting) < _FULL_LINES or len(lengths) - len(fitting) > _UNBROKEN * len(lengths):
+        return none
+    width = max(fitting)
+    if width < _NARROWEST:
+        return none
+    full = [_full(line, after, width) for line, after in pairwise(lines)]
+    followed = sum(bool(line and after) for line, after in pairwise(lines))
+    return full if sum(full) >= max(_FULL_LINES, _SHARE * followed) else none
+
+
+def _full(line: str, after: str, width: int) -> bool:
+    """Tell whether the first word of the line *after* would have gone beyond *width* on *line*."""
+    if (
+        not line
+        or not after
+        or _indent(after) > _indent(line) + 1
+        or after.lstrip(" ").startswith(_IDEOGRAPHIC)
+    ):
+        return False
+    together = _TOGETHER.match(after, _indent(after))
+    assert together is not None  # it may be empty
+    return _columns(line) + 1 + _columns(together[0]) > width
+
+
+def _columns(line: str) -> int:
+    if line.isascii():
+        return len(line)
+    return len(line) + len(_WIDE.findall(line)) - len(_NARROW.findall(line))
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+#: The marks before a quoted line, one for each letter that it comes by, as in "> " and ">> "; spaces may
+#: stand between them (RFC 3676, 4.5), and some programs put a stroke before each.
+_MARKS = regex.compile(r"\s*+(?:\|?>\s*+)*+", regex.V1)
+#: So many marks more may a quoted line have than the one that says whom it quotes. Two where an answer begins
+#: with what the letter itself had quoted; three are a prompt.
+_DEEPER = (1, 2)
+#: What a line has that says whom a letter quotes: a word for writing, an address (archives write "ann at
+#: example.org"), the time of a letter. A line such as "The statement in full:" has none of them.
+_WRITTEN = regex.compile(
+    r"\b(?:wrote|writes|written by|quoting|schrieb|schreibt|geschrieben|zitat von|écrit|ecrit|escribió"
+    r"|escribio|escribe|citando|escreveu|escreve|scrisse|scritto|scrive|a scris|skrev|skriver|schreef"
+    r"|schrijft|geschreven|kirjoitti|kirjoittaa|kirjutas|írta|írja|napisała?|pisze|napsala?|napísala?|píše"
+    r"|napisao|rašė|rakstīja|(?:на)?писала?|пишет|написав|пише|написа|έγραψε|yazdı|yazmış|כתב|كتب|نوشت|menulis|viết"
+    r"|in (?:message|article) <)|写道|寫道|写到|さんは書きました|작성|เขียน"
+    r"|@[\w-]|\bat [\w-]++(?:\.[\w-]++)++|\b\d{1,2}:\d\d\b",
+    regex.IGNORECASE | regex.V1,
+)
+#: Lines of the longest signature, below the one that says that it begins (RFC 3676, 4.3), and it.
+_SIGNATURE = 16
+#: So much of a line is looked at.
+_CHARACTERS = 300
+
+
+def quoted_lines(lines: Sequence[str]) -> list[bool]:
+    """Tell which *lines* of a preformatted text are quoted, if it is a letter that says whom it quotes.
+
+    Programs mark lines in the same way: what is typed at a prompt, what was added to a file. So do articles
+    that quote a statement or a poem, which are theirs. So there is a line that ends with a colon and says who
+    wrote what follows, such as "On Monday Ann wrote:", perhaps with the line before it; and next, after empty
+    lines at the most, one with more marks; and some of the quoted lines make a paragraph. A letter has lines
+    of its own, too.
+    """
+    nothing = [False] * len(lines)
+    if not any(">" in line for line in lines):
+        return nothing
+    parts = [_marked(line) for line in lines]
+    if not any(depth for depth, _ in parts):
+        return nothing
+    said = [(depth, text, number) for number, (depth, text) in enumerate(parts) if text]
+    sources = {
+        number
+        for (depth, text, number), (deeper, _, _) in itertools.pairwise(said)
+        if deeper - depth in _DEEPER and text.endswith(":") and _says_who(parts, number)
+    }
+    own = any(not depth and number not in sources for depth, _, number in said)
+    if not (sources and own and _has_paragraph(parts)):
+        return nothing
+    return [depth > 0 for depth, _ in parts]
+
+
+def _says_who(parts: Sequence[tuple[int, str]], number: int) -> bool:
+    """Tell whether the line of this *number*, with the one before it, says who wrote what it leads to."""
+    depth, text = parts[number]
+    if number and parts[number - 1][0] == depth:
+        text = f"{parts[number - 1][1]} {text}"
+    return _WRITTEN.search(text[-_CHARACTERS:]) is not None
+
+
+def parted(text: str) -> tuple[str, str]:
+    """Return what a plain *text* says itself, and what it quotes; if it does, its signature is with that."""
+    if ">" not in text:
+        return text, ""
+    lines = text.split("\n")
+    quoted = quoted_lines(lines)
+    if not any(quoted):
+        return text, ""
+    own = [line for line, each in zip(lines, quoted, strict=True) if not each]
+    others = [*itertools.compress(lines, quoted)]
+    for place in range(max(len(own) - _SIGNATURE, 0), len(own)):
+        if own[place].rstrip() == "--":
+            others += own[place:]
+            del own[place:]
+            break
+    return "\n".join(own), "\n".join(others)
+
+
+def _marked(line: str) -> tuple[int, str]:
+    """Return how many marks stand before what *line* says, and that."""
+    marks = _MARKS.match(line)
+    assert marks is not None
+    return marks[0].count(">"), line[marks.end() :].rstrip()
+
+
+def _has_paragraph(parts: Sequence[tuple[int, str]]) -> bool:
+    """Tell whether neighbouring lines, each with its count of marks, make a quoted paragraph."""
+    for (depth, _), group in itertools.groupby(parts, key=lambda part: (part[0], bool(part[1]))):
+        text = " ".join(line for _, line in group)
+        if depth and is_paragraph(text, length(text)):
+            return True
+    return False
 
 
 class MainText(NamedTuple):

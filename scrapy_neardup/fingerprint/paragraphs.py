@@ -1,10 +1,28 @@
-"""Picks the long paragraphs of a text, which are fingerprinted. Short ones are values, or surround them."""
+"""Paragraphs of a text: what reads like one, and which are long enough to be fingerprinted."""
 
 from __future__ import annotations
 
 import re
 
 import regex
+
+#: Letters of the shortest paragraph that ends like a sentence, and of the shortest that need not. See
+#: `paragraphs.length`.
+SENTENCE = 60
+LONG = 200
+_END = regex.compile(r"[\p{Sentence_Terminal}:…][\p{Pe}\p{Pf}\p{Pi}\"'\)\]]*+\s*+$", regex.V1)
+_TAIL = 20  # characters that the end of a sentence is looked for in
+
+
+def ends_sentence(line: str) -> bool:
+    """Tell whether *line* ends like a sentence."""
+    return _END.search(line[-_TAIL:]) is not None
+
+
+def is_paragraph(line: str, letters: int, least: int = SENTENCE) -> bool:
+    """Tell whether *line*, of so many *letters*, is a paragraph of *least* letters or more."""
+    return letters >= least and (letters >= LONG or ends_sentence(line))
+
 
 #: If the long paragraphs have fewer letters than this in all, the whole text is fingerprinted. See `length`.
 FALLBACK = 600

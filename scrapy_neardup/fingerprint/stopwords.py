@@ -8,8 +8,7 @@ import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .letters import fold_letters
-from .normalise import normalise
+from .normalise import fold_letters, normalise
 from .tokens import tokenise
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import regex
 
-from .pieces import encoded
+from .normalise import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

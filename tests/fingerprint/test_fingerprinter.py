@@ -28,11 +28,11 @@ from scrapy_neardup.fingerprint import (
 )
 from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.fingerprint.hashing import shingle
+from scrapy_neardup.fingerprint.main_text import unwrapped
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.sketch import SIZE, sketch
 from scrapy_neardup.fingerprint.terms import hash_tokens
 from scrapy_neardup.fingerprint.tokens import tokenise
-from scrapy_neardup.fingerprint.wrapping import unwrapped
 from scrapy_neardup.index import Header
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import entries, families, record

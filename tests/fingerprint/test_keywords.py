@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint import Features, Fingerprinter, Weight, hamming, vote
-from scrapy_neardup.fingerprint.keywords import fingerprint_keywords
 from scrapy_neardup.fingerprint.murmur import mix
+from scrapy_neardup.fingerprint.simhash import fingerprint_keywords
 from scrapy_neardup.fingerprint.terms import Votes
 
 WORDS = st.lists(

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint import Fingerprinter
-from scrapy_neardup.fingerprint.letters import fold_letters
-from scrapy_neardup.fingerprint.normalise import normalise
+from scrapy_neardup.fingerprint.normalise import fold_letters, normalise
 
 # Two lone surrogates may meet and make one character, and NUL is a space where it stands beside letters that
 # are not of ASCII.

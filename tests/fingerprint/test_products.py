@@ -7,7 +7,7 @@ import pytest
 
 from scrapy_neardup import Fingerprinter
 from scrapy_neardup.errors import DependencyUnavailable
-from scrapy_neardup.fingerprint.products import require_sound_products
+from scrapy_neardup.fingerprint.simhash import require_sound_products
 
 
 def test_products_are_sound_here() -> None:

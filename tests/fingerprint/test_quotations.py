@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.fingerprint.quotations import parted, quoted_lines
+from scrapy_neardup.fingerprint.main_text import parted, quoted_lines
 
 QUOTED = ["> The harbour stays open all summer, for the first", "> time in many years.", ">"]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint import Fingerprinter
-from scrapy_neardup.fingerprint.wrapping import unwrapped
+from scrapy_neardup.fingerprint.main_text import unwrapped
 
 PARAGRAPHS = [
     (
