@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.pairs import equal
+from scrapy_neardup.audit.pairs import compare
 from scrapy_neardup.audit.pairs.compare import equal_keys
 from scrapy_neardup.audit.pairs.joins import MAX_DISTANCE, Sizes, choose_layout, near_pairs
 from scrapy_neardup.errors import ConfigurationError
@@ -194,7 +194,7 @@ def shared_by(entries: Sequence[tuple[int, int]], most: int) -> dict[tuple[int, 
 )
 def test_shared_keys_are_counted(entries: list[tuple[int, int]], most: int, chunk: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(equal, "_CHUNK", chunk)
+        patch.setattr(compare, "_PAIRS", chunk)
         assert shared_by(entries, most) == in_common(entries, most)
         assert shared_by(entries[::-1], most) == in_common(entries, most)
 
