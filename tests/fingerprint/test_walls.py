@@ -226,7 +226,7 @@ def test_recipes_and_articles_with_a_notice_are_none() -> None:
 
 
 def test_most_walls_of_many_languages_are_told() -> None:
-    """What is missed is met under many URLs. ``unseen`` and ``varied`` played no part in the choice of phrases."""
+    """What is missed is met under many URLs. The bounds are what was missed when the phrases were chosen."""
     for file, most in (("tuned", 12), ("unseen", 20), ("varied", 27)):
         pages = list(on_each_host(templates(file), hosts=60, pages=60))
         missed = {page.template for page in pages if not FINGERPRINTER.signature(page.text).wall}
