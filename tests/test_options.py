@@ -242,7 +242,7 @@ def test_options_on_the_command_line_need_no_scrapy() -> None:
 import sys
 sys.modules["scrapy"] = None  # importing it fails
 from scrapy_neardup import audit, cli
-from scrapy_neardup.audit import evaluate, querying, run
+from scrapy_neardup.audit import documents, evaluate, run
 from scrapy_neardup.audit.evaluate import curves
 from scrapy_neardup import Detector
 from scrapy_neardup.cli.settings import read_options

@@ -46,10 +46,7 @@ def note_of(item: Mapping[str, Any], without: Collection[str] = ()) -> bytes:
         if name in without or _PLACES.search(name) or _FETCHED.search(name):
             continue
         (codes if _is_code(value) and not _SEEN.search(name) else seen)[name] = value
-    try:
-        return pack([_NOTES.describe(seen), _NOTES.describe(codes)])
-    except ArithmeticError:  # a number that no float holds: of such an item nothing is known
-        return b""
+    return pack([_NOTES.describe(seen), _NOTES.describe(codes)])
 
 
 def telling_notes(notes: Sequence[bytes], sites: Sequence[int], urls: Sequence[str]) -> list[bytes]:

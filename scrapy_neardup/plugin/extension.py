@@ -12,7 +12,7 @@ from scrapy import signals
 from scrapy.exceptions import CloseSpider, NotConfigured
 
 from scrapy_neardup.detector import Detector
-from scrapy_neardup.errors import ConfigurationError, NearDupError
+from scrapy_neardup.errors import ConfigurationError, IndexUnavailable, NearDupError
 from scrapy_neardup.extraction import Workers, load_extractor
 from scrapy_neardup.extraction.loading import rehearse
 from scrapy_neardup.extraction.workers import ForkServer
@@ -261,9 +261,10 @@ class NearDupExtension:
         with self.reporter.fails_open("close", "the index"):
             try:
                 self.detector.close()
-            finally:
+            except IndexUnavailable:
                 if self.detector.index.remote:  # it counts what it could not write
                     self._set_gauges()
+                raise
 
     def _set_gauges(self) -> None:
         for name, value in self.detector.gauges().items():

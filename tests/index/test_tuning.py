@@ -22,7 +22,7 @@ HALF = {0.5: "half a second"}
         ("api.md", f"{HALF[DEFAULT.group_seconds]} or {DEFAULT.group_documents} documents"),
         ("index-format.md", f"At {DEFAULT.flush_documents:,} documents the log is **flushed**"),
         ("index-format.md", f"transactions of some {DEFAULT.transaction_bytes >> 20} MB"),
-        ("cli.md", f"until there are {DEFAULT.flush_documents:,}"),
+        ("cli.md", f"up to {DEFAULT.flush_documents:,}"),
         ("performance.md", f"{DEFAULT.backlog_documents:,} if the disk cannot keep up"),
     ],
 )

@@ -36,7 +36,6 @@ from .tuning import DEFAULT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .snapshot import Snapshot
     from .tuning import Tuning
 
 Result = TypeVar("Result")
@@ -86,7 +85,7 @@ class Environment:
         #: Held during each search and each change of the memtable.
         self.lock = threading.RLock()
         #: All that have to let go of the memory map before it moves.
-        self.readers: weakref.WeakSet[Snapshot] = weakref.WeakSet()
+        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._readahead = readahead
         self._writing = threading.RLock()
         self._pid = os.getpid()
