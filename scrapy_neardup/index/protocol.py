@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from .reservation import MOST_NOTE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -15,11 +17,9 @@ if TYPE_CHECKING:
     from .matches import Matches
     from .reservation import Reservation
 
+__all__ = ["MOST_NOTE", "Documents", "Filing", "Found", "Index", "Lookup", "Pending", "Stored"]
 
 Value = TypeVar("Value")
-
-#: Bytes of the longest note of a document.
-MOST_NOTE = 4096
 
 
 class Stored(NamedTuple):

@@ -6,10 +6,11 @@ import math
 import threading
 from typing import TYPE_CHECKING
 
-from .protocol import MOST_NOTE
-
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+#: Bytes of the longest note of a document.
+MOST_NOTE = 4096
 
 
 class Reservation:
