@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from .reservation import MOST_NOTE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from .matches import Matches
     from .reservation import Reservation
 
+__all__ = ["MOST_NOTE", "Documents", "Filing", "Found", "Index", "Lookup", "Pending", "Stored"]
 
 Value = TypeVar("Value")
 

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: Bytes of the longest note of a document.
+MOST_NOTE = 4096
+
 
 #: Bytes of the longest note of a document.
 MOST_NOTE = 4096

@@ -23,7 +23,7 @@ import threading
 import time
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import lmdb
 
@@ -66,6 +66,19 @@ _inherited: list[object] = []
 _held: list[threading.RLock] = []
 
 
+class MapReader(Protocol):
+    """Something that holds views of the memory map and has to let go of them before the map moves."""
+
+    def drop(self) -> None:
+        """Let go of the map until the next `refresh`."""
+
+    def refresh(self, *, wait: bool = True) -> None:
+        """Read the newest commit. See `Environment.read` for *wait*."""
+
+    def leave(self) -> object:
+        """Let go of the map in a forked child; returns the open transaction, which is not ended."""
+
+
 class Environment:
     """The open LMDB environment of the index in directory *path*, or of a scratch index if that is None.
 
@@ -85,7 +98,7 @@ class Environment:
         #: Held during each search and each change of the memtable.
         self.lock = threading.RLock()
         #: All that have to let go of the memory map before it moves.
-        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.readers: weakref.WeakSet[MapReader] = weakref.WeakSet()
         self._readahead = readahead
         self._writing = threading.RLock()
         self._pid = os.getpid()
