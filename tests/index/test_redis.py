@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+
+from scrapy_neardup.index.conformance import HEADER, SharedIndexConformance
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
-from scrapy_neardup.index.redis import Address
-from tests.index.redis_conformance import RedisConformance
+from scrapy_neardup.index.redis import Address, RedisIndex
+
+if TYPE_CHECKING:
+    from scrapy_neardup.index import Index
 
 pytestmark = pytest.mark.slow
+
+
+class RedisConformance(SharedIndexConformance):
+    """Subclasses give the *address* of an index that no other test uses."""
+
+    address: Address
+
+    def open(self) -> Index:
+        return RedisIndex(self.address, HEADER)
+
+    def reopen(self, index: Index) -> Index:
+        index.close()
+        return RedisIndex(self.address, HEADER)
+
+    def open_two(self, lease_seconds: float) -> tuple[Index, Index]:
+        one, two = (RedisIndex(self.address, HEADER, lease_seconds=lease_seconds) for _ in range(2))
+        return one, two
+
+    def kill(self, index: Index) -> None:
+        assert isinstance(index, RedisIndex)
+        index.leases.close()
 
 
 class TestRedis(RedisConformance):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import threading
 import time
@@ -17,7 +16,6 @@ from scrapy_neardup.index import open_index
 from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents
 from scrapy_neardup.index.conformance.leases import urls_near
 from scrapy_neardup.index.conformance.sample import FINGERPRINT
-from scrapy_neardup.index.protocol import Filing
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from scrapy_neardup.index.protocol import Found
 
 pytestmark = pytest.mark.slow
 
@@ -194,33 +191,6 @@ def test_closing_does_not_wait_for_what_lapses_by_itself() -> None:
     server.calls.settle([Write(Call("remove", (), ()))])
     server.calls.close(1000)
     assert server.calls.lost == 0
-
-
-def test_of_copies_that_threads_file_at_the_same_moment_one_is_kept(redis_url: str) -> None:
-    turns, kept = 100, [0] * 100
-    barrier = threading.Barrier(THREADS)
-
-    with closing(open_index(redis_url, HEADER)) as index:
-
-        def file(own: int) -> None:
-            for turn in range(turns):
-                base = random.Random(turn).getrandbits(64)
-                document = documents([base ^ 1 << own], THREADS * turn + own)
-
-                def decide(found: Found, document=document) -> Filing | None:  # type: ignore[no-untyped-def]
-                    return None if len(found.documents) else Filing(document)
-
-                barrier.wait(30)
-                reservation = index.reserve_if(document, LOOKUPS, decide)
-                if reservation is not None:
-                    kept[turn] += 1
-                    reservation.confirm()
-
-        with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(file, range(THREADS)))
-        index.flush()
-        assert index.gauges()["documents"] == turns
-    assert kept == [1] * turns
 
 
 def test_a_damaged_bucket_fails_only_those_who_read_it(redis_url: str) -> None:

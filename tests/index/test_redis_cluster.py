@@ -20,7 +20,7 @@ redis = pytest.importorskip("redis", reason="redis-py is not installed: pip inst
 
 from scrapy_neardup.index.redis import Address
 from tests.index.redis_cluster import Cluster, client, clustered, slot
-from tests.index.redis_conformance import RedisConformance
+from tests.index.test_redis import RedisConformance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,11 +144,6 @@ def test_the_rights_that_the_docs_list_are_enough_in_a_cluster(cluster: Cluster)
     with closing(open_index(url, HEADER)) as index:
         index.add(documents([1]))
         assert urls_near(index, 1) == ["u0"]
-
-
-def test_a_cluster_that_is_not_there_is_one_sentence() -> None:
-    with pytest.raises(IndexUnavailable, match="see that the server runs and can be reached"):
-        open_index("redis+cluster://127.0.0.1:1,127.0.0.1:2?name=news", HEADER)
 
 
 def set_slot(cluster: Cluster, name: str, source: int, target: int) -> None:

@@ -153,10 +153,12 @@ def test_an_eviction_policy_that_drops_keys_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_not_there_or_refuses_is_one_sentence(
-    redis_server: RedisServer, tmp_path: Path
+    redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with pytest.raises(IndexUnavailable, match="see that the server runs"):
-        open_index("redis://127.0.0.1:1/0", HEADER)
+    for url in ("redis://127.0.0.1:1/0", "redis+cluster://127.0.0.1:1,127.0.0.1:2?name=news"):
+        with pytest.raises(IndexUnavailable, match="see that the server runs and can be reached"):
+            open_index(url, HEADER)
+    assert not caplog.records  # whoever opens an index is told, and the log is not
     with pytest.raises(IndexUnavailable, match="rights"):
         open_index(f"redis://nobody:wrong@127.0.0.1:{redis_server.port}/0", HEADER)
     with running(tmp_path) as replica:
@@ -250,11 +252,3 @@ def test_closing_an_index_asks_a_server_given_up(redis_server: RedisServer, come
             with pytest.raises(IndexUnavailable, match=r"2 documents were not written .* pass: u0, u1"):
                 closed.result(30)
         assert index.gauges()["lost"] == 2 * (not comes_back)
-
-
-def test_whoever_opens_an_index_is_told_that_its_server_is_down_and_the_log_is_not(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    with pytest.raises(IndexUnavailable, match="see that the server runs"):
-        open_index("redis://127.0.0.1:1/0?name=down", HEADER)
-    assert not caplog.records

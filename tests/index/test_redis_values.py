@@ -109,14 +109,6 @@ def test_a_document_is_unpacked_as_it_was_packed(one: Documents) -> None:
     assert again.notes == one.notes
 
 
-def test_bytes_of_a_document_of_a_real_kind() -> None:
-    """Beside the keys and the sketch, which are random bits, some hundred bytes are left."""
-    text = " ".join(f"word{number % 97} of {number}" for number in range(300))
-    url = "https://www.example.com/news/2024/05/17/a-headline-of-some-words-12345"
-    one = entries([FINGERPRINTER.signature(text)], [url], HEADER, time=1_700_000_000)
-    assert len(LAYOUT.values.pack(one)) < 320 < len(url) + HEADER.dtype.itemsize + 8 * HEADER.keys
-
-
 def test_a_url_that_is_no_text() -> None:
     one = document()
     value = LAYOUT.values.pack(one)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .address import Address
-from .finding import MAX_BYTES, Bucket
+from .finding import MAX_BYTES
 from .index import RedisIndex
 from .layout import EPOCH_BITS, epoch_of
 from .server import documents_added
@@ -67,7 +67,7 @@ def find_problems(index: RedisIndex) -> Iterator[str]:
         for start in range(0, len(places), BATCH):
             some = places[start : start + BATCH]
             widths = {place.bucket: len(place.entry) + 3 for _, place in some}
-            looking = store.looking((), widths, [Bucket(0)] * len(widths), MAX_BYTES)
+            looking = store.looking((), widths, [(0, b"")] * len(widths), MAX_BYTES)
             _, *parts = store.calls.run(looking)
             buckets = {
                 name: {data[at : at + width] for at in range(0, len(data), width)}

@@ -285,7 +285,7 @@ class Finder:
             near = {probe.name: probe.epoch for probe in probes if probe.target is not None}
             known = self._memory.known(near)
             # What this process has settled goes along, and is seen.
-            look = store.looking([*equal], near, known, MOST_BYTES)
+            look = store.looking([*equal], near, [(each.length, each.last) for each in known], MOST_BYTES)
             ((newest, *parts),) = store.calls.run_all([look], reads=True)
             if epoch_of(newest + 1) == epochs[-1]:
                 break
@@ -388,6 +388,6 @@ class Finder:
         for name, cut in looked.buckets.items():
             if cut.is_cut:
                 unknown = Bucket(cut.epoch)
-                _, part = store.calls.run(store.looking((), [name], [unknown], MAX_BYTES))
+                _, part = store.calls.run(store.looking((), [name], [(0, b"")], MAX_BYTES))
                 buckets[name] = unknown.followed(*part)
         return looked._replace(buckets=buckets)

@@ -92,8 +92,11 @@ class RedisIndex:
             epoch = self.store.epochs[-1]
             places = self.store.layout.places(filing.document, epoch, candidates.crowded)
             removals = self._removals(filing.replaces, known)
+            looked_up = [(probe.name, probe.entry, probe.distance) for probe in probes]
             number = self.store.calls.run(
-                self.store.filing(filing.document, epoch, places, probes, looked.newest, self.leases.seconds)
+                self.store.filing(
+                    filing.document, epoch, places, looked_up, looked.newest, self.leases.seconds
+                )
             )
             if number > 0:
                 return self._hold(number, filing.document, removals)

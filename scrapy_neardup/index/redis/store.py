@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.header import Header
     from scrapy_neardup.index.protocol import Documents
 
-    from .finding import Bucket, Probe
     from .layout import Place
     from .server import Server
 
@@ -359,18 +358,18 @@ class Store:
         self,
         equal: Sequence[tuple[bytes, bytes]],
         near: Iterable[bytes],
-        known: Sequence[Bucket],
+        known: Iterable[tuple[int, bytes]],
         most_bytes: int,
     ) -> Call:
         """Return the call that reads buckets.
 
         *equal* has, for each key that has to be equal, the bucket and the tag to look for in it. *near* are
-        the buckets of fingerprints, and *known* is what is known of each already; of each at most
-        *most_bytes* are read.
+        the buckets of fingerprints; *known* says how many bytes of each are known already, and the last entry
+        of these. At most *most_bytes* of each are read.
         """
         arguments: list[bytes | str | int] = [len(equal), *(tag for _, tag in equal), most_bytes]
-        for bucket in known:
-            arguments += (bucket.length, bucket.last)
+        for each in known:
+            arguments += each
         return Call("look", [*(name for name, _ in equal), *near], arguments)
 
     def filing(
@@ -378,20 +377,21 @@ class Store:
         document: Documents,
         epoch: int,
         places: Sequence[Place],
-        probes: Sequence[Probe] = (),
+        looked_up: Iterable[tuple[bytes, bytes, int]] = (),
         newest: int = 0,
         lease_seconds: float = 0,
     ) -> Call:
         """Return the call that files *document*, one row, in *places* of an *epoch*.
 
-        It does so unless *probes* meet what was filed after the document *newest*.
+        It does so unless it meets what was filed after the document *newest*: *looked_up* has buckets, what
+        the entries in each are compared with, and in how many bits they may differ.
         """
         marks = {(place.bucket, place.entry): _FILED for place in places}
-        for probe in probes:
-            place = probe.name, probe.entry
+        for bucket, entry, within in looked_up:
+            place = bucket, entry
             distance, is_filed = marks.get(place, _NEITHER)
-            if distance == _NOT_MET or distance < probe.distance:
-                marks[place] = bytes((probe.distance, is_filed))
+            if distance == _NOT_MET or distance < within:
+                marks[place] = bytes((within, is_filed))
         arguments: list[bytes | str | int] = [
             self.layout.values.pack(document),
             round(lease_seconds * 1000),
