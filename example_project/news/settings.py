@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 OUT = Path(__file__).parent.parent / "out"
+OUT.mkdir(exist_ok=True)  # a report is written into a folder that is there
 
 ADDONS = {"scrapy_neardup.Addon": 700}
 # Kept, so that the next crawl knows the pages of this one.
