@@ -29,7 +29,7 @@ class Outcome:
 
     url: str
     title: str
-    #: unique, exact, near, revisit, too_short, wall, template; skipped: not judged.
+    #: unique, items_differ, exact, near, revisit, too_short, wall, template; skipped: not judged.
     verdict: str
     match: str | None = None
     distance: int | None = None
@@ -81,6 +81,8 @@ class Outcomes:
             verdict = self.pages[url].verdict if url in self.pages else None
             if page.expect in (("redirect",), ("not found",)):
                 wrong = verdict is not None
+            elif verdict == "items_differ":  # kept beside the page whose text it repeats
+                wrong = "unique" not in page.expect
             elif (
                 verdict in DUPLICATE
             ):  # which of the two depends on how much the extraction leaves of a template
@@ -146,8 +148,9 @@ class Outcomes:
         duplicates = self.exact + self.near
         dropped, exact, near = (0, 0, 0) if self.tags_duplicates else (duplicates, self.exact, self.near)
         tagged = sum(map(self._stat, TAGGED)) + (duplicates if self.tags_duplicates else 0)
+        kept = self._stat("unique") + self._stat("items_differ")
         return (
-            f"demo: crawled {self.crawled} pages, kept {self._stat('unique')}, dropped {dropped} "
+            f"demo: crawled {self.crawled} pages, kept {kept}, dropped {dropped} "
             f"(exact {exact}, near {near}), tagged {tagged}, revisits {self._stat('revisit')}, "
             f"skipped {self.skipped}, errors {self.errors}"
         )

@@ -24,6 +24,7 @@ STYLES = {
     "near": "yellow",
     "revisit": "cyan",
     "unique": "green",
+    "items_differ": "green",
     "too_short": "magenta",
     "wall": "magenta",
     "template": "magenta",
@@ -31,6 +32,7 @@ STYLES = {
 }
 TEXTS = {
     "unique": "kept",
+    "items_differ": "kept",
     "too_short": "tagged: short",
     "wall": "tagged: wall",
     "template": "tagged: template",
@@ -38,6 +40,7 @@ TEXTS = {
 SECTIONS = {
     "revisit": "Met in an earlier run",
     "unique": "Kept: nothing like it was met before",
+    "items_differ": "Kept: much like a stored page, but its item says something else",
     "template": "Tagged, never dropped: a page of a template, filled with other numbers",
     "wall": "Tagged, never dropped: stands in the way of the page",
     "too_short": "Tagged, never dropped: too short to judge",

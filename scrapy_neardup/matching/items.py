@@ -51,6 +51,8 @@ _SEPARATOR = re.compile(r" *(?:[|\u00b7\u2022\u00bb]|::) *")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
 _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S*", re.IGNORECASE)
+#: How the fields begin that hold what this package says of a page, and the keys of such a value.
+_OWN, _OWN_KEYS = "neardup", {"url", "kind", "distance", "similarity", "policy"}
 #: How deep lists and dicts in a field are looked at.
 _DEPTH = 8
 
@@ -91,7 +93,8 @@ class Difference(NamedTuple):
 class ItemNotes:
     """Describes the items of one spider, and tells which say the same.
 
-    Fields that are *ignored* never count. Neither do URLs, the moment of crawling, and fields that were seen
+    Fields that are *ignored* never count. Neither do URLs, the moment of crawling, the marks of this package,
+    and fields that were seen
     to change from one URL of a page to the next, such as counters and identifiers of a session: see `learn`.
     """
 
@@ -110,7 +113,7 @@ class ItemNotes:
         said: dict[int, bytes] = {}
         shown: dict[int, str] = {}
         for number, (name, value) in enumerate(sorted(adapted, key=_name)):
-            if name in self.ignored or name in self.learned:
+            if name in self.ignored or name in self.learned or _is_own(str(name), value):
                 continue
             for part, packed in self._fields(value):
                 key = _key(f"{name}{part}" if number < _MOST_FIELDS else "")
@@ -237,13 +240,15 @@ class RepeatedItems:
     def _text_decides(self) -> bool:
         """Whether the text tells what a single item of the page says.
 
-        It does if all pages are of other sites, none of them is a list, those of one site have the same
-        items, and some has an item, or it is not known whether it has.
+        It does if all pages are of other sites, none of them is a list, the items of one site have the same
+        short values, and some page has an item, or it is not known whether it has. Items of one site that
+        differ in long texts alone are versions of a story.
         """
-        said: dict[int, bytes] = {}
+        said: dict[int, frozenset[tuple[int, bytes]]] = {}
         known = False
         for page, items in self._pages:
-            if page.one_site or is_list(page.note) or said.setdefault(page.site, page.note) != page.note:
+            short = frozenset(each for item in items for each in item.said.items() if each[1][0] != _IS_TEXT)
+            if page.one_site or is_list(page.note) or said.setdefault(page.site, short) != short:
                 return False
             known |= bool(items) or not page.note
         return known
@@ -353,6 +358,11 @@ def _normalised(value: object) -> str:
     text = str(value)
     text = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
     return " ".join(text.split())
+
+
+def _is_own(name: str, value: object) -> bool:
+    """Whether a field has what this package says of the page: an original and its copy differ in that."""
+    return name.startswith(_OWN) or (isinstance(value, dict) and value.keys() == _OWN_KEYS)
 
 
 def _is_long(text: str) -> bool:

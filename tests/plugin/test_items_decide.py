@@ -174,3 +174,14 @@ async def test_a_news_client_that_rejects_some_copies(site, crawl, pages, text, 
     assert set(stories) == expected
     assert len(stories) == len(expected)
     assert result.errors == {}
+
+
+async def test_an_item_may_carry_the_marks_of_this_package(site, crawl, pages):
+    class Marking(pages):
+        def parse(self, response):
+            marks = {key: value for key, value in response.meta.items() if key.startswith("neardup_")}
+            yield {"title": "one", "copy_of": response.meta.get("neardup_match"), **marks}
+
+    urls = [site.article("/x"), site.article("/y")]
+    result = await crawl(Marking, ONE_BY_ONE, urls=urls)
+    assert (result["dropped/item"], result["items_differ"]) == (1, 0)

@@ -56,9 +56,7 @@ class NetworkSpider(Spider):
         paragraphs = [paragraph.xpath("normalize-space()").get("") for paragraph in main.css("p")]
         return ArticleItem(
             url=response.url,
-            site=response.css('meta[property="og:site_name"]::attr(content)').get(
-                urlsplit(response.url).netloc
-            ),
+            site=urlsplit(response.url).netloc,
             language=response.css("html::attr(lang)").get(""),
             title=response.css("h1, article h2").xpath("normalize-space()").get(""),
             text="\n".join(filter(None, paragraphs)),
