@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import ConfigurationError
-from .extraction.areas import ContentArea
+from .extraction.content_area import ContentArea
 from .fingerprint import SCHEMES, Features, Scheme
 from .index.tables import LAYOUTS
 from .processors import processors

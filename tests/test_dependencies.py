@@ -140,7 +140,7 @@ def test_other_errors_are_left_alone(error: Exception) -> None:
 
 
 def test_a_process_that_extracts_imports_neither_scrapy_nor_what_only_the_index_needs() -> None:
-    script = "import sys, scrapy_neardup.extraction.server; print([*sys.modules])"
+    script = "import sys, scrapy_neardup.extraction.task; print([*sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
     )

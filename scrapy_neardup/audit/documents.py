@@ -12,8 +12,7 @@ import numpy as np
 from scrapy_neardup import extraction
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import EXTRACTORS, ContentArea
-from scrapy_neardup.extraction.decoding import decode
-from scrapy_neardup.extraction.guards import is_binary, is_noise
+from scrapy_neardup.extraction.decoding import decode, is_binary, is_noise
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.index import open_index
 from scrapy_neardup.matching.matcher import Matcher

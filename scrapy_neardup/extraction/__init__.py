@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .areas import WHOLE_PAGE, ContentArea
 from .base import Extraction, Extractor, Page, Reason, TextOnly
+from .content_area import WHOLE_PAGE, ContentArea
 from .loading import EXTRACTORS, load_extractor
 from .workers import Workers
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from scrapy_neardup.arguments import require_type
 
-from .areas import WHOLE_PAGE, ContentArea
+from .content_area import WHOLE_PAGE, ContentArea
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint.main_text import MainText
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 #: time limit. ``crash``: the worker process died, or was closed. ``memory``: over the memory limit.
 #: ``failed``: the extractor raised an exception.
 Reason = Literal["no_text", "not_text", "timeout", "crash", "memory", "failed"]
-
-
-#: How many bytes of a page its rough digest looks at.
-_SAMPLED = 1000
 
 
 class Extractor(Protocol):
@@ -74,17 +70,9 @@ class Page:
     @property
     def digest(self) -> bytes:
         """Identifies what its extraction depends on, 32 bytes."""
-        digest = hashlib.sha256(  # in hardware, and so the fastest
-            (self.content_type or "").encode("utf-8", "surrogatepass")
-        )
-        digest.update(b"\0")
-        digest.update(self.body)
+        digest = hashlib.sha256(self.body)  # in hardware, and so the fastest
+        digest.update(b"\0" + (self.content_type or "").encode("utf-8", "surrogatepass"))
         return digest.digest()
-
-    @property
-    def rough_digest(self) -> int:
-        """The same for pages with the same digest, and seldom for others; it takes hardly any time."""
-        return hash((self.content_type, len(self.body), self.body[:: len(self.body) // _SAMPLED + 1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +90,6 @@ class Extraction:
     detail: str | None = None
     #: The main text, if it was asked for.
     text: MainText | None = None
-    #: The digest of the page, which takes time that the crawl's process has less of than the workers have;
-    #: empty if no worker has answered.
-    digest: bytes = b""
 
     def __reduce__(self) -> tuple[type[Extraction], tuple[object, ...]]:
         # What dataclasses have for this takes ten times as long, half of it in the crawl's own process.

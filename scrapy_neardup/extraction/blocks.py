@@ -13,7 +13,6 @@ from lxml import etree
 from scrapy_neardup.fingerprint.main_text import quoted_lines
 from scrapy_neardup.fingerprint.paragraphs import ends_sentence, is_paragraph, length
 
-from .decoding import parsed
 from .regions import Region, names, region_of
 
 if TYPE_CHECKING:
@@ -33,10 +32,6 @@ _DOCUMENT = regex.compile(
     r"(?!(?:\w++:)?//[^?#/]*+(?:[?#]|\Z))(?:[^?#/]*+/)*+([^?#/:]++)(?<=\.(?:pdf|epub|rtf|txt|od[tsp]|docx?|xlsx?|pptx?|csv|ics|torrent|mp[34]|"
     r"zip|7z|rar|t?gz|exe|msi|dmg|apk|deb|rpm|iso))(?:[?#].*+)?",
     regex.IGNORECASE | regex.DOTALL | regex.V1,
-)
-_INVISIBLE = names(
-    "script style noscript template iframe svg math select textarea button object head canvas audio video "
-    "map datalist input title"
 )
 _INLINE = names(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt "
@@ -114,11 +109,8 @@ class Block:
         return bool(self.href) and _HOME.fullmatch(self.href.strip()) is not None
 
 
-def blocks_of(html: str) -> list[Block]:
-    """Return the blocks of a page; none for one that cannot be parsed."""
-    root = parsed(html)
-    if root is None:
-        return []
+def blocks_of(root: _Element) -> list[Block]:
+    """Return the blocks of a page, from which is taken out what is no text."""
     body = root.find("body")
     return _Walk(root if body is None else body).blocks
 
@@ -135,26 +127,21 @@ class _Walk:
         #: Open elements that are blocks: name, region, number of the outermost element that makes the region,
         #: number of the element.
         self._path: list[tuple[str, Region, int, int]] = []
-        self._elements = self._invisible = self._links = self._preformatted = self._captions = 0
+        self._elements = self._links = self._preformatted = self._captions = 0
         headlines = itertools.islice(body.iter("h1"), _HEADLINES)
         self._over_headline = {element for headline in headlines for element in headline.iterancestors()}
         self._other_articles = _teasers(body, self._over_headline)
-        for event, element in etree.iterwalk(body, events=("start", "end", "comment", "pi")):
+        for event, element in etree.iterwalk(body, events=("start", "end")):
             if event == "start":
                 self._start(element)
                 continue
-            if event == "end":
-                self._end(element)
-            if not self._invisible and element is not body and (tail := element.tail):
+            self._end(element)
+            if element is not body and (tail := element.tail):
                 self._add(tail)
         self._finish()
 
     def _start(self, element: _Element) -> None:
         tag = element.tag
-        # A page may have all its text in an unclosed button.
-        if self._invisible or (tag in _INVISIBLE and (tag != "button" or element.find(".//p") is None)):
-            self._invisible += 1
-            return
         if tag == "a":
             if "href" in element.attrib:
                 self._links += 1
@@ -172,9 +159,7 @@ class _Walk:
 
     def _end(self, element: _Element) -> None:
         tag = element.tag
-        if self._invisible:
-            self._invisible -= 1
-        elif tag == "a":
+        if tag == "a":
             self._links -= "href" in element.attrib
         elif tag == "pre":
             self._close()

@@ -1,4 +1,4 @@
-"""From the bytes of a page to its text, by what it declares unless its bytes say otherwise; and to a tree."""
+"""From the bytes of a page to its text, by what it declares unless its bytes say otherwise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import regex
 from charset_normalizer import from_bytes
-from lxml import etree
 from w3lib.encoding import (
     html_body_declared_encoding,
     html_to_unicode,
@@ -17,8 +16,6 @@ from w3lib.encoding import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from lxml.etree import _Element
 
 #: Guessed as windows-1252 if nothing fits, as browsers do.
 _LEGACY = [
@@ -35,8 +32,6 @@ _BAD_SHARE = 0.002
 #: With so many bytes beyond one a character, what reads as UTF-8 is UTF-8, whatever is declared.
 _SURELY = 32
 _SAMPLE = 1 << 16  # bytes
-_END = re.compile(r"</(?:html|body)\s*>", re.IGNORECASE)
-_DECLARATION = re.compile(r"\A\s*<\?xml\b[^<>]{0,1000}>?", re.IGNORECASE)
 #: Codecs of Python that are no charsets: they raise an error, or make something else of a page.
 _NO_CHARSETS = frozenset(
     (
@@ -44,6 +39,36 @@ _NO_CHARSETS = frozenset(
         "undefined", "unicode-escape", "uu", "zlib",
     )
 )  # fmt: skip
+
+_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
+
+_MAGIC = (
+    b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh",
+    b"Rar!",
+    b"\xfd7zXZ\x00", b"7z\xbc\xaf\x27\x1c", b"\x28\xb5\x2f\xfd", b"RIFF", b"OggS", b"ID3", b"\x7fELF",
+    b"MZ\x90",
+    b"wOFF", b"wOF2", b"\x00\x00\x01\x00", b"\xd0\xcf\x11\xe0", b"II*\x00", b"MM\x00*", b"{\\rtf", b"%!PS",
+)  # fmt: skip
+#: Control characters that no text has; escape is part of ISO-2022-JP.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
+_MAX_CONTROL_SHARE = 0.1
+_BEGINNING = 1 << 14  # characters
+
+
+def is_html_type(content_type: str) -> bool:
+    """Whether a ``Content-Type`` is that of HTML pages, whatever parameters it has."""
+    return content_type.partition(";")[0].strip().lower() in _HTML_TYPES
+
+
+def is_binary(body: bytes) -> bool:
+    """Whether *body* begins like an image, a document, an archive or a program."""
+    return body.lstrip(b"\r\n\t ").startswith(_MAGIC)
+
+
+def is_noise(text: str) -> bool:
+    """Whether the beginning of a decoded page is mostly what no text consists of."""
+    sample = text[:_BEGINNING]
+    return len(_CONTROL.findall(sample)) > len(sample) * _MAX_CONTROL_SHARE
 
 
 def decode(body: bytes, content_type: str | None) -> str:
@@ -62,30 +87,6 @@ def decode(body: bytes, content_type: str | None) -> str:
             text = other
     # Some charsets that Python knows and no browser does, such as UTF-7, can spell half a character.
     return text.replace("\x00", "").encode("utf-8", "replace").decode()
-
-
-def in_one_document(html: str) -> str:
-    """Return *html* without its XML declaration and the end tags of documents.
-
-    The declaration tells of bytes, which are text now. Lxml refuses a text with it, and one that has no end
-    takes lxml quadratic time.
-
-    What stands behind an end tag is part of the page in browsers, but not in what libxml2 parses. There may
-    be all of the page: behind a head that ends the document, or a notice that is a document of its own.
-    """
-    return _END.sub("", _DECLARATION.sub("", html, count=1))
-
-
-def parsed(html: str, *, huge_tree: bool = False) -> _Element | None:
-    """Return the root of a page; None if it has no element.
-
-    *huge_tree* reads elements below 255 others and texts of more than 10 MB, too.
-    """
-    # What libxml2 is told is the encoding counts more than what the page says. Of text, lxml refuses that of
-    # a page that begins with an XML declaration, and takes quadratic time to look for one.
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=huge_tree)
-    root: _Element | None = etree.fromstring(html.encode("utf-8", "replace"), parser)
-    return root
 
 
 def decode_as_declared(

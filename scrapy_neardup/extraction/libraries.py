@@ -8,6 +8,7 @@ about: where sentences are not most of what was found, nothing of it is left out
 
 from __future__ import annotations
 
+import html as htmllib
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import SENTENCE, is_paragraph, length
 
 from .headline import titles
-from .plain import Plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +34,51 @@ _MISSED = 300
 # With fewer in sentences everything extracted is taken, and so if they are a smaller share of it.
 _LEAST = 600
 _SHARE = 0.5
+
+# For `Plain`.
+_INVISIBLE = "script|style|noscript|template|title|iframe|object|svg|math|textarea|select"
+_BLOCK = (
+    "address|article|aside|blockquote|body|br|button|caption|center|dd|details|dialog|dir|div|dl|dt|fieldset|"
+    "figcaption|figure|footer|form|h[1-6]|head|header|hr|html|legend|li|main|menu|nav|ol|option|p|pre|section|"
+    "summary|table|tbody|td|tfoot|th|thead|tr|ul|video"
+)
+# Atomic throughout, and what an unclosed construct has swallowed is never scanned again: linear time. All
+# begin with the same character, which the search can so skip to.
+_ATTRIBUTES = r"""(?>[^<>=]++|=\s*+(?:"[^"]*+"|'[^']*+')|=)*+>?"""
+_MARKUP = regex.compile(
+    rf"""<(?:
+      !--(?:[^\-]++|-(?!->))*+(?:-->)?+
+    | (?P<hidden>{_INVISIBLE})(?=[\s/>]){_ATTRIBUTES}
+      (?:[^<]++|<(?!/(?P=hidden)[\s/>]))*+(?:</(?P=hidden)[^<>]*+>?)?+
+    | /?+(?P<block>{_BLOCK})(?=[\s/>]){_ATTRIBUTES}
+    | /?+(?P<inline>[a-z])[^\s/<>]*+{_ATTRIBUTES}
+    | [!?/][^<>]*+>?
+    )""",
+    regex.VERBOSE | regex.IGNORECASE | regex.V1,
+)
+_REPLACEMENTS = {"block": "\n", "inline": ""}
+
+
+class Plain:
+    """Every visible text of the page, navigation and all; block elements begin a new line."""
+
+    identity = "plain 2"
+
+    def __call__(self, html: str, url: str | None) -> MainText:
+        return MainText(self.text(html), " ".join(titles(html)))
+
+    def text(self, html: str) -> str:
+        """Return all visible text of a page."""
+        # A newline in the source is a space to the reader, so only tags may break lines.
+        flat = " ".join(html.split())
+        text = htmllib.unescape(_MARKUP.sub(_replacement, flat))
+        lines = (" ".join(line.split()) for line in text.split("\n"))
+        return "\n".join(line for line in lines if line)
+
+
+def _replacement(match: regex.Match[str]) -> str:
+    return _REPLACEMENTS.get(match.lastgroup, " ")
+
 
 _plain = Plain()
 
@@ -80,12 +125,6 @@ def _sentences(text: str, least: int = SENTENCE) -> tuple[list[str], int]:
     return kept, total
 
 
-#: The tags of what a form offers to choose from, and of scripts, which may write such tags.
-_CHOICE = regex.compile(
-    r"<(?P<end>/?+)(?P<name>select|datalist|script)(?=[\s/>])[^<>]*+>?+", regex.IGNORECASE | regex.V1
-)
-
-
 class Trafilatura:
     """The article, without the comments, as Trafilatura's own rules find it, and of that the `sentences`.
 
@@ -93,7 +132,7 @@ class Trafilatura:
     differ more often. Never with ``deduplicate``: its answers would depend on the pages that went before.
     """
 
-    identity = f"trafilatura {trafilatura.__version__} fast without choices, {IDENTITY}"
+    identity = f"trafilatura {trafilatura.__version__} fast, {IDENTITY}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         return main_text(self.lines(html), html)
@@ -102,7 +141,7 @@ class Trafilatura:
         """Return all that it finds."""
         return (
             trafilatura.extract(
-                _without_choices(html),
+                html,
                 fast=True,
                 include_comments=False,
                 deduplicate=False,
@@ -129,23 +168,3 @@ class Resiliparse:
             html, main_content=True, list_bullets=False, alt_texts=False, comments=False, post_meta=False
         )
         return main_text(extracted, html)
-
-
-def _without_choices(html: str) -> str:
-    """Return *html* without the lists that its forms offer to choose from.
-
-    Of a page without an article they would be most of the text, and forms of all sites have the same ones,
-    such as the countries of the world.
-    """
-    kept, start = [], 0
-    opened: regex.Match[str] | None = None
-    for tag in _CHOICE.finditer(html):
-        name = tag["name"].lower()
-        if not tag["end"]:
-            opened = tag
-        elif opened is not None and opened["name"].lower() == name != "script":
-            kept.append(html[start : opened.start()])
-            start = tag.end()
-        if tag["end"]:
-            opened = None
-    return " ".join((*kept, html[start:]))

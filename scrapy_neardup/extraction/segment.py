@@ -27,9 +27,12 @@ from .asides import (
 from .blocks import LISTED, OTHER_ARTICLES, blocks_of
 from .headline import find_headline, only_first_level_heading, title_of, titles
 from .libraries import Trafilatura, divided
+from .parsing import parsed, remove_no_text, written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from lxml.etree import _Element
 
     from .blocks import Block
 
@@ -65,8 +68,14 @@ class Segment:
         self.identity = f"segment 14, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
+        root = parsed(html)
+        return None if root is None else self.text_of(root, html)
+
+    def text_of(self, root: _Element, html: str) -> MainText | None:
+        """Return the text of a page; *html* has its title. The tree is changed."""
+        remove_no_text(root)
         names = titles(html)
-        blocks = blocks_of(html)
+        blocks = blocks_of(root)
         give_back_article(blocks)
         leave_out_quotations(blocks)
         leave_out_captions(blocks)
@@ -89,13 +98,13 @@ class Segment:
         above = begin if headline is None else min(begin, headline)
         details += [block.text for block in blocks[above : run.end] if block.region == "quoted"]
         if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
-            return self._other(html, title, blocks, details[:_DETAILS])
+            return self._other(root, title, blocks, details[:_DETAILS])
         kept = prose if found >= _PROSE * letters_of(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details[:_DETAILS]))
         return _with_all_shown(text, blocks, _SMALL_PART)
 
     def _other(
-        self, html: str, title: str, blocks: Sequence[Block], details: Sequence[str]
+        self, root: _Element, title: str, blocks: Sequence[Block], details: Sequence[str]
     ) -> MainText | None:
         """Return what Trafilatura finds on a page without an article, if there is more than menu and foot.
 
@@ -104,7 +113,7 @@ class Segment:
         """
         own = [block.text for block in _free(blocks)]
         around = {block.text for block in blocks if block.region}.difference(own)
-        lines = self._otherwise.lines(html).split("\n")
+        lines = self._otherwise.lines(written(root)).split("\n")
         if any(block.region == "quoted" for block in blocks):
             lines = own
         lines = [line for line in lines if line.removeprefix("- ") not in around] or lines

@@ -1,30 +1,136 @@
-"""What a worker process does with one page."""
+"""The processes that extract: a server that has imported everything, and forks a worker when asked.
+
+Only public parts of the standard library are used, not ``multiprocessing.Process``: that would import the
+script that runs the crawl once more in every worker, and refuses to start from a daemonic process such as a
+Celery worker.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
 import traceback
+from multiprocessing.connection import Connection
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.fingerprint.paragraphs import length
 
-from .areas import WHOLE_PAGE, ContentArea
-from .base import Extraction
-from .decoding import decode, in_one_document
-from .guards import is_binary, is_noise, is_too_deep
-from .hidden import without_hidden
-from .plain import Plain
+from .base import Extraction, Page
+from .content_area import WHOLE_PAGE, ContentArea
+from .decoding import decode, is_binary, is_noise
+from .libraries import Plain
+from .loading import load_extractor
+from .parsing import in_one_document, parsed, parsed_whole, remove_hidden, written
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lxml.etree import _Element
+
     from scrapy_neardup.fingerprint.signature import Signature
 
-    from .base import Extractor, Page, Reason, Signer
+    from .base import Extractor, Job, Reason, Signer
 
+#: Pages after which a worker is replaced, against what libraries leak.
+MAX_PAGES = 5000
+#: Seconds after the time limit at which a worker ends itself, in case nobody is left to end it.
+ORPHAN_GRACE = 1.0
 #: With fewer letters nothing was hidden but the text itself, which scripts are to show.
 _LITTLE = 200
+#: Processed by the server, so that not every worker has to set up what the first page needs.
+_FIRST = Page(
+    b"<p>The council agreed to a plan for the harbour, to be finished in 3 years.</p>" * 9, "", None
+)
 
 _plain = Plain()
+
+
+def main() -> None:
+    """Serve until the other end of standard input, a socket, is closed."""
+    control = Connection(os.dup(0))
+    with Path(os.devnull).open() as null:
+        os.dup2(null.fileno(), 0)
+    logging.getLogger().addHandler(logging.NullHandler())  # extractors warn of every page they dislike
+    try:
+        job: Job = control.recv()
+    except (EOFError, OSError):  # the crawl has ended already
+        return
+    extractor = load_extractor(job.extractor)
+    extract(_FIRST, extractor, job.fingerprinter)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
+    gc.freeze()  # pages of memory that the collector does not touch stay shared
+    requests = socket.socket(fileno=os.dup(control.fileno()))
+    while True:
+        _, descriptors, _, _ = socket.recv_fds(requests, 1, 1)
+        if not descriptors:
+            return
+        if os.fork() == 0:
+            requests.close()
+            control.close()
+            status = 1
+            try:
+                serve(Connection(descriptors[0]), extractor, job)
+                status = 0
+            finally:
+                os._exit(status)
+        os.close(descriptors[0])
+
+
+def serve(connection: Connection, extractor: Extractor, job: Job) -> None:
+    """Answer each page received with its Extraction and whether this worker is about to end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    idle = data_size()
+    _limit_memory(idle + job.memory)
+    with contextlib.suppress(EOFError, OSError):  # the crawl has ended
+        connection.send(os.getpid())
+        for number in range(1, MAX_PAGES + 1):
+            extraction = _next(connection, extractor, job)
+            # A worker that has grown would fail pages that deserve no blame.
+            last = (
+                number == MAX_PAGES or extraction.reason == "memory" or data_size() > idle + job.memory // 2
+            )
+            connection.send((extraction, last))
+            if last:
+                return
+
+
+def _next(connection: Connection, extractor: Extractor, job: Job) -> Extraction:
+    try:
+        url, content_type, body = connection.recv()
+        page = Page(body, url, content_type)
+    except MemoryError:
+        return Extraction(None, "memory", 0.0)
+    signal.setitimer(signal.ITIMER_REAL, job.timeout + ORPHAN_GRACE)  # SIGALRM kills, even inside of C code
+    extraction = extract(page, extractor, job.fingerprinter, job.keep_text, job.area)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return extraction
+
+
+def data_size() -> int:
+    """Return the bytes of this process that RLIMIT_DATA counts; 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[5])
+    except OSError:  # another system, or one that hides /proc from this process
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _limit_memory(size: int) -> None:
+    if sys.platform.startswith("linux"):  # elsewhere the limit exists, but nothing heeds it
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        soft = size if hard == resource.RLIM_INFINITY else min(size, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def extract(
@@ -46,8 +152,7 @@ def extract(
         if html is None or is_noise(html):
             reason = "not_text"
         else:
-            fallback = is_too_deep(html)
-            text = _text(_plain if fallback else extractor, html, page.url, area)
+            text, fallback = _text(extractor, html, page.url, area)
             if text.text and not text.text.isspace():
                 signature = fingerprinter.signature(text)
             else:
@@ -60,13 +165,36 @@ def extract(
     return Extraction(signature, reason, perf_counter() - started, fallback, detail, kept)
 
 
-def _text(extractor: Extractor, html: str, url: str, area: ContentArea) -> MainText:
-    """Extract the text of what *area* shows; of all that it holds, if next to nothing else is left."""
-    visible = without_hidden(html)
-    text = main_text(extractor(area.of(visible), url) or "")
-    if visible is not html and length(text.text) < _LITTLE:
-        text = main_text(extractor(area.of(html), url) or "")
-    return text
+def _text(extractor: Extractor, html: str, url: str, area: ContentArea) -> tuple[MainText, bool]:
+    """Extract the text of what *area* shows; of all that it holds, if next to nothing else is left.
+
+    Also returns whether the page nests too deeply to be parsed, so that the text is all that it has.
+    """
+    root, is_whole = parsed_whole(html)
+    if not is_whole:
+        if area and (root := parsed(html, huge_tree=True)) is not None:
+            area.cut(root)
+            html = written(root)
+        return _plain(html, url), True
+    if root is None:
+        return main_text(extractor(html, url) or ""), False
+    hides = remove_hidden(root)
+    text = _extracted(extractor, html, root, url, area, changed=hides)
+    if hides and length(text.text) < _LITTLE and (root := parsed(html)) is not None:
+        text = _extracted(extractor, html, root, url, area)
+    return text, False
+
+
+def _extracted(
+    extractor: Extractor, html: str, root: _Element, url: str, area: ContentArea, *, changed: bool = False
+) -> MainText:
+    """Extract the text of *area* in the tree of a page, which is *html* if it was not *changed*."""
+    if area:
+        area.cut(root)
+    text_of: Callable[[_Element, str], MainText | None] | None = getattr(extractor, "text_of", None)
+    if text_of is not None:  # a built-in one that needs no second tree
+        return text_of(root, html) or MainText("")
+    return main_text(extractor(written(root) if changed or area else html, url) or "")
 
 
 def _one_line(error: Exception) -> str:

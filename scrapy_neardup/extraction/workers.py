@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.arguments import require_number, require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
 
-from .areas import WHOLE_PAGE, ContentArea
 from .base import Extraction, Job, Page
+from .content_area import WHOLE_PAGE, ContentArea
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -32,22 +32,15 @@ if TYPE_CHECKING:
 
 #: Seconds that the server may take to import the extractor.
 START_TIMEOUT = 60.0
+#: No time limit is longer: the system waits for an answer for 24 days at most. These are eleven.
+LONGEST_SECONDS = 1e6
+#: Results kept for bodies that come again, and characters of all texts that are kept with them.
+MAX_RESULTS, MAX_CHARACTERS = 10_000, 1 << 26
 
 _COMMAND = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    "from scrapy_neardup.extraction.server import main; main()"
+    "from scrapy_neardup.extraction.task import main; main()"
 )
-#: Results kept for bodies that come again.
-MAX_RESULTS = 10_000
-#: Characters of all texts that are kept with results.
-MAX_CHARACTERS = 1 << 26
-#: No time limit is longer: the system waits for an answer for 24 days at most. These are eleven.
-LONGEST_SECONDS = 1e6
-#: A worker that has ended so long after the time limit was not too slow: all processes stood still, as in a
-#: container that is paused. Its page is extracted once more.
-STOPPED_SECONDS = 2.0
-_ENDED = ("timeout", "crash")
-
 _CLOSED = Extraction(None, "crash", 0.0, detail="the workers were closed")
 
 
@@ -67,11 +60,8 @@ class Worker:
         self.pid: int | None
         try:
             if not connection.poll(START_TIMEOUT):
-                raise StartError("timeout")
+                raise TimeoutError
             self.pid = connection.recv()
-        except StartError:
-            connection.close()
-            raise
         except Exception as error:
             connection.close()
             raise StartError(repr(error)) from error
@@ -136,8 +126,6 @@ class ForkServer:
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: Connection | None = None
-        #: Whether the process has forked a worker.
-        self._has_forked = False
         self._closed = False
 
     def fork(self) -> Worker:
@@ -155,16 +143,12 @@ class ForkServer:
                 self._stop()
                 raise StartError(repr(error)) from error
         try:
-            worker = Worker(ours)
+            return Worker(ours)
         except StartError:
             with self._lock:
-                # One that still imports the extractor is left alone: it would not come further the next time.
-                if self._process is process and self._has_forked:
+                if self._process is process:
                     self._stop()
             raise
-        with self._lock:
-            self._has_forked = self._has_forked or self._process is process
-        return worker
 
     def close(self) -> None:
         """End the server; its workers are on their own."""
@@ -179,12 +163,7 @@ class ForkServer:
         control, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, our command
-                [
-                    sys.executable,
-                    "-c",
-                    _COMMAND,
-                    json.dumps([str(path) for path in sys.path]),
-                ],
+                [sys.executable, "-c", _COMMAND, json.dumps([str(path) for path in sys.path])],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,  # may be the feed of the crawl
                 env={**os.environ, "OMP_NUM_THREADS": "1"},  # a process with threads must not fork
@@ -201,17 +180,24 @@ class ForkServer:
         if self._control is not None:
             self._control.close()
         self._process = self._control = None
-        self._has_forked = False
+
+
+@dataclass(eq=False, slots=True)
+class _Task:
+    """A page that waits, or is being extracted, and whoever waits for it."""
+
+    page: Page
+    digest: bytes
+    futures: list[Future[Extraction]]
 
 
 class Workers:
     """Extract pages in *processes* worker processes, each page within *timeout* seconds and *memory* bytes.
 
     A thread drives each process, one page at a time: whatever happens to a process happens to one page, and
-    the next page gets a new process. Where a limit on threads allows fewer of them, there are fewer. Pages
-    wait in this process, as they came. A body seen before, byte for byte with the same Content-Type, is
-    answered from memory, and so is one that is being extracted just now: the *max_results* last answers are
-    kept, with texts of *max_characters* in all. A *server* forks the worker processes.
+    the next page gets a new process. Where a limit on threads allows fewer of them, there are fewer. A body
+    seen before, byte for byte with the same Content-Type, is answered from memory, and so is one that is
+    being extracted just now. A *server* forks the worker processes.
     """
 
     def __init__(
@@ -224,8 +210,6 @@ class Workers:
         memory: int,
         keep_text: bool = False,
         area: ContentArea = WHOLE_PAGE,
-        max_results: int = MAX_RESULTS,
-        max_characters: int = MAX_CHARACTERS,
         server: type[ForkServer] = ForkServer,
     ) -> None:
         require_whole("processes", processes, 1)
@@ -234,7 +218,6 @@ class Workers:
             raise ConfigurationError(f"timeout is {timeout}: use seconds above 0.")
         require_whole("memory", memory, 1)
         self._timeout = timeout = min(timeout, LONGEST_SECONDS)
-        self._max_results, self._max_characters = max_results, max_characters
         self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text, area))
         self._processes = processes
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
@@ -242,9 +225,8 @@ class Workers:
         self._threads: list[Thread] = []
         self._closed = False
         self._workers: set[Worker] = set()
-        # By the rough digests of pages. Of several pages with the same one, the last is found.
-        self._waiting: dict[int, _Task] = {}
-        self._results: OrderedDict[int, Extraction] = OrderedDict()
+        self._waiting: dict[bytes, _Task] = {}  # by the digests of pages
+        self._results: OrderedDict[bytes, Extraction] = OrderedDict()
         self._characters = 0
 
     def start(self) -> None:
@@ -277,20 +259,18 @@ class Workers:
         except StartError as error:
             future.set_result(Extraction(None, "crash", 0.0, detail=str(error)))
             return future
-        rough = page.rough_digest
+        digest = page.digest
         with self._lock:
-            result, task = self._results.get(rough), self._waiting.get(rough)
-            if result is not None and result.digest == page.digest:
-                self._results.move_to_end(rough)
+            result = self._results.get(digest)
+            if result is not None:
+                self._results.move_to_end(digest)
             elif self._closed:
                 result = _CLOSED
+            elif (task := self._waiting.get(digest)) is not None:
+                task.futures.append(future)
             else:
-                result = None
-                if task is not None and task.has(page):
-                    task.futures.append(future)
-                else:
-                    task = self._waiting[rough] = _Task(page, rough, [future])
-                    self._tasks.put(task)
+                self._waiting[digest] = task = _Task(page, digest, [future])
+                self._tasks.put(task)
         if result is not None:
             future.set_result(replace(result, seconds=0.0))
         return future
@@ -314,9 +294,11 @@ class Workers:
         """Extract pages until the pool is closed."""
         worker, _ = self._ready(None)
         while (task := self._tasks.get()) is not None:
-            worker, extraction = self._extract(worker, task.page)
-            if extraction.reason in _ENDED and extraction.seconds > self._timeout + STOPPED_SECONDS:
-                worker, extraction = self._extract(worker, task.page)
+            worker, problem = self._ready(worker)
+            if worker is None:
+                extraction = Extraction(None, "crash", 0.0, detail=problem)
+            else:
+                extraction = worker.extract(task.page, self._timeout)
             if self._closed and extraction.reason == "crash":
                 self._finish(task, _CLOSED, keep=False)  # not the page's doing
             else:
@@ -324,13 +306,6 @@ class Workers:
             worker, _ = self._ready(worker)
         if worker is not None:
             self._discard(worker)
-
-    def _extract(self, worker: Worker | None, page: Page) -> tuple[Worker | None, Extraction]:
-        """Have *worker*, or a new one if it has ended, extract *page*; return which one it was, too."""
-        worker, problem = self._ready(worker)
-        if worker is None:
-            return None, Extraction(None, "crash", 0.0, detail=problem)
-        return worker, worker.extract(page, self._timeout)
 
     def _ready(self, worker: Worker | None) -> tuple[Worker | None, str | None]:
         """Return *worker* if it still runs or else a new one, or None and why there is none."""
@@ -355,41 +330,20 @@ class Workers:
         worker.close()
 
     def _finish(self, task: _Task, extraction: Extraction, *, keep: bool) -> None:
-        if not extraction.digest:
-            extraction = replace(extraction, digest=task.page.digest)
         with self._lock:
-            if self._waiting.get(task.rough_digest) is task:
-                del self._waiting[task.rough_digest]
+            del self._waiting[task.digest]
             if keep:
-                self._keep(task.rough_digest, extraction)
+                self._results[task.digest] = extraction
+                self._characters += _characters(extraction)
+            while len(self._results) > MAX_RESULTS or self._characters > MAX_CHARACTERS:
+                self._characters -= _characters(self._results.popitem(last=False)[1])
         for future in task.futures:
             if future.set_running_or_notify_cancel():
                 future.set_result(extraction)
                 if len(task.futures) > 1:
                     extraction = replace(extraction, seconds=0.0)
 
-    def _keep(self, rough_digest: int, extraction: Extraction) -> None:
-        """Remember a result, and forget the oldest ones that are too many or too long. Needs the lock."""
-        self._characters += _characters(extraction) - _characters(self._results.pop(rough_digest, None))
-        self._results[rough_digest] = extraction
-        while len(self._results) > self._max_results or self._characters > self._max_characters:
-            _, oldest = self._results.popitem(last=False)
-            self._characters -= _characters(oldest)
 
-
-def _characters(extraction: Extraction | None) -> int:
+def _characters(extraction: Extraction) -> int:
     """Return the length of the text that is kept with a result."""
-    return 0 if extraction is None or extraction.text is None else sum(map(len, extraction.text))
-
-
-@dataclass(eq=False, slots=True)
-class _Task:
-    """A page that waits, or is being extracted, and whoever waits for it."""
-
-    page: Page
-    rough_digest: int
-    futures: list[Future[Extraction]]
-
-    def has(self, page: Page) -> bool:
-        """Whether the extraction of *page* depends on the same things."""
-        return page.body == self.page.body and page.content_type == self.page.content_type
+    return 0 if extraction.text is None else sum(map(len, extraction.text))

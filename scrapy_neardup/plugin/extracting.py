@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.asyncio import call_later
 from twisted.internet.defer import Deferred, DeferredLock
 
-from scrapy_neardup.extraction.turns import Turns
+from scrapy_neardup.extraction.fair_queue import FairQueue
 from scrapy_neardup.matching.sites import site_key
 
 from .eventloop import result_of, wait_through_stop
@@ -32,7 +32,7 @@ class Extracting:
     def __init__(self, workers: Workers, processes: int, timeout: float) -> None:
         self._workers = workers
         self._timeout = timeout
-        self._turns = Turns(processes + _SPARE_PAGES, timeout)
+        self._turns = FairQueue(processes + _SPARE_PAGES, timeout)
         self._loop_lock = DeferredLock()
 
     async def extract(self, page: Page) -> Extraction | str:

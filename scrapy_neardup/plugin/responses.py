@@ -10,7 +10,7 @@ from itemloaders import ItemLoader
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_neardup.extraction.guards import is_html_type
+from scrapy_neardup.extraction.decoding import is_html_type
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -230,7 +230,7 @@ def test_only_what_is_new_is_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 SLOW = """
 import os, time
-from scrapy_neardup.extraction.plain import Plain
+from scrapy_neardup.extraction.libraries import Plain
 
 def extract(html, url):
     time.sleep(0.05)

@@ -105,6 +105,6 @@ CASES = [
     Case("empty", b"", reason="no_text"),
     Case("spaces", b" \r\n\t" * 1000, reason="no_text"),
     Case("only a script", b"<html><head><script>" + b"var a = 'text';" * 500 + b"</script></head><body></body></html>", reason="no_text"),
-    Case("no markup", b"not a page", reason="no_text"),
+    Case("no markup", b"not a page", words="not a page"),
     Case("5 MB of text", article(ENGLISH + " ", times=5_000_000 // len(ENGLISH)).encode(), words="(15000)"),
 ]  # fmt: skip

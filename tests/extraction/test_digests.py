@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.extraction.asides import leave_out_digests
-from scrapy_neardup.extraction.blocks import blocks_of
 
 from .test_segment import OWN, TITLE, extracted, marked, page, paragraphs
 
@@ -82,8 +78,6 @@ KEPT = {
 def test_a_list_is_part_of_what_the_page_is_about(name: str) -> None:
     kept = extracted(page(HEADED + KEPT[name])).text
     assert SHORT[1] in kept
-    blocks = blocks_of(page(HEADED + KEPT[name]))
-    assert leave_out_digests(blocks, 0) == []
 
 
 def test_pages_of_a_site_with_an_introduction_in_common_and_other_lists_are_two_pages() -> None:
@@ -115,15 +109,3 @@ def test_lists_beside_an_article_make_no_other_page_of_its_copy_on_another_site(
     with Detector.open() as detector:
         assert detector.add(extracted(copy(230)), url="https://harbour-site.com/a").kind == "unique"
         assert detector.check(extracted(copy(240)), url="https://island-site.com/b").is_duplicate
-
-
-def test_many_lists_take_no_longer_than_their_length() -> None:
-    def seconds(count: int) -> float:
-        one = f"<div>{marked(OWN[:1])}</div><ul>{items('li', NAMES[:3], SHORT[:3])}</ul><b>and</b>"
-        blocks = blocks_of(page(one * count))
-        start = time.process_time()
-        leave_out_digests(blocks, None)
-        return time.process_time() - start
-
-    seconds(10)
-    assert seconds(4000) < 25 * max(seconds(500), 0.01)

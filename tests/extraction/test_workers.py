@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import scrapy_neardup
-from scrapy_neardup.extraction import Extraction, Page, Workers, load_extractor
-from scrapy_neardup.extraction.server import data_size
-from scrapy_neardup.extraction.workers import ForkServer, Worker
+from scrapy_neardup.extraction import Page, Workers, load_extractor
+from scrapy_neardup.extraction.task import data_size
+from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.helpers.kept_servers import KeptServer
 
-from .hostile import CASES, ENGLISH, Case, article, spanning_table
+from .hostile import ENGLISH, article, spanning_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -145,21 +145,6 @@ def test_text_comes_with_it_if_asked_for() -> None:
         assert results[0].signature == results[1].signature
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if len(case.body) < 2_000_000], ids=lambda case: case.name
-)
-def test_hostile_page(case: Case, shared: Workers) -> None:
-    result = shared.submit(page(case.body, case.content_type)).result(60)
-    assert (result.reason, result.fallback, result.detail) == (case.reason, case.fallback, None)
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Workers]:
-    workers = Workers(Fingerprinter(), "trafilatura", processes=2, timeout=10, memory=512 * MB)
-    yield workers
-    workers.close()
-
-
 def test_spanning_table_ends_in_time_while_others_are_served(pool: Callable[..., Workers]) -> None:
     workers = pool("trafilatura", processes=2, timeout=3)
     assert workers.submit(page(article(ENGLISH))).result(60).reason is None
@@ -218,7 +203,7 @@ def test_body_over_the_memory_limit_is_that_page_s_trouble(
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell at all")
 def test_where_proc_is_hidden_nothing_is_said_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert data_size() > MB
-    monkeypatch.setattr("scrapy_neardup.extraction.server.Path", lambda _: Path("/dev/null/statm"))
+    monkeypatch.setattr("scrapy_neardup.extraction.task.Path", lambda _: Path("/dev/null/statm"))
     assert data_size() == 0
 
 
@@ -232,7 +217,7 @@ def test_worker_is_replaced_after_many_pages(
     pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (Path(sys.path[0]) / "few.py").write_text(
-        "from scrapy_neardup.extraction import server\nserver.MAX_PAGES = 3\nfrom obedient import extract\n"
+        "from scrapy_neardup.extraction import task\ntask.MAX_PAGES = 3\nfrom obedient import extract\n"
     )
     workers = pool("few.extract")
     seen = []
@@ -290,17 +275,6 @@ def test_same_body_is_extracted_once(pool: Callable[..., Workers], obedient: str
     )
 
 
-def test_bodies_that_differ_in_one_byte_are_two(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient)
-    bodies = ["sleep 0.2" + " " * place + "\t" + " " * (4000 - place) for place in range(6)]
-    pages = [page(body) for body in bodies]
-    assert len({each.rough_digest for each in pages}) < len(pages)
-    waiting = [workers.submit(each) for each in pages]
-    assert len({future.result(60).signature for future in waiting}) == len(pages)
-    again = [workers.submit(each).result(60).signature for each in pages]
-    assert len(set(again)) == len(pages)
-
-
 def test_hostile_body_costs_one_worker_only(pool: Callable[..., Workers], obedient: str) -> None:
     workers = pool(obedient)
     for order, reason in (("sleep 9", "timeout"), ("segv", "crash")):
@@ -317,8 +291,11 @@ def test_cancelled_future_does_not_cancel_the_others(pool: Callable[..., Workers
     assert futures[1].result(60).reason is futures[2].result(60).reason is None
 
 
-def test_results_are_bounded(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient, max_results=3)
+def test_results_are_bounded(
+    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.extraction.workers.MAX_RESULTS", 3)
+    workers = pool(obedient)
     for number in range(10):
         workers.submit(page(f"fine {number}")).result(60)
     assert len(workers._results) == 3
@@ -326,10 +303,11 @@ def test_results_are_bounded(pool: Callable[..., Workers], obedient: str) -> Non
     assert not workers.submit(page("fine 0")).done()
 
 
-def test_texts_that_are_kept_with_results_are_bounded() -> None:
+def test_texts_that_are_kept_with_results_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     most = 4 * len(article(ENGLISH))
     options: dict[str, Any] = {"processes": 1, "timeout": 10, "memory": 256 * MB, "keep_text": True}
-    with closing(Workers(Fingerprinter(), "plain", max_characters=most, **options)) as workers:
+    monkeypatch.setattr("scrapy_neardup.extraction.workers.MAX_CHARACTERS", most)
+    with closing(Workers(Fingerprinter(), "plain", **options)) as workers:
         pages = [page(article(f"{number} {ENGLISH}")) for number in range(10)]
         for each in pages:
             assert workers.submit(each).result(60).text is not None
@@ -402,7 +380,7 @@ def test_a_server_whose_crawl_ends_before_it_says_what_to_do_ends_in_silence() -
     ours, theirs = socket.socketpair()
     with theirs:
         server = subprocess.Popen(
-            [sys.executable, "-c", "from scrapy_neardup.extraction.server import main; main()"],
+            [sys.executable, "-c", "from scrapy_neardup.extraction.task import main; main()"],
             stdin=theirs, stderr=subprocess.PIPE, env=environment(),
         )  # fmt: skip
     ours.close()
@@ -455,19 +433,6 @@ def test_whatever_an_answer_leads_to_the_pool_goes_on(
         result = workers.submit(page("b")).result(60)
         assert (result.reason, result.detail) == ("crash", "MemoryError()")
     assert workers.submit(page("c")).result(60).signature is not None
-
-
-@pytest.mark.parametrize(
-    ("reason", "seconds", "again"),
-    [("timeout", 1.1, False), ("timeout", 9.0, True), ("crash", 9.0, True), ("no_text", 9.0, False)],
-)
-def test_a_page_is_extracted_once_more_if_everything_stood_still(
-    pool: Callable[..., Workers], monkeypatch: pytest.MonkeyPatch, reason: Any, seconds: float, again: bool
-) -> None:
-    answers = [Extraction(None, reason, seconds), Extraction(None, "failed", 0.5), Extraction(None, None, 0)]
-    monkeypatch.setattr(Worker, "extract", lambda *_: answers.pop(0))
-    result = pool("plain", timeout=1.0).submit(page("a")).result(60)
-    assert result.reason == ("failed" if again else reason)
 
 
 def test_a_pool_without_threads_answers_and_tries_again(

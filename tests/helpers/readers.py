@@ -29,7 +29,7 @@ from scrapy_neardup.audit.sources.opening import mirror_url
 from scrapy_neardup.audit.sources.records import Origin
 from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.extraction import Page, load_extractor
-from scrapy_neardup.extraction.areas import ContentArea
+from scrapy_neardup.extraction.content_area import ContentArea
 from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint.jaccard import text_jaccard

@@ -13,7 +13,7 @@ HOSTILE = 20
 #: Sleeps where the page says so.
 EXTRACTOR = """
 import time
-from scrapy_neardup.extraction.plain import Plain
+from scrapy_neardup.extraction.libraries import Plain
 
 plain = Plain()
 

@@ -8,7 +8,7 @@ import zlib
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy_neardup.extraction.guards import is_binary, is_html_type
+from scrapy_neardup.extraction.decoding import is_binary, is_html_type
 
 from .head import headers_indexing
 from .records import MAX_RECORD, MAX_URL, BrokenRecord, CrawledPage, Skipped, Unreadable, megabytes

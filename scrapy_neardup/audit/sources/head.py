@@ -14,7 +14,8 @@ from urllib.parse import urljoin
 import regex
 from lxml import etree
 
-from scrapy_neardup.extraction.decoding import decode_as_declared, parsed
+from scrapy_neardup.extraction.decoding import decode_as_declared
+from scrapy_neardup.extraction.parsing import parsed
 
 from .records import MAX_URL, SILENT, Indexing
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import quote
 
-from scrapy_neardup.extraction.guards import is_binary
+from scrapy_neardup.extraction.decoding import is_binary
 from scrapy_neardup.index.lmdb.directory import is_index
 from scrapy_neardup.matching.sites import is_domain
 

@@ -1,4 +1,4 @@
-"""The guards tell text from binary and deep from flat, and the charset is what the bytes are."""
+"""The charset is what the bytes are, and what is no text is known by its bytes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.sources.head import read_head
-from scrapy_neardup.extraction import guards
-from scrapy_neardup.extraction.decoding import decode, detect
-from scrapy_neardup.extraction.guards import MAX_NESTING, is_binary, is_noise, is_too_deep
+from scrapy_neardup.extraction.decoding import decode, detect, is_binary, is_noise
 
 from .hostile import CHINESE, ENGLISH, FRENCH, RUSSIAN, article
 
@@ -127,62 +125,3 @@ def test_text_is_neither_binary_nor_noise(text: str) -> None:
 def test_a_tenth_of_control_characters_is_noise() -> None:
     assert is_noise(("\x01" + "a" * 8) * 100)
     assert not is_noise(("\x01" + "a" * 20) * 100)
-
-
-@pytest.mark.parametrize("tag", ["div", "b", "span", "ul><li", "table><tr><td", "DIV class='x'", "x-own"])
-def test_depth(tag: str) -> None:
-    levels = tag.count("<") + 1
-    # html and body count; the parser adds them, and tbody it does not.
-    deepest = (MAX_NESTING - 2) // levels
-    assert not is_too_deep(f"<{tag}>" * deepest + "text")
-    assert is_too_deep(f"<{tag}>" * (deepest + 1) + "text")
-
-
-@pytest.mark.parametrize(
-    "unit", ["<p>x", "<li>x", "<br>", "<img src=x>", "<option>x", "<td>x", "<div></div>", "<b/></b>"]
-)
-def test_many_elements_side_by_side_are_not_deep(unit: str) -> None:
-    assert not is_too_deep(f"<html><body>{unit * 2000}</body></html>")
-
-
-def test_depth_of_closed_and_reopened_elements_does_not_add_up() -> None:
-    page = ("<div>" * 200 + "</div>" * 200) * 20
-    assert not is_too_deep(page)
-    assert is_too_deep("</div>" * 500 + "<div>" * 300)
-
-
-def test_a_page_of_nothing_that_the_parser_keeps_is_not_deep() -> None:
-    assert not is_too_deep("<!x " + "<title " * 300)
-
-
-TAGS = st.sampled_from(
-    [
-        "<div>",
-        "</div>",
-        "<p>",
-        "</p>",
-        "<br>",
-        "<br/>",
-        "<IMG>",
-        "<!-- -->",
-        "</br>",
-        "</IMG >",
-        "</hr",
-        "</link>",
-        "<li>",
-        "</li>",
-        "</col>",
-        "< b>",
-        "<",
-        "</",
-        "é",
-        "<x-y",
-        "</>",
-        "<\x0fb",
-    ]
-)
-
-
-@given(st.lists(TAGS, max_size=40).map("".join))
-def test_the_quick_look_finds_no_less_than_the_thorough_one(html: str) -> None:
-    assert guards._open_tags(html) >= guards._open_elements(html)

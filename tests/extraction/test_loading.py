@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_neardup.errors import ExtractorUnavailable
 from scrapy_neardup.extraction import EXTRACTORS, Page, load_extractor
-from scrapy_neardup.extraction.plain import Plain
+from scrapy_neardup.extraction.libraries import Plain
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.fingerprint.main_text import MainText, main_text

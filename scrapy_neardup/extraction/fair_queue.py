@@ -1,7 +1,6 @@
 """Whose page is extracted next: sites take turns by the time their pages take, and none holds up the others.
 
-The order is that of start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996) with seconds in place of
-bytes.
+Start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), with seconds in place of bytes.
 """
 
 from __future__ import annotations
@@ -12,17 +11,15 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable
 
 #: Sites that are remembered, those that asked last.
 MAX_SITES = 10_000
-#: Pages over the time limit for which a site is suspended. Each page within it makes up for a tenth of one.
-STRIKES = 3
-_FORGIVEN = 0.1
-#: Seconds of a suspension.
-PAUSE = 600.0
-#: A site is slow if its pages take more than this part of the limit. A site that has asked within so many
-#: seconds counts as one that a slow one may hold up.
+#: Pages over the time limit for which a site is suspended, and for how many seconds. Each page within the
+#: limit makes up for a tenth of one beyond it.
+STRIKES, PAUSE, _FORGIVEN = 3, 600.0, 0.1
+#: A site is slow if its pages take more than this part of the limit. Only a site that has asked within so
+#: many seconds is one that it may hold up.
 _SLOW, _LATELY = 0.1, 60.0
 
 
@@ -38,7 +35,7 @@ class Turn:
 
 @dataclass(eq=False, slots=True)
 class _Site:
-    asked: float
+    asked: float = 0.0
     waiting: deque[Turn] = field(default_factory=deque)
     granted: int = 0
     #: Seconds that its pages have taken, counted from where the least served site was when this one came.
@@ -49,51 +46,41 @@ class _Site:
     suspended_until: float = float("-inf")
 
 
-class Turns:
+class FairQueue:
     """Have at most *places* pages extracted at a time, each of which takes *limit* seconds at most.
 
     The next page is of the site that has used the least time. A site has one place until its first page is
-    done, and while pages over the limit are held against it. After `STRIKES` of these all its pages are
+    done, and while pages over the limit are held against it; after `STRIKES` of these all its pages are
     refused for `PAUSE` seconds. While its pages are slow, and other sites are about, no more of them wait
-    than take *limit* seconds: what waits takes the place of what the crawl could download.
-
-    Not thread-safe. *clock* gives seconds.
+    than take *limit* seconds. Not thread-safe. *clock* gives seconds.
     """
 
-    def __init__(
-        self,
-        places: int,
-        limit: float,
-        *,
-        max_sites: int = MAX_SITES,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, places: int, limit: float, *, clock: Callable[[], float] = monotonic) -> None:
         self._places = self._free = places
-        self._limit = limit
-        self._max_sites = max_sites
-        self._clock = clock
+        self._limit, self._clock = limit, clock
         #: That which asked last at the end.
         self._sites: OrderedDict[Hashable, _Site] = OrderedDict()
         #: Those with pages that wait, in the order in which the first of these came.
         self._queued: dict[_Site, None] = {}
         self._served = 0.0
 
-    def __len__(self) -> int:
-        """Return how many sites are remembered."""
-        return len(self._sites)
-
     def ask(self, name: Hashable, decide: Callable[[bool], None]) -> Turn:
         """Queue a page of the site *name*.
 
-        *decide* is called, now or later, with whether it is to be extracted. `end` must follow in any case,
-        even if *decide* was never called.
+        *decide* is called, now or later, with whether it is to be extracted. `end` must follow in any case.
         """
-        site = self._remembered(name)
+        site = self._sites.setdefault(name, _Site())
+        self._sites.move_to_end(name)
+        site.asked = self._clock()
         if not site.granted and not site.waiting:
             site.served = max(site.served, self._served)
         turn = Turn(site, decide)
         site.waiting.append(turn)
         self._queued[site] = None
+        if len(self._sites) > MAX_SITES:
+            # Those with pages are no more than the crawl has in flight.
+            idle = (key for key, each in self._sites.items() if not (each.granted or each.waiting))
+            self._sites.pop(next(idle, None), None)
         self._decide()
         return turn
 
@@ -128,53 +115,34 @@ class Turns:
 
     def _decide(self) -> None:
         """Refuse and grant what is to be; then tell, for those who are told may ask again at once."""
-        decided = [(turn, False) for turn in self._refuse()]
-        decided += [(turn, True) for turn in self._grant()]
-        self._queued = {site: None for site in self._queued if site.waiting}
-        for turn, granted in decided:
-            turn.decide(granted)
-
-    def _refuse(self) -> Iterator[Turn]:
         now = self._clock()
+        decided: list[Turn] = []
         for site in self._queued:
-            most = len(site.waiting)
-            if now < site.suspended_until:
-                most = 0
-            elif site.mean is not None and site.mean > _SLOW * self._limit and self._others(site, now):
-                most = max(not site.granted, int(self._limit / site.mean) - site.granted)
+            most = self._most_waiting(site, now)
             while len(site.waiting) > most:
-                yield site.waiting.pop()
-
-    def _grant(self) -> Iterator[Turn]:
-        while self._free:
-            ready = [site for site in self._queued if site.waiting and site.granted < self._share(site)]
-            if not ready:
-                return
+                decided.append(site.waiting.pop())
+        while self._free and (ready := [site for site in self._queued if self._may_have_another(site)]):
             site = min(ready, key=lambda each: each.served)
             self._served = max(self._served, site.served)
             turn = site.waiting.popleft()
             turn.granted = True
             site.granted += 1
             self._free -= 1
-            yield turn
+            decided.append(turn)
+        self._queued = {site: None for site in self._queued if site.waiting}
+        for turn, granted in [(turn, turn.granted) for turn in decided]:
+            turn.decide(granted)
 
-    def _share(self, site: _Site) -> int:
-        """Return how many places a site may have."""
-        return 1 if site.mean is None or site.strikes > 0 else self._places
-
-    def _others(self, site: _Site, now: float) -> bool:
-        """Tell whether another site has asked lately."""
+    def _most_waiting(self, site: _Site, now: float) -> int:
+        """Return how many pages of *site* may wait, in the place of what could be downloaded."""
+        if now < site.suspended_until:
+            return 0
         last = next((other for other in reversed(self._sites.values()) if other is not site), None)
-        return last is not None and last.asked >= now - _LATELY
+        alone = last is None or last.asked < now - _LATELY
+        if alone or site.mean is None or site.mean <= _SLOW * self._limit:
+            return len(site.waiting)
+        return max(not site.granted, int(self._limit / site.mean) - site.granted)
 
-    def _remembered(self, name: Hashable) -> _Site:
-        site = self._sites.setdefault(name, _Site(self._clock()))
-        site.asked = self._clock()
-        self._sites.move_to_end(name)
-        if len(self._sites) > self._max_sites:
-            # Those with pages are no more than the crawl has in flight.
-            idle = (key for key, each in self._sites.items() if not (each.granted or each.waiting))
-            forgotten = next((key for key in idle if key != name), None)
-            if forgotten is not None:
-                del self._sites[forgotten]
-        return site
+    def _may_have_another(self, site: _Site) -> bool:
+        most = 1 if site.mean is None or site.strikes > 0 else self._places
+        return bool(site.waiting) and site.granted < most

@@ -13,15 +13,13 @@ from lxml.cssselect import CSSSelector
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .decoding import parsed
+from .parsing import remove
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lxml.etree import _Element
 
-#: What elements are called that go; no page has capitals in the names of elements, as lxml reads them.
-_REMOVED = "REMOVED"
 #: Separates the identity of an extractor from the areas, as JSON.
 _AND = "; content area "
 
@@ -45,14 +43,9 @@ class ContentArea:
     def __bool__(self) -> bool:
         return bool(self.include or self.exclude)
 
-    def of(self, html: str) -> str:
-        """Return *html* with the area alone in its body. The head, where titles stand, stays as it is."""
-        if not self or not html.strip():
-            return html
-        root = parsed(html, huge_tree=True)
-        if root is None:
-            return html
-        _remove(root, _matches(root, self.exclude))
+    def cut(self, root: _Element) -> None:
+        """Leave the area alone in the body of a page. The head, where titles stand, stays as it is."""
+        remove(root, _matches(root, self.exclude))
         body = root.find("body")
         if self.include and body is not None:
             chosen = _matches(root, self.include)
@@ -61,7 +54,6 @@ class ContentArea:
                 body.text = None
                 for element in chosen:
                     element.tail = "\n"
-        return str(etree.tostring(root, encoding="unicode", method="html"))
 
     def identity(self, extractor: str) -> str:
         """Return the identity of texts that an extractor with the identity *extractor* finds in this area."""
@@ -109,15 +101,3 @@ def _matches(root: _Element, selectors: Sequence[str]) -> list[_Element]:
             found.append(element)
         inside += 1
     return found
-
-
-def _remove(root: _Element, elements: Sequence[_Element]) -> None:
-    """Take *elements* out of *root*; the text behind each stays. Root and body stay, empty."""
-    for element in elements:
-        if element is root or element.tag == "body":
-            element[:] = []
-            element.text = None
-        else:
-            element.tag = _REMOVED
-    # Text cannot be moved by hand: lxml refuses the control characters that its parser lets pass.
-    etree.strip_elements(root, _REMOVED, with_tail=False)

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.extraction.turns import PAUSE, STRIKES, Turns
+from scrapy_neardup.extraction.fair_queue import PAUSE, STRIKES, FairQueue
 from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from scrapy_neardup.extraction.turns import Turn
+    from scrapy_neardup.extraction.fair_queue import Turn
 
 LIMIT = 10.0
 QUICK = 0.05
@@ -40,7 +40,7 @@ class Crawl:
 
     def __init__(self, *, workers: int = 2, in_flight: int = 16, limit: float = LIMIT) -> None:
         self.clock = Clock()
-        self.turns = Turns(workers + 1, limit, clock=self.clock)
+        self.turns = FairQueue(workers + 1, limit, clock=self.clock)
         self.limit = limit
         self.idle = workers
         self.free = in_flight
@@ -188,7 +188,7 @@ def test_a_page_in_twenty_that_hangs_suspends_nobody() -> None:
     assert (crawl.late["site"], crawl.refused["site"]) == (20, 0)
 
 
-def strike(turns: Turns, clock: Clock, site: str = "site") -> bool:
+def strike(turns: FairQueue, clock: Clock, site: str = "site") -> bool:
     """Have a page be too late; False if it was refused."""
     answers: list[bool] = []
     turn = turns.ask(site, answers.append)
@@ -199,7 +199,7 @@ def strike(turns: Turns, clock: Clock, site: str = "site") -> bool:
 
 def test_suspensions_end_and_good_pages_redeem_a_site() -> None:
     clock = Clock()
-    turns = Turns(2, LIMIT, clock=clock)
+    turns = FairQueue(2, LIMIT, clock=clock)
     assert all(strike(turns, clock) for _ in range(STRIKES))
     for _ in range(3):
         began = clock.now
@@ -217,7 +217,7 @@ def test_suspensions_end_and_good_pages_redeem_a_site() -> None:
 
 def test_pages_that_began_before_a_suspension_do_not_lengthen_it() -> None:
     clock = Clock()
-    turns = Turns(20, LIMIT, clock=clock)
+    turns = FairQueue(20, LIMIT, clock=clock)
     turns.end(turns.ask("site", lambda granted: None), QUICK)
     together = [turns.ask("site", lambda granted: None) for _ in range(20)]
     clock.now = LIMIT
@@ -229,7 +229,7 @@ def test_pages_that_began_before_a_suspension_do_not_lengthen_it() -> None:
 
 def test_answers_from_memory_neither_blame_nor_forgive() -> None:
     clock = Clock()
-    turns = Turns(2, LIMIT, clock=clock)
+    turns = FairQueue(2, LIMIT, clock=clock)
     for _ in range(5):
         turns.end(turns.ask("site", lambda granted: None), 0.0, late=True)
     assert all(strike(turns, clock) for _ in range(STRIKES - 1))
@@ -239,13 +239,14 @@ def test_answers_from_memory_neither_blame_nor_forgive() -> None:
     assert not strike(turns, clock)
 
 
-def test_memory_is_bounded_and_busy_sites_are_kept() -> None:
-    turns = Turns(3, LIMIT, max_sites=5)
+def test_memory_is_bounded_and_busy_sites_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_neardup.extraction.fair_queue.MAX_SITES", 5)
+    turns = FairQueue(3, LIMIT)
     answers: list[bool] = []
     busy = [turns.ask("busy", answers.append) for _ in range(2)]
     for number in range(100):
         turns.end(turns.ask(f"site{number}", lambda granted: None), QUICK)
-    assert len(turns) == 5
+    assert len(turns._sites) == 5
     assert answers == [True]
     turns.end(busy[0], QUICK)
     assert answers == [True, True]
@@ -272,7 +273,7 @@ def test_every_page_is_answered_once(workers: int, in_flight: int, pages: list[t
 
 @given(st.lists(st.sampled_from(["ask", "end", "abandon"]), max_size=60), st.data())
 def test_pages_may_leave_at_any_time(steps: list[str], data: st.DataObject) -> None:
-    turns = Turns(2, LIMIT, max_sites=3, clock=Clock())
+    turns = FairQueue(2, LIMIT, clock=Clock())
     answers: dict[int, list[bool]] = {}
     open_turns: list[tuple[Turn, list[bool]]] = []
     for number, step in enumerate(steps):

@@ -1,0 +1,123 @@
+"""From the text of a page to its tree, without what no reader sees."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import regex
+from lxml import etree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lxml.etree import _Element
+
+_END = re.compile(r"</(?:html|body)\s*>", re.IGNORECASE)
+_DECLARATION = re.compile(r"\A\s*<\?xml\b[^<>]{0,1000}>?", re.IGNORECASE)
+#: What libxml2 says last of a page that it has read in part: one that nests 255 elements, or has a text of
+#: 10 MB.
+_LIMIT = "XML_PARSE_HUGE"
+#: What elements are called that go; no page has capitals in the names of elements, as lxml reads them.
+_REMOVED = "REMOVED"
+
+#: Elements whose content is no text of a page, such as what a form offers to choose from.
+_NO_TEXT = ("script", "style", "select", "datalist", "svg", "math", "map", "title")
+#: Elements whose content browsers do not show, or show in a small box.
+_NOT_SHOWN = (
+    "template", "noscript", "iframe", "textarea", "button", "object", "video", "audio", "canvas",
+    "select", "datalist",
+)  # fmt: skip
+#: Elements that hold all of a page, which its scripts show later.
+_WHOLE = frozenset(("html", "head", "body", "main"))
+_MAYBE_HIDDEN = etree.XPath("//*[@hidden or @aria-hidden or @style]")
+_HIDING = regex.compile(
+    r"(?:^|;)\s*+(?:display\s*+:\s*+none|visibility\s*+:\s*+(?:hidden|collapse))\s*+(?:!|;|$)",
+    regex.IGNORECASE | regex.V1,
+)
+#: React sends late parts of a page in a hidden element with such an id, and moves them to where they belong.
+_AWAITED = re.compile(r"S:[0-9a-f]+\Z", re.IGNORECASE)
+
+
+def in_one_document(html: str) -> str:
+    """Return *html* without its XML declaration and the end tags of documents.
+
+    The declaration tells of bytes, which are text now. What stands behind an end tag is part of the page in
+    browsers, but not in what libxml2 parses. There may be all of the page: behind a head that ends the
+    document, or a notice that is a document of its own.
+    """
+    return _END.sub("", _DECLARATION.sub("", html, count=1))
+
+
+def parsed(html: str, *, huge_tree: bool = False) -> _Element | None:
+    """Return the root of a page; None if it has no element.
+
+    *huge_tree* reads elements below 255 others and texts of more than 10 MB, too.
+    """
+    return _parsed(html, huge_tree)[0]
+
+
+def parsed_whole(html: str) -> tuple[_Element | None, bool]:
+    """Return the root of a page as `parsed` does, and whether that is all of the page."""
+    root, parser = _parsed(html, huge_tree=False)
+    return root, not (len(parser.error_log) and _LIMIT in parser.error_log[-1].message)
+
+
+def _parsed(html: str, huge_tree: bool) -> tuple[_Element | None, etree.HTMLParser]:
+    # What libxml2 is told is the encoding counts more than what the page says. Of text, lxml refuses that of
+    # a page that begins with an XML declaration, and takes quadratic time to look for one.
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=huge_tree)
+    return etree.fromstring(html.encode("utf-8", "replace"), parser), parser
+
+
+def written(root: _Element) -> str:
+    """Return the markup of a page."""
+    return str(etree.tostring(root, encoding="unicode", method="html"))
+
+
+def remove_no_text(root: _Element) -> None:
+    """Take out what has letters and yet is no text."""
+    etree.strip_elements(root, *_NO_TEXT, etree.Comment, etree.PI, with_tail=False)
+
+
+def remove_hidden(root: _Element) -> bool:
+    """Take out what readers do not see, as far as the markup tells; return whether there was any.
+
+    Hidden is what has the attribute ``hidden``, ``aria-hidden="true"``, a ``style`` with ``display: none`` or
+    ``visibility: hidden``, and some elements by their name. What a style sheet hides is not known.
+    """
+    hidden = [element for element in _MAYBE_HIDDEN(root) if element.tag not in _WHOLE and _hides(element)]
+    remove(root, hidden)
+    named = next(root.iter(*_NOT_SHOWN), None) is not None
+    if named:
+        etree.strip_elements(root, *_NOT_SHOWN, with_tail=False)
+    return named or bool(hidden)
+
+
+def _hides(element: _Element) -> bool:
+    attributes = element.attrib
+    hidden = attributes.get("hidden")
+    return (
+        (
+            hidden is not None
+            and hidden.strip().lower() != "until-found"
+            and not _AWAITED.match(attributes.get("id", ""))
+        )
+        or attributes.get("aria-hidden", "").strip().lower() == "true"
+        or _HIDING.search(attributes.get("style", "")) is not None
+    )
+
+
+def remove(root: _Element, elements: Iterable[_Element]) -> None:
+    """Take *elements* out of *root*; the text behind each stays. Root and body stay, empty."""
+    found = False
+    for element in elements:
+        if element is root or element.tag == "body":
+            element[:] = []
+            element.text = None
+        else:
+            element.tag = _REMOVED
+            found = True
+    # Text cannot be moved by hand: lxml refuses the control characters that its parser lets pass.
+    if found:
+        etree.strip_elements(root, _REMOVED, with_tail=False)
