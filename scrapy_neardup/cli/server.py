@@ -9,7 +9,7 @@ import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import open_index
-from scrapy_neardup.index.redis.admin import all_documents, describe, find_problems, opened
+from scrapy_neardup.index.redis.index import all_documents, describe, find_problems, opened
 from scrapy_neardup.index.tables import NO_KEY
 from scrapy_neardup.matching.records import DIGEST, OWN, TEMPLATE
 from scrapy_neardup.matching.removal import forget_urls, require_pages

@@ -39,10 +39,9 @@ from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.lmdb.blocks import decode_block, decode_logged, decode_partition, is_whole
 from scrapy_neardup.index.lmdb.directory import check_data_file, is_index, is_unfinished, read_sidecar
 from scrapy_neardup.index.lmdb.layout import Run, State, decode_held
-from scrapy_neardup.index.redis.address import Address
-from scrapy_neardup.index.redis.finding import Bucket
-from scrapy_neardup.index.redis.layout import Layout, Values, unpack_numbers
-from scrapy_neardup.index.redis.server import read_header, require_fit
+from scrapy_neardup.index.redis.layout import Generation, Layout, Values, unpack_near, unpack_numbers
+from scrapy_neardup.index.redis.server import Address, require_fit
+from scrapy_neardup.index.redis.store import read_header
 from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of, url_key
 from scrapy_neardup.matching.sites import host_of, is_domain, site_key
 from scrapy_neardup.plugin.canonical import declared_canonical
@@ -376,14 +375,17 @@ def redis_info(data: bytes, folder: Path) -> Any:
 
 @_reader("redis_bucket", 2800)
 def redis_bucket(data: bytes, folder: Path) -> Any:
-    bucket = Bucket(7).followed(0, data)
-    numbers = bucket.numbers(np.arange(len(bucket.keys)))
-    return bucket.keys.tolist(), numbers.tolist(), bucket.is_cut
+    return [each.tolist() for each in unpack_near(data, Generation(7, 0))]
 
 
 @_reader("redis_bucket", 2800)
 def redis_numbers(data: bytes, folder: Path) -> Any:
-    return unpack_numbers(data, 7).tolist()
+    return unpack_numbers(data, Generation(7, 0)).tolist()
+
+
+@_reader("redis_generations", 9000)
+def redis_generations(data: bytes, folder: Path) -> Any:
+    return Generation.parse(data)
 
 
 @_reader("redis_document", 2200)
@@ -391,7 +393,7 @@ def redis_document(data: bytes, folder: Path) -> Any:
     values = Values(small_header())
     found = values.unpack([data, data])
     first = found.take(slice(0, 1))
-    return Layout(small_header(), b"p:").places(first, 7), values.pack(first), found.urls
+    return Layout(small_header(), b"p:").places(first, Generation(7, 0)), values.pack(first), found.urls
 
 
 @_reader("redis_document", 30)

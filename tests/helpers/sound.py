@@ -96,7 +96,8 @@ def _of_indexes() -> Iterator[tuple[str, bytes]]:
     yield "redis_header", json.dumps([VERSION, json.loads(header.to_json()), 7]).encode()
     yield "redis_info", b"redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nmaxmemory:0\r\n"
     yield "redis_document", Values(header).pack(one)
-    yield "redis_bucket", bytes(range(90))
+    yield "redis_bucket", bytes(range(88))
+    yield "redis_generations", b"7:0 70000:4"
     runs = (Run(0, 0, 20, 20, 2), Run(1, 20, 40, 19, 0))
     yield "state", State(40, 20, runs, 2, 1).to_json()
     yield "block", encode_block(documents)

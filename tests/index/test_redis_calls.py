@@ -20,7 +20,6 @@ from scrapy_neardup.index.conformance.sample import FINGERPRINT
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import RedisIndex
-from scrapy_neardup.index.redis.layout import epoch_of
 from scrapy_neardup.index.redis.scripts import Call
 from scrapy_neardup.index.redis.store import GROUP_SECONDS, Calls, Write
 from tests.index.redis_server import until
@@ -196,10 +195,8 @@ def test_closing_does_not_wait_for_what_lapses_by_itself() -> None:
 def test_a_damaged_bucket_fails_only_those_who_read_it(redis_url: str) -> None:
     with closing(open_index(redis_url, HEADER)) as index:
         assert isinstance(index, RedisIndex)
-        epoch = epoch_of(int(index.server.call("GET", index.address.prefix + b"n")) + 1)
-        for place in index.store.layout.key_places(FINGERPRINT, 1, epoch):
-            older = place.bucket.replace(b"}:b", b"}:a", 1)
-            index.server.call("RPUSH", older, "no bucket")
+        for place in index.store.layout.key_places(FINGERPRINT, 1, index.store.generations[-1]):
+            index.server.call("RPUSH", place.bucket, "no bucket")
         barrier = threading.Barrier(THREADS)
 
         def find(number: int) -> bool:

@@ -1,7 +1,9 @@
-"""How little room documents take, that their numbers may pass the end of an epoch, and are given once."""
+"""All within the distance is found, in all generations; documents take little room; old ones go."""
 
 from __future__ import annotations
 
+import random
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -9,17 +11,20 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.fingerprint import Fingerprinter
-from scrapy_neardup.index import Documents, open_index
+from scrapy_neardup.index import Documents, Header, open_index
 from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve
 from scrapy_neardup.index.conformance.leases import urls_near
-from scrapy_neardup.index.conformance.sample import FINGERPRINT, URL
+from scrapy_neardup.index.conformance.sample import FINGERPRINT, FURTHER, URL
 from scrapy_neardup.index.protocol import Filing, Lookup
+from scrapy_neardup.index.tables import LAYOUTS, Family
 from scrapy_neardup.matching.records import entries, header_for
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex
-from scrapy_neardup.index.redis.layout import EPOCH_BITS, epoch_of
+from scrapy_neardup.index.redis.finding import CAP
+from scrapy_neardup.index.redis.index import find_problems
+from scrapy_neardup.index.redis.layout import EQUAL_BYTES, NEAR_BYTES, Generation
 
 if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Found
@@ -27,47 +32,85 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+FIRST = 1 << 16
+
 
 @pytest.fixture
 def address(redis_url: str) -> Address:
     return Address.parse(redis_url)
 
 
-def near_the_end_of_an_epoch(address: Address, left: int) -> int:
-    """Make an index that has so many numbers *left* in its epoch; return the first of the next."""
-    with closing(RedisIndex(address, HEADER)) as index:
-        newest = int(index.server.call("GET", address.prefix + b"n"))
-        end = epoch_of(newest + 1) + 1 << EPOCH_BITS
-        index.server.call("SET", address.prefix + b"n", end - left - 1)
+def near_the_end_of_a_generation(address: Address, left: int, header: Header = HEADER) -> int:
+    """Make an index that has so many numbers *left* in its generation; return the first of the next."""
+    with closing(RedisIndex(address, header)) as index:
+        end = index.store.generations[0].start + FIRST
+        index.server.call(
+            "MSET", address.prefix + b"n", end - left - 1, address.prefix + b"count", FIRST - left
+        )
         return end
 
 
-def test_documents_of_two_epochs_are_one_index(address: Address) -> None:
-    end = near_the_end_of_an_epoch(address, left=5)
+@pytest.mark.parametrize(("tables", "distance"), [(4, 3), (4, 7), (10, 4), (20, 4)])
+def test_find_and_search_agree_with_comparing_all(address: Address, tables: int, distance: int) -> None:
+    dice = random.Random(tables)
+    centers = [dice.getrandbits(64) for _ in range(4)]
+    stored = [
+        dice.choice(centers) ^ sum(1 << bit for bit in dice.sample(range(64), dice.randrange(10)))
+        for _ in range(600)
+    ]
+    header = Header((Family(LAYOUTS[tables]),), (("fingerprint", "<u8"),))
+    near_the_end_of_a_generation(address, 300, header)
+    keys = np.array([stored], np.uint64)
+    with closing(RedisIndex(address, header)) as index:
+        numbers = index.add(
+            Documents(keys, keys[0].astype(header.dtype), [str(each) for each in range(600)], [b""] * 600)
+        )
+        matches = index.search(0, np.array(centers, np.uint64), distance)
+        expected = sorted(
+            (query, numbers[row], (center ^ fingerprint).bit_count())
+            for query, center in enumerate(centers)
+            for row, fingerprint in enumerate(stored)
+            if (center ^ fingerprint).bit_count() <= distance
+        )
+        assert len(expected) > 20
+        assert sorted(zip(*(column.tolist() for column in matches), strict=True)) == expected
+        for query, center in enumerate(centers):
+            asked = np.array([[center]], np.uint64)
+            document = Documents(asked, asked[0].astype(header.dtype), [""], [b""])
+            found = index.find(document, [Lookup(0, distance)])
+            assert found.documents.tolist() == [number for row, number, _ in expected if row == query]
+
+
+def test_documents_of_two_generations_are_one_index(address: Address) -> None:
+    end = near_the_end_of_a_generation(address, left=5)
     with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
         assert urls_near(other, 1) == []
         numbers = one.add(documents([1] * 12)).tolist()
         assert numbers == list(range(end - 5, end + 7))
+        assert one.store.generations == [Generation(end - FIRST, 0), Generation(end, 4)]
         expected = [f"u{number}" for number in range(12)]
         for index in (one, other):
             assert sorted(urls_near(index, 1), key=lambda url: int(url[1:])) == expected
             matches = index.search(URL, np.arange(12, dtype=np.uint64))
             assert matches.document.tolist() == numbers
+        assert list(find_problems(one)) == []
         other.discard(numbers[3:8])
         with closing(RedisIndex(address, HEADER)) as again:
             assert sorted(urls_near(again, 1)) == sorted([*expected[:3], *expected[8:]])
-            assert again.gauges()["documents"] == 7
+            assert again.gauges()["documents"] == FIRST + 2
 
 
-def test_a_page_whose_epoch_ends_while_it_is_judged_meets_what_the_next_one_has(address: Address) -> None:
-    near_the_end_of_an_epoch(address, left=1)
+def test_a_page_whose_generation_ends_while_it_is_judged_meets_what_the_next_one_has(
+    address: Address,
+) -> None:
+    near_the_end_of_a_generation(address, left=1)
     with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
         met: list[list[str]] = []
 
         def decide(found: Found) -> Filing | None:
             met.append(found.stored.urls)
             if len(met) == 1:
-                other.add(documents([0xFFFF << 40], 5))  # the last number of the epoch
+                other.add(documents([0xFFFF << 40], 5))  # the last number of the generation
                 other.add(documents([1], 6))
             return None if len(found.documents) else Filing(documents([1], 7))
 
@@ -75,14 +118,12 @@ def test_a_page_whose_epoch_ends_while_it_is_judged_meets_what_the_next_one_has(
         assert met == [[], ["u6"]]
 
 
-def test_only_who_files_what_is_met_has_a_page_judged_again(address: Address) -> None:
+def test_only_who_files_what_may_be_met_has_a_page_judged_again(address: Address) -> None:
     with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
         for like, times in (
             (documents([0xF0F0F0F0F0F0F0F0], 5), 1),
-            (documents([0xFF], 8), 1),  # in the same buckets, but too far
-            (documents([0xFF] * 40 + [3], 10), 2),  # before others that are too far
-            (documents([3] + [0xFF] * 40, 60), 2),
-            (documents([0xFF] * 500, 200), 2),  # so many that they are not all compared
+            (documents([0xFF] * 40 + [3], 10), 2),
+            (documents([3] + [0xFFFFFFFFFFFFFFFF] * 40, 60), 2),
             (documents([3], 6), 2),
             (documents([1 << 63], 7), 2),
         ):
@@ -104,7 +145,6 @@ def test_an_index_that_begins_anew_gives_no_number_twice(redis_server: RedisServ
     with closing(open_index(redis_url, HEADER)) as index, closing(open_index(redis_url, HEADER)) as other:
         old = index.add(documents([1, 2, 3]))
         held = reserve(index, documents([0xFFFF << 40], 5))
-        assert len(urls_near(other, 1)) == 3
         redis_server.send("FLUSHALL")
         new = other.add(documents([4, 5, 6], 10))
         assert new.min() > old.max() + 1
@@ -118,42 +158,26 @@ def test_an_index_that_begins_anew_gives_no_number_twice(redis_server: RedisServ
         assert index.gauges()["documents"] == 5
 
 
-def test_a_document_takes_its_value_and_five_or_ten_bytes_a_key(address: Address) -> None:
+def test_a_document_takes_its_value_and_some_bytes_a_key(address: Address) -> None:
     fingerprinter = Fingerprinter()
     header = header_for(fingerprinter, "plain 1")
     dice = np.random.default_rng(1)
-    texts = [" ".join(f"word{word % 5000}" for word in row) for row in dice.zipf(1.3, (150, 200))]
+    texts = [" ".join(f"word{word % 5000}" for word in row) for row in dice.zipf(1.3, (120, 200))]
     urls = [f"https://www.example.com/news/2024/05/17/some-words-{number}" for number in range(len(texts))]
     stored = entries([fingerprinter.signature(text) for text in texts], urls, header, time=1_700_000_000)
     with closing(RedisIndex(address, header)) as index:
         numbers = index.add(stored)
-        call, prefix = index.server.call, address.prefix
-        (group,) = call("ZRANGE", prefix + b"t", 0, -1)
-        in_lists = call("MEMORY", "USAGE", prefix + b"d" + group, "SAMPLES", 0)
-        assert in_lists / len(numbers) < 325
+        call, prefix, (generation,) = index.server.call, address.prefix, index.store.generations
+        groups = call("ZRANGE", prefix + b"t", 0, -1)
+        in_lists = sum(call("MEMORY", "USAGE", prefix + b"d" + each, "SAMPLES", 0) for each in groups)
+        assert in_lists / len(numbers) < 335
         names = {
             place.bucket
-            for row, number in enumerate(numbers.tolist())
-            for place in index.store.layout.places(stored.take(slice(row, row + 1)), epoch_of(number))
+            for row in range(len(numbers))
+            for place in index.store.layout.places(stored.take(slice(row, row + 1)), generation)
         }
-        in_buckets = sum(call("STRLEN", name) for name in names)
-        assert in_buckets / len(numbers) <= 4 * 10 + 10 * 5
-
-
-def test_buckets_have_no_room_to_spare(address: Address) -> None:
-    with closing(RedisIndex(address, HEADER)) as index:
-        call = index.server.call
-        epoch = epoch_of(index.add(documents([1])).item())
-        bucket = index.store.layout.key_places(FINGERPRINT, 1, epoch)[0].bucket
-        older = bucket.replace(b"}:b", b"}:a", 1)
-        for count in range(1, 400, 19):
-            index.add(documents([1] * 19, count))
-            parts = [name for name in (bucket, older) if call("EXISTS", name)]
-            length = sum(call("STRLEN", name) for name in parts)
-            assert length == 10 * (count + 19)
-            # Their names, their objects, and a fifth because memory comes in pieces of some sizes.
-            assert sum(call("MEMORY", "USAGE", name) for name in parts) <= 130 * len(parts) + 1.2 * length
-        assert len(parts) == 2
+        in_buckets = sum(len(call("GET", name)) for name in names)
+        assert in_buckets / len(numbers) <= 4 * NEAR_BYTES + 10 * EQUAL_BYTES
 
 
 def test_long_lookups_of_a_key_that_thousands_have_are_exact(address: Address) -> None:
@@ -166,3 +190,67 @@ def test_long_lookups_of_a_key_that_thousands_have_are_exact(address: Address) -
         matches = index.search(URL, np.arange(2_000, dtype=np.uint64))
         assert set(matches.query.tolist()) == {7}
         assert matches.document.tolist() == numbers.tolist()
+
+
+def test_a_stock_phrase_is_no_longer_filed_once_it_has_long_been_passed_over(address: Address) -> None:
+    lookups = (Lookup(FURTHER, most=64),)
+    with closing(RedisIndex(address, HEADER)) as index:
+        alike = documents([0] * (CAP + 100))
+        alike.keys[0] = np.random.default_rng(1).integers(0, 2**64, CAP + 100, np.uint64)
+        alike.keys[2] = 77
+        index.add(alike)
+        bucket = index.store.layout.key_places(FURTHER, 77, index.store.generations[-1])[0].bucket
+        before = index.server.call("GET", bucket)
+        one = documents([5], 5000)
+        one.keys[2] = 77
+        reservation = index.reserve_if(one, lookups, lambda found: Filing(one))
+        assert reservation is not None
+        reservation.confirm()
+        assert index.server.call("GET", bucket) == before
+        assert len(index.find(one, lookups).documents) == 0
+        index.discard(index.find(one, LOOKUPS).documents.tolist())
+        assert index.gauges()["documents"] == CAP + 100
+
+
+def test_old_documents_go_without_a_scan(address: Address) -> None:
+    window = 1.0
+    with closing(RedisIndex(address, HEADER, window=window)) as index:
+        pending = reserve(index, documents([0xFF << 40]))
+        index.add(documents([1] * 200, 10))  # more than one group
+        time.sleep(2 * window)
+        index.add(documents([1] * 200, 2000))
+        gauges = index.gauges()
+        assert gauges["documents"] <= 330
+        assert gauges["pending"] == 0
+        found = index.find(documents([1], 9), [Lookup(FINGERPRINT, 3, nearest=256)])
+        assert not found.crowded  # what is too old does not count
+        pending.confirm()
+        assert urls_near(index, 0xFF << 40) == ["u0"]
+        assert index.gauges()["documents"] == gauges["documents"] + 1
+        near_the_end_of_a_generation(address, 1)
+        index.add(documents([2], 3000))
+        time.sleep(2 * window)
+        index.add(documents([2] * 129, 4000))
+        time.sleep(2 * window)
+        index.add(documents([2], 5000))
+        assert len(RedisIndex(address, HEADER).store.generations) == 1
+        time.sleep(2 * window)
+        assert index.server.call("SCAN", 0, "MATCH", address.prefix + b"b*", "COUNT", 10000)[1] == []
+
+
+def test_a_search_reads_long_buckets_in_full_and_a_crawl_their_newest_part(address: Address) -> None:
+    with closing(RedisIndex(address, HEADER)) as index, closing(RedisIndex(address, HEADER)) as other:
+        index.add(documents([5, 6]))
+        for place in index.store.layout.key_places(FINGERPRINT, 5, index.store.generations[0]):
+            some = np.random.default_rng(1).integers(0, 256, (30_000, NEAR_BYTES), np.uint8)
+            some[:, -4:] = np.frombuffer(
+                (index.store.generations[0].start + 50 & 0xFFFFFFFF).to_bytes(4, "little"), np.uint8
+            )
+            index.server.call("APPEND", place.bucket, some.tobytes())
+        index.add(documents([4], 2))
+        for each in (index, other):
+            found = each.find(documents([5], 9), [Lookup(FINGERPRINT, 3, nearest=256)])
+            assert (found.stored.urls, found.narrowed) == (["u2"], True)
+            matches = each.search(FINGERPRINT, np.array([5], np.uint64), 3)
+            assert each.fetch(matches.document).urls == ["u0", "u1", "u2"]
+            assert not each.find(documents([5], 1), [Lookup(URL, nearest=256)]).narrowed

@@ -20,9 +20,17 @@ from scrapy_neardup.matching.records import entries, header_for
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address
-from scrapy_neardup.index.redis.finding import Bucket
-from scrapy_neardup.index.redis.layout import NEAR_BYTES, URL_PARTS, VERSION, Layout, unpack_numbers
-from scrapy_neardup.index.redis.server import read_header, require_fit
+from scrapy_neardup.index.redis.layout import (
+    NEAR_BYTES,
+    URL_PARTS,
+    VERSION,
+    Generation,
+    Layout,
+    unpack_near,
+    unpack_numbers,
+)
+from scrapy_neardup.index.redis.server import require_fit
+from scrapy_neardup.index.redis.store import read_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,11 +135,22 @@ def test_a_document_that_unpacks_to_more_than_any_has() -> None:
 
 
 def test_a_bucket_that_was_cut() -> None:
+    generation = Generation(1 << 50, 0)
     for length in range(1, 4 * NEAR_BYTES):
         if length % NEAR_BYTES:
             with pytest.raises(IndexCorrupted, match="bucket"):
-                Bucket(1).followed(0, bytes(length))
-        if length % 3:
+                unpack_near(bytes(length), generation)
+        if length % 4:
             with pytest.raises(IndexCorrupted, match="bucket"):
-                unpack_numbers(bytes(length), 1)
-    assert len(Bucket(1).followed(0, bytes(4 * NEAR_BYTES)).keys) == 4
+                unpack_numbers(bytes(length), generation)
+    assert len(unpack_near(bytes(4 * NEAR_BYTES), generation)[0]) == 4
+    for data in (b"", b"1", b"x:1", b"1:2:3", b"1:2 \xff"):
+        with pytest.raises(IndexCorrupted, match="generations"):
+            Generation.parse(data)
+
+
+@given(st.integers(0, 1 << 52), st.lists(st.integers(0, (1 << 32) - 1), max_size=9))
+def test_numbers_are_whole_again(start: int, places: list[int]) -> None:
+    numbers = [start + each for each in places]
+    data = b"".join((number & 0xFFFFFFFF).to_bytes(4, "little") for number in numbers)
+    assert unpack_numbers(data, Generation(start, 4)).tolist() == numbers

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.index import open_index
-from scrapy_neardup.index.redis.admin import find_problems
+from scrapy_neardup.index.redis.index import find_problems
 from tests.index.redis_server import RedisServer, server_program
 from tests.index.small import HEADER, documents
 from torture.children import isolated

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .address import Address
 from .index import RedisIndex
+from .server import Address
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -1,9 +1,10 @@
-"""The index on a server of the Redis protocol, which crawlers on several machines share."""
+"""The index on a server of the Redis protocol, which crawlers on several machines share; commands for it."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +12,13 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index.leases import Leases
 from scrapy_neardup.index.reservation import Reservation
 
-from .finding import Finder
-from .server import Server, open_header
-from .store import BATCH, Store
+from .finding import CAP, MAX_BYTES, Finder
+from .layout import GROUP
+from .server import Address, Server
+from .store import BATCH, Store, documents_added, open_header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.matches import Matches
     from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Pending, Stored
 
-    from .address import Address
     from .store import Known, Write
 
 #: Seconds that a pending document holds without being renewed.
@@ -89,19 +90,16 @@ class RedisIndex:
             filing = decide(found)
             if filing is None:
                 return None
-            epoch = self.store.epochs[-1]
-            places = self.store.layout.places(filing.document, epoch, candidates.crowded)
+            places = self.store.layout.places(filing.document, self.store.generations[-1], candidates.crowded)
             removals = self._removals(filing.replaces, known)
-            looked_up = [(probe.name, probe.entry, probe.distance) for probe in probes]
+            looked_up = {(probe.name, probe.entry) for probe in probes}
             number = self.store.calls.run(
-                self.store.filing(
-                    filing.document, epoch, places, looked_up, looked.newest, self.leases.seconds
-                )
+                self.store.filing(filing.document, places, looked_up, looked.newest, self.leases.seconds)
             )
             if number > 0:
                 return self._hold(number, filing.document, removals)
             if number < 0:
-                self.store.learn_epochs()
+                self.store.learn_generations()
             self._retries += 1
         raise IndexUnavailable(
             f"The index {self.address.shown} changes faster than a document can be filed: use fewer crawlers."
@@ -237,3 +235,65 @@ class RedisIndex:
     def _require_open(self) -> None:
         if self._closed:
             raise IndexUnavailable("The index is closed: open it again.")
+
+
+def opened(url: str) -> closing[RedisIndex]:
+    """Open the index of *url*, which has to be there, beside its other users."""
+    return closing(RedisIndex(Address.parse(url), None))
+
+
+def all_documents(index: RedisIndex) -> Iterator[tuple[NDArray[np.int64], Documents]]:
+    """Yield the numbers (int64[n]) and the contents of all documents that are confirmed, some at a time."""
+    groups = [int(each) for each in index.server.call("ZRANGE", index.address.prefix + b"t", 0, -1)]
+    for start in range(0, len(groups), BATCH // GROUP):
+        some = sorted(groups[start : start + BATCH // GROUP])
+        wanted = [number for group in some for number in range(group * GROUP, (group + 1) * GROUP)]
+        numbers, documents, leases = index.store.fetch(wanted)
+        rows = np.flatnonzero(np.array([lease.confirmed for lease in leases], bool))
+        yield np.array(numbers, np.int64)[rows], documents.take(rows)
+
+
+def describe(index: RedisIndex) -> dict[str, Any]:
+    """Return numbers and parameters of the index, by name, ready for JSON."""
+    header, gauges = index.header, index.gauges()
+    return {
+        "url": index.address.shown,
+        "name": index.address.name,
+        "uuid": header.uuid,
+        "format": header.format,
+        "created": header.created,
+        **{name: header.parameters.get(name) for name in ("scheme", "features", "extractor")},
+        "tables": [len(family.tables) for family in header.families],
+        "documents": gauges["documents"],
+        "pending": gauges["pending"],
+        "added": documents_added(index.server),
+    }
+
+
+def find_problems(index: RedisIndex) -> Iterator[str]:
+    """Yield what is wrong: documents that are not in a bucket where they should be.
+
+    A key that more than a thousand documents have need not be filed.
+    """
+    store = index.store
+    for numbers, documents in all_documents(index):
+        places = [
+            (number, place)
+            for row, number in enumerate(numbers.tolist())
+            for place in store.layout.places(documents.take(slice(row, row + 1)), store.generation_of(number))
+        ]
+        widths = {place.bucket: len(place.entry) + 4 for _, place in places}
+        _, _, _, *parts = store.calls.run(store.looking((), widths, MAX_BYTES))
+        buckets = {
+            name: {data[at : at + widths[name]] for at in range(0, len(data), widths[name])}
+            for name, data in zip(widths, parts, strict=True)
+        }
+        for name in [
+            name for name, entries in buckets.items() if any(len(e) != widths[name] for e in entries)
+        ]:
+            yield f"the bucket {name.hex()} was cut"
+        for number, (name, entry) in places:
+            if entry + (number & 0xFFFFFFFF).to_bytes(4, "little") not in buckets[name] and (
+                sum(each.startswith(entry) for each in buckets[name]) < CAP
+            ):
+                yield f"document {number} is missing in the bucket {name.hex()}"

@@ -1,14 +1,15 @@
 """What is stored of an index on a server: buckets of packed entries, and documents.
 
-A bucket is two strings of entries in the order of their numbers, one for each document that is filed in it.
-Entries are appended or removed, never changed, and none is there twice: so a bucket whose n-th entry is still
-the same has the same entries before it. A key of a server takes some 100 bytes besides what it holds, so
-buckets are named by few bits of a key: in the default scheme one of 100,000 documents holds 20 to 60 entries.
-Those of a fingerprint are compared by the crawler, those that have to be equal are looked up by the server.
+Documents are numbered by one counter. A new index begins with a number that the clock names, so an index that
+a server has lost and that begins anew gives no number twice.
 
-Documents are numbered by one counter. An epoch is 2^24 of them and has buckets of its own, so entries have
-the lower 24 bits of a number, and no bucket grows without bound. A new index begins with an epoch that the
-clock names: an index that a server has lost and that begins anew gives no number twice.
+A bucket is a string of entries in the order of their numbers, one for each document that is filed in it. A
+key of a server takes some 100 bytes besides what it holds, so buckets are named by few bits of a key. Those
+of a fingerprint are compared by the crawler, those that have to be equal are looked up by the server.
+
+So that no bucket grows with the index, documents that follow one another are a generation, with buckets of
+its own: the first 65,536, then some 16 times as many, and so on, with names of 4 bits more each. A page is
+looked up in each generation: in three at 10 million documents.
 
 All names of keys begin with the prefix of the index:
 
@@ -16,16 +17,15 @@ All names of keys begin with the prefix of the index:
     what the index was made with, as JSON; its identity
 ``n``, ``count``
     the last number given to a document; how many documents there are
-``b`` + table + epoch + bits
-    the newest entries of a bucket
-``a`` + the same
-    its older entries, if there are more than some hundred bytes: newer ones are put to them many at a time
+``g``, ``o``
+    the generations, as ``start:bits more``; the first number that is not too old, if some are
+``b`` + table + generation + bits
+    the entries of a bucket
 ``d`` + upper bits of a number
     a list of documents by the lower bits of their numbers; `Values` says how they are packed
-``p``
-    pending documents, sorted by the time when their leases end, in milliseconds of the server's clock
-``t``
-    groups of documents, sorted by the time when each was begun
+``p``, ``t``
+    pending documents by the end of their leases, in milliseconds of the server's clock; groups of documents
+    by when each was begun
 """
 
 from __future__ import annotations
@@ -48,15 +48,14 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.header import Header
 
 #: Version of this layout, beside the format of the header.
-VERSION = 2
-#: Bits of a number that tell the documents of an epoch apart.
-EPOCH_BITS = 24
-#: Bits of a permuted key that name its bucket, and bits of a hash of a key that has to be equal.
-NEAR_BITS, EQUAL_BITS = 12, 14
-#: The same for indexes of 10 or 20 tables, which are meant to be large.
-LONG_BITS = 18
-#: Bytes of an entry: the last 7 of a fingerprint's permuted key, or 2 of a hash, and 3 of the number.
-NEAR_BYTES, EQUAL_BYTES = 10, 5
+VERSION = 3
+#: Documents of a group.
+GROUP = 128
+#: Bits of a permuted key that name its bucket in the first generation, and bits of a hash of a key that has
+#: to be equal.
+NEAR_BITS, EQUAL_BITS = 12, 13
+#: Bytes of an entry: the last 7 of a fingerprint's permuted key, or 2 of a hash, and 4 of the number.
+NEAR_BYTES, EQUAL_BYTES = 11, 6
 #: Bits of a permuted key that an entry has, and the mask of them.
 REST_BITS = 56
 REST = 2**REST_BITS - 1
@@ -81,6 +80,26 @@ _FIRST_KEYS = 2
 _MOST_BYTES = 1 << 24
 
 
+class Generation(NamedTuple):
+    """Documents whose numbers follow one another, with buckets of their own."""
+
+    #: The first number.
+    start: int
+    #: How many bits more than those of the first generation name its buckets.
+    more: int
+
+    @classmethod
+    def parse(cls, data: bytes) -> list[Generation]:
+        """Read what stands in the key ``g``. Raises `IndexCorrupted`."""
+        try:
+            found = [cls(*map(int, each.split(b":"))) for each in data.split()]
+        except (ValueError, TypeError):
+            found = []
+        if not found:
+            raise damaged("generations that cannot be read")
+        return found
+
+
 class Place(NamedTuple):
     """Where a key is filed."""
 
@@ -96,13 +115,9 @@ class Layout:
         self.header = header
         self.prefix = prefix
         self.values = Values(header)
-        is_long = any(
-            min(family.tables.prefix_bits) >= LONG_BITS for family in header.families if not family.equal
-        )
-        #: Where a key of a family is filed in an epoch: once in each of its tables. The places are
+        #: Where a key of a family is filed in a generation: once in each of its tables. The places are
         #: remembered, because a document is filed where it has just been looked up.
         self.key_places = lru_cache(256)(self._key_places)
-        self.near_bits, self.equal_bits = (LONG_BITS, LONG_BITS) if is_long else (NEAR_BITS, EQUAL_BITS)
         #: Whether the keys of each family have to be equal.
         self.equal = [family.equal for family in header.families]
         #: The rows of the keys of each family, and whether a document may lack some.
@@ -110,12 +125,14 @@ class Layout:
             (rows, family.equal and family.keys > 1)
             for rows, family in zip(header.rows, header.families, strict=True)
         ]
+        #: Bits that two keys of a table certainly have in common, of each family.
+        self._most_bits = [min(family.tables.prefix_bits) for family in header.families]
         self._buckets = prefix + b"b"
 
     def places(
-        self, document: Documents, epoch: int, without: Collection[tuple[int, int]] = ()
+        self, document: Documents, generation: Generation, without: Collection[tuple[int, int]] = ()
     ) -> list[Place]:
-        """Return where *document*, one row that has a number of *epoch*, is filed, each place once.
+        """Return where *document*, one row that has a number of *generation*, is filed, each place once.
 
         *without* are keys under which it is not, each with its family.
         """
@@ -123,7 +140,7 @@ class Layout:
         for family, keys in enumerate(self.keys(document)):
             for key in keys:
                 if (family, key) not in without:
-                    places.update(dict.fromkeys(self.key_places(family, key, epoch)))
+                    places.update(dict.fromkeys(self.key_places(family, key, generation)))
         return list(places)
 
     def keys(self, document: Documents) -> list[list[int]]:
@@ -134,26 +151,29 @@ class Layout:
             for rows, may_lack in self._rows
         ]
 
-    def _key_places(self, family: int, key: int, epoch: int) -> tuple[Place, ...]:
+    def _key_places(self, family: int, key: int, generation: Generation) -> tuple[Place, ...]:
         if self.equal[family]:
             # The same key of another family lies elsewhere.
-            spread = (key ^ family << 56) * _SPREAD & _ALL
-            tag = spread >> 48 - self.equal_bits & 0xFFFF
-            bucket = self._bucket(_EQUAL_TABLE, epoch, spread >> 64 - self.equal_bits)
+            spread, bits = (key ^ family << 56) * _SPREAD & _ALL, EQUAL_BITS + generation.more
+            tag = spread >> 48 - bits & 0xFFFF
+            bucket = self._bucket(_EQUAL_TABLE, generation, spread >> 64 - bits)
             return (Place(bucket, tag.to_bytes(2, "little")),)
         return tuple(
-            Place(self.near_bucket(table, permuted, epoch), (permuted & REST).to_bytes(7, "little"))
-            for table, permuted in enumerate(
-                self.header.families[family].tables.permute(key), self.header.first_table[family]
+            Place(
+                self.near_bucket(family, table, permuted, generation), (permuted & REST).to_bytes(7, "little")
             )
+            for table, permuted in enumerate(self.header.families[family].tables.permute(key))
         )
 
-    def near_bucket(self, table: int, permuted: int, epoch: int) -> bytes:
-        """Return the name of the bucket of a *permuted* key of a *table*."""
-        return self._bucket(table, epoch, permuted >> 64 - self.near_bits)
+    def near_bucket(self, family: int, table: int, permuted: int, generation: Generation) -> bytes:
+        """Return the name of the bucket of a *permuted* key of a *table* of a *family*."""
+        bits = min(NEAR_BITS + generation.more, self._most_bits[family])
+        return self._bucket(self.header.first_table[family] + table, generation, permuted >> 64 - bits)
 
-    def _bucket(self, table: int, epoch: int, bits: int) -> bytes:
-        return self._buckets + (table << 56 | epoch << 24 | bits).to_bytes(9, "big")
+    def _bucket(self, table: int, generation: Generation, bits: int) -> bytes:
+        return self._buckets + (table << 64 | (generation.start & 0xFFFFFFFF) << 32 | bits).to_bytes(
+            10, "big"
+        )
 
 
 class Values:
@@ -216,45 +236,36 @@ class Values:
             raise damaged("a document whose URL is no text") from None
 
 
-def epoch_of(number: int) -> int:
-    """Return the epoch of the document with a *number*."""
-    return number >> EPOCH_BITS
-
-
-def unpack_keys(data: bytes) -> NDArray[np.uint64]:
-    """Return the keys of the entries of a fingerprint's bucket: uint64[n].
+def unpack_near(data: bytes, generation: Generation) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the keys and the numbers of the entries of a fingerprint's bucket: uint64[n], int64[n].
 
     Bits that name the bucket may be missing. Raises `IndexCorrupted` for what is no number of entries.
     """
     if len(data) % NEAR_BYTES:
         raise damaged("a bucket that was cut")
+    count = len(data) // NEAR_BYTES
+    if not count:
+        return _NO_KEYS, NO_NUMBERS
     # The last byte of each belongs to a number.
-    keys: NDArray[np.uint64] = np.ndarray(len(data) // NEAR_BYTES, "<u8", data, 0, NEAR_BYTES) & _REST
-    return keys
+    keys = np.ndarray(count, "<u8", data, 0, NEAR_BYTES) & np.uint64(REST)
+    return keys, _whole(np.ndarray(count, "<u4", data, NEAR_BYTES - 4, NEAR_BYTES), generation)
 
 
-def unpack_numbers_of(data: bytes, rows: NDArray[np.intp], epoch: int) -> NDArray[np.int64]:
-    """Return the numbers of the entries at *rows* of a fingerprint's bucket: int64[n]."""
-    if not data:
-        return NO_NUMBERS
-    # The first byte of each belongs to a key.
-    numbers = np.ndarray(len(data) // NEAR_BYTES, "<u4", data, NEAR_BYTES - 4, NEAR_BYTES)
-    return (numbers[rows] >> 8).astype(np.int64) | epoch << EPOCH_BITS
-
-
-def unpack_numbers(data: bytes, epoch: int) -> NDArray[np.int64]:
-    """Return numbers of 3 bytes each, int64[n]. Raises as `unpack_keys` does."""
-    if not data:
-        return NO_NUMBERS
-    if len(data) % 3:
+def unpack_numbers(data: bytes, generation: Generation) -> NDArray[np.int64]:
+    """Return numbers of 4 bytes each, int64[n]. Raises as `unpack_near` does."""
+    if len(data) % 4:
         raise damaged("a bucket that was cut")
-    wide = np.zeros((len(data) // 3, 8), np.uint8)
-    wide[:, :3] = np.frombuffer(data, np.uint8).reshape(-1, 3)
-    return wide.view("<i8")[:, 0] | epoch << EPOCH_BITS
+    return _whole(np.frombuffer(data, "<u4"), generation)
 
 
-NO_NUMBERS, NO_KEYS = np.empty(0, np.int64), np.empty(0, np.uint64)
-_REST = np.uint64(REST)
+def _whole(low: NDArray[np.uint32], generation: Generation) -> NDArray[np.int64]:
+    """Return the numbers whose last 32 bits are *low*: a generation has fewer."""
+    numbers: NDArray[np.int64] = (low - np.uint32(generation.start & 0xFFFFFFFF)).astype(np.int64)
+    numbers += generation.start
+    return numbers
+
+
+NO_NUMBERS, _NO_KEYS = np.empty(0, np.int64), np.empty(0, np.uint64)
 
 
 def damaged(what: str) -> IndexCorrupted:

@@ -1,32 +1,24 @@
-"""The server of an index: commands, scripts, a circuit breaker, errors in plain words, and the header.
+"""The server of an index: its URL, commands, scripts, a circuit breaker, errors in plain words.
 
-Every call may take as long as the network does, up to the time-outs. After some failures in a row nobody asks
-the server for a while, and each call fails at once; then one call tries whether it is back.
+Every call may take as long as the network does, up to the time-outs. After some failures in a row each call
+fails at once, for a while.
 """
 
 from __future__ import annotations
 
-import json
 import logging
+import re
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from scrapy_neardup.errors import (
-    ConfigurationError,
-    DependencyUnavailable,
-    IndexCorrupted,
-    IndexMismatch,
-    IndexUnavailable,
-)
-from scrapy_neardup.index.header import Header
+from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable, IndexUnavailable
 
-from .layout import EPOCH_BITS, NEAR_BITS, VERSION, epoch_of
 from .scripts import DIGEST, SCRIPT
 
 try:
     import redis
-    from hiredis import pack_command
     from redis.backoff import ExponentialBackoff
     from redis.cluster import ClusterNode, RedisCluster
     from redis.connection import parse_url
@@ -51,9 +43,7 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from .address import Address
+    from collections.abc import Mapping
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +57,100 @@ FAILURES, FIRST_PAUSE, LAST_PAUSE = 3, 1.0, 15.0
 GONE = "NEARDUPGONE"
 #: The oldest server that has what is used here.
 OLDEST = [6, 2]
-_ANEW = "use another name, or start anew with NEARDUP_RESET or reset=True."
+
+#: The name of an index whose URL gives none.
+NAME = "default"
+_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+#: Who asks, and the hosts: up to the path.
+_HOSTS = re.compile("[^/?#]*")
+#: What a URL may say of TLS, for the client library.
+_TLS = {"ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile"}
+#: Who asks Sentinels, if they want to know.
+_LOGIN = {"sentinel_username", "sentinel_password"}
+#: What a URL may say of each scheme, and the port that it need not name.
+_OPTIONS = {"redis": set[str](), "rediss": _TLS, "unix": {"db"}}
+_PORTS = {"sentinel": 26379, "cluster": 6379}
+_REMEDY = (
+    "use redis://user:password@host:6379/0?name=news, rediss://…, unix:///path/to/socket?db=0&name=news, "
+    "redis+sentinel://user:password@host:26379,host:26379/service/0?name=news "
+    "or redis+cluster://user:password@host:6379,host:6379?name=news."
+)
+
+
+class Address(NamedTuple):
+    """What the URL of an index says: where the server is, who asks, and which of its indexes is meant."""
+
+    #: The URL for the client library; it has no host if *hosts* say where the server is.
+    server: str
+    #: The name of the index: one server may hold several.
+    name: str
+    #: The URL without users and passwords, for messages.
+    shown: str
+    #: Hosts and ports of the Sentinels, or of nodes of the cluster, that know where the index is.
+    hosts: tuple[tuple[str, int], ...] = ()
+    #: The service of Sentinels whose server is meant; empty for a cluster.
+    service: str = ""
+    #: ``username`` and ``password`` for the Sentinels themselves, as far as they have any.
+    login: Mapping[str, str] = {}
+
+    @property
+    def prefix(self) -> bytes:
+        """What all keys of the index begin with. The braces keep them together in a cluster."""
+        return b"neardup:{%s}:" % self.name.encode()
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """Read *url*. Raises `ConfigurationError` for what it cannot say; the message has no password."""
+        before, slashes, rest = url.partition("//")
+        authority = _HOSTS.match(rest)[0]  # type: ignore[index]  # it matches nothing, too
+        login, _, netloc = authority.rpartition("@")
+        try:
+            parts = urlsplit(before + slashes + rest[len(authority) :])
+            places = [urlsplit(f"//{login}@{host}") for host in netloc.split(",")]
+            hosts = tuple((each.hostname or "localhost", each.port) for each in places)
+        except ValueError:
+            raise ConfigurationError(f"The URL of the index cannot be read: {_REMEDY}") from None
+        scheme, _, kind = parts.scheme.partition("+")
+        said = dict(parse_qsl(parts.query, keep_blank_values=True))
+        asks = {name: said.pop(name) for name in sorted(_LOGIN & {*said})}
+        shown = _joined(parts.scheme, netloc, parts.path, said)
+        name = said.pop("name", NAME)
+        if not _NAME.fullmatch(name):
+            raise ConfigurationError(
+                f"{shown} names the index {name!r}: use at most 64 letters, digits and the signs _ . : -"
+            )
+        if unknown := sorted({*said} - _OPTIONS[scheme] | ({*asks} if kind != "sentinel" else set())):
+            raise ConfigurationError(
+                f"{shown} has the option {unknown[0]!r}, which is unknown here: {_REMEDY}"
+            )
+        path = parts.path.strip("/")
+        service, _, database = path.partition("/") if kind == "sentinel" else ("", "", path)
+        if scheme == "unix":
+            database = said.get("db", "0") if path else "none"
+        if (
+            parts.fragment
+            or (len(places) > 1 and not kind)
+            or (kind == "sentinel" and not service)
+            or not (database or "0").isdecimal()
+            or (kind == "cluster" and int(database or 0))
+        ):
+            raise ConfigurationError(f"{shown} does not name one database of one server: {_REMEDY}")
+        if not kind:
+            return cls(_joined(scheme, authority, parts.path, said), name, shown)
+        path = f"/{database or 0}" if kind == "sentinel" else ""
+        return cls(
+            _joined(scheme, f"{login}@", path, said),
+            name,
+            shown,
+            tuple((host, port or _PORTS[kind]) for host, port in hosts),
+            service,
+            {each.removeprefix("sentinel_"): value for each, value in asks.items()},
+        )
+
+
+def _joined(scheme: str, host: str, path: str, options: Mapping[str, str]) -> str:
+    # urlunsplit would leave out the two slashes before an empty host.
+    return f"{scheme}://{host}{path}" + (f"?{urlencode(options)}" if options else "")
 
 
 class IndexGone(IndexUnavailable):
@@ -123,30 +206,30 @@ class Server:
         if self._connected is not None:
             self._connected.close()
 
-    def _client(self) -> redis.Redis:
-        """Return the client of the server, or of the node of a cluster that has the index."""
+    def _pool(self) -> redis.ConnectionPool:
+        """Return the connections to the server, or to the node of a cluster that has the index."""
         with self._lock:
             if self._connected is None:
                 self._connected = _connect(self.address, self._answer_seconds)
             if not isinstance(self._connected, RedisCluster):
-                return self._connected  # type: ignore[no-any-return]
+                return self._connected.connection_pool  # type: ignore[no-any-return]
             if self._is_stale:
                 self._connected.nodes_manager.initialize()
                 self._is_stale = False
             node = self._connected.get_node_from_key(self.address.prefix)  # type: ignore[no-untyped-call]
-            # Its own `execute_command` would go along with a slot that is being moved, and a script cannot
-            # run where only some of the keys are.
-            return self._connected.get_redis_connection(node)
+            # Its own `execute_command` would go along with a slot that is being moved, where a script has
+            # only some of the keys.
+            return self._connected.get_redis_connection(node).connection_pool
 
     def _execute(self, *command: bytes | str | int) -> Any:
         """Send a *command* to the server, or to the node that has the index; return its answer as it is."""
         try:
-            return _answer(self._client().connection_pool, command)
+            return _answer(self._pool(), command)
         except MovedError:
-            if not self.address.hosts or self.address.service:
+            if not isinstance(self._connected, RedisCluster):
                 raise
         self._is_stale = True  # a replica has taken over, or the slot was given to another node
-        return _answer(self._client().connection_pool, command)
+        return _answer(self._pool(), command)
 
     def _evaluate(self, *arguments: bytes | str | int) -> Any:
         try:
@@ -168,40 +251,30 @@ class Server:
             self._note(errors[0], is_alive=len(errors) < len(answer))
             return answer
         self._has_answered = True
-        if self._failures or self._said:
-            with self._lock:
-                self._failures = 0
-                said, self._said = self._said, False
-            if said:
-                logger.warning("The index %s is in use again.", self.address.shown)
+        self._failures = 0
+        if self._said:
+            self._said = False
+            logger.warning("The index %s is in use again.", self.address.shown)
         return answer
 
     def _require_asked(self) -> None:
-        """Raise `IndexUnavailable` while the circuit is open; let one call pass after each pause."""
-        with self._lock:
-            now = time.monotonic()
-            if self._failures < FAILURES:
-                return
-            if now >= self._closed_until:
-                self._closed_until = now + LAST_PAUSE + ANSWER_SECONDS  # others wait for this one
-                return
+        """Raise `IndexUnavailable` while the circuit is open."""
+        if self._failures >= FAILURES and time.monotonic() < self._closed_until:
             self.skipped += 1
-        raise IndexUnavailable(f"The index {self.address.shown} does not answer; it is tried again soon.")
+            raise IndexUnavailable(f"The index {self.address.shown} does not answer; it is tried again soon.")
 
     def _note(self, error: Exception, *, is_alive: bool = False) -> None:
         """Count a failure, say so once, open the circuit if there were several.
 
         *is_alive* says that the server has done another thing meanwhile.
         """
-        with self._lock:
-            self.failed += 1
-            self._failures = 0 if is_alive else self._failures + 1
-            if self._failures >= FAILURES:
-                doublings = min(self._failures - FAILURES, 10)
-                self._closed_until = time.monotonic() + self._backoff.compute(doublings)
-            say = self._has_answered and not self._said
-            self._said = self._said or say
-        if say:
+        self.failed += 1
+        self._failures = 0 if is_alive else self._failures + 1
+        if self._failures >= FAILURES:
+            doublings = min(self._failures - FAILURES, 10)
+            self._closed_until = time.monotonic() + self._backoff.compute(doublings)
+        if self._has_answered and not self._said:
+            self._said = True
             logger.warning("%s Meanwhile pages pass without a verdict.", self._unavailable(error))
 
     def _unavailable(self, error: Exception) -> IndexUnavailable:
@@ -244,7 +317,7 @@ def _answer(pool: redis.ConnectionPool, command: tuple[bytes | str | int, ...]) 
     """Return the answer to a *command*. The client's own way takes twice as long, and sends some again."""
     connection = pool.get_connection()
     try:
-        connection.send_packed_command([pack_command(command)])  # type: ignore[no-untyped-call,arg-type]
+        connection.send_command(*command)  # type: ignore[no-untyped-call]
         return connection.read_response()
     finally:
         pool.release(connection)
@@ -258,122 +331,32 @@ def _root(error: BaseException) -> Exception:
     return error
 
 
+#: What to do about errors, by their class or a part of their text; of several the first.
+_REMEDIES: tuple[tuple[type[Exception] | tuple[type[Exception], ...] | str, str], ...] = (
+    (
+        MasterNotFoundError,
+        "see that the Sentinels run; give sentinel_username and sentinel_password if they ask.",
+    ),
+    ("maxmemory", "the server is full, so give it more maxmemory or prune the index."),
+    ((AuthenticationError, NoPermissionError), "see docs/redis.md for the rights that the user needs."),
+    (ReadOnlyError, "this is a replica, so name the server that is written to."),
+    ("cluster support disabled", "this server is in no cluster: begin the URL with redis:// or rediss://."),
+    (MovedError, "this is a node of a cluster, so use redis+cluster://host:6379,host:6379?name=news."),
+    (
+        (AskError, ClusterDownError, SlotNotCoveredError, TryAgainError),
+        "see that each slot of the cluster has a node, and that the index is not being moved.",
+    ),
+    (GONE, "the server has lost it, or somebody has reset it."),
+    (Exception, "see that the server runs and can be reached."),
+)
+
+
 def _remedy(error: Exception) -> str:
-    text = str(error)
-    if isinstance(error, MasterNotFoundError):
-        return (
-            "see that the Sentinels run and know the service, and give sentinel_username and "
-            "sentinel_password if they ask for them."
-        )
-    if "maxmemory" in text:
-        return "the server is full, so give it more maxmemory or prune the index."
-    if isinstance(error, (AuthenticationError, NoPermissionError)):
-        return "see docs/redis.md for the rights that the user needs."
-    if isinstance(error, ReadOnlyError):
-        return "this is a replica, so name the server that is written to."
-    if "cluster support disabled" in text:
-        return "this server is in no cluster, so begin the URL with redis:// or rediss://."
-    if isinstance(error, MovedError):
-        return "this is a node of a cluster, so use redis+cluster://host:6379,host:6379?name=news."
-    if isinstance(error, (AskError, ClusterDownError, SlotNotCoveredError, TryAgainError)):
-        return "see that each slot of the cluster has a node, and that the index is not being moved."
-    if GONE in text:
-        return "the server has lost it, or somebody has reset it."
-    return "see that the server runs and can be reached."
-
-
-def open_header(
-    server: Server, wanted: Header | None, ignore: Collection[str], *, window: float, reset: bool
-) -> Header:
-    """Return the header of the index. A new index gets the header *wanted*.
-
-    Raises `IndexMismatch` if the header differs from *wanted* in more than the parameters named in *ignore*,
-    `IndexCorrupted` if it cannot be read, `IndexUnavailable` if there is none and *wanted* is None,
-    `ConfigurationError` for a server that does not fit.
-    """
-    require_fit(server, window)
-    if reset:
-        _erase(server)
-    header = read_header(server)
-    if header is None:
-        if wanted is None:
-            raise IndexUnavailable(f"There is no index in {server.address.shown}: name one that is there.")
-        header = write_header(server, wanted)
-    if wanted is not None:
-        header.require(wanted, server.address.shown, ignore)
-    for family in header.families:
-        if not family.equal and min(family.tables.prefix_bits) < NEAR_BITS:
-            raise ConfigurationError(
-                f"An index on a server needs tables whose prefixes have {NEAR_BITS} bits, "
-                f"not {min(family.tables.prefix_bits)}: use 4, 10 or 20 tables."
-            )
-    return header
-
-
-def read_header(server: Server) -> Header | None:
-    """Return the header of the index, None if there is no index."""
-    data, shown = server.call("GET", server.address.prefix + b"header"), server.address.shown
-    if data is None:
-        return None
-    try:
-        version, header, *first = json.loads(data)
-        text = json.dumps(header).encode()
-    except (ValueError, TypeError, RecursionError) as error:
-        raise IndexCorrupted(
-            f"The header of the index in {shown} cannot be read ({error}): {_ANEW}"
-        ) from error
-    if version != VERSION:
-        raise IndexMismatch(
-            f"The index in {shown} has the layout {version} and this version of scrapy-neardup knows layout "
-            f"{VERSION}: use the version that made it, another name, or start anew with NEARDUP_RESET or "
-            "reset=True."
-        )
-    if len(first) != 1 or type(first[0]) is not int:
-        raise IndexCorrupted(
-            f"The header of the index in {shown} does not say where its numbers begin: {_ANEW}"
-        )
-    return Header.from_json(text)
-
-
-def documents_added(server: Server) -> int:
-    """Return how many documents were ever filed in the index, which is there."""
-    newest, header = (server.call("GET", server.address.prefix + name) for name in (b"n", b"header"))
-    return int(newest) + 1 - int(json.loads(header)[2])
-
-
-def write_header(server: Server, header: Header, last_epoch: int = 0) -> Header:
-    """Make an index with *header*, unless somebody was faster; return the header that it has now.
-
-    Its documents have numbers after those of *last_epoch*, and of any index that the server has lost.
-    """
-    prefix = server.address.prefix
-    # The clock runs ahead of the numbers that any index has given: 2**20 of them stand for a second, and no
-    # server is given so many documents in that time.
-    seconds, _ = server.call("TIME")
-    first = max(epoch_of(int(seconds) << 20), last_epoch) + 1 << EPOCH_BITS
-    data = json.dumps([VERSION, json.loads(header.to_json()), first])
-    values: list[bytes | str | int] = [prefix + b"header", data, prefix + b"id", header.uuid]
-    made = server.call("MSETNX", *values, prefix + b"n", first - 1)
-    if made:
-        return header
-    stored = read_header(server)
-    if stored is None:
-        raise IndexCorrupted(f"The index in {server.address.shown} has lost its header: {_ANEW}")
-    return stored
-
-
-def _erase(server: Server) -> None:
-    """Delete all keys of the index: first those that others know it by."""
-    prefix = server.address.prefix
-    server.call("DEL", prefix + b"id", prefix + b"header", prefix + b"n")
-    cursor: bytes | int = 0
-    while True:
-        # A name has none of the signs that patterns have, and the braces are none.
-        cursor, keys = server.call("SCAN", cursor, "MATCH", prefix + b"*", "COUNT", 1000)
-        if keys:
-            server.call("UNLINK", *keys)
-        if int(cursor) == 0:
-            return
+    return next(
+        remedy
+        for sign, remedy in _REMEDIES
+        if (sign in str(error) if isinstance(sign, str) else isinstance(error, sign))
+    )
 
 
 def require_fit(server: Server, window: float) -> None:

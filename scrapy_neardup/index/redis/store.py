@@ -1,39 +1,37 @@
-"""The documents of one index on a server: which calls file, fetch, settle and remove them; who makes them."""
+"""The documents of one index on a server: its header, who makes calls, what files and settles documents."""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from bisect import bisect_right
 from collections import deque
 from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.errors import IndexMismatch, IndexUnavailable
+from scrapy_neardup.errors import ConfigurationError, IndexCorrupted, IndexMismatch, IndexUnavailable
+from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.leases import Lease
 
-from .layout import Layout, epoch_of
+from .layout import NEAR_BITS, VERSION, Generation, Layout
 from .scripts import Call, packed
-from .server import IndexGone, write_header
+from .server import IndexGone, require_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from scrapy_neardup.index.header import Header
     from scrapy_neardup.index.protocol import Documents
 
-    from .layout import Place
     from .server import Server
 
 #: Documents sent or asked for at a time.
 BATCH = 512
-#: Documents of a group, see scripts.py.
-GROUP = 1024
 #: Steps in one run of the script: the server does nothing else meanwhile.
 STEPS = 32
-#: What the step ``file`` is told of an entry, see scripts.py: that it is filed, or not; none is met.
-_NOT_MET = 255
-_FILED, _NEITHER = bytes((_NOT_MET, 1)), bytes((_NOT_MET, 0))
+#: What the step ``file`` is told of an entry, see scripts.py.
+_LOOKED_UP, _FILED = 1, 2
 #: At most so many writes wait while the server is away; the oldest goes then, and its document lapses.
 WAITING = 10_000
 #: Seconds that a write waits for something that is asked, along with which it goes.
@@ -42,10 +40,107 @@ GROUP_SECONDS = 0.02
 RETRY_SECONDS = 1.0
 #: Documents that an error names.
 NAMED = 5
+#: No generation has so many documents.
+MOST_NUMBERS = 1 << 32
+_ANEW = "use another name, or start anew with NEARDUP_RESET or reset=True."
 
 
 class Replaced(IndexUnavailable):
     """Another index is in the place of the one that was opened, so waiting does not help."""
+
+
+def open_header(
+    server: Server, wanted: Header | None, ignore: Collection[str], *, window: float, reset: bool
+) -> Header:
+    """Return the header of the index. A new index gets the header *wanted*.
+
+    Raises `IndexMismatch` if the header differs from *wanted* in more than the parameters named in *ignore*,
+    `IndexCorrupted` if it cannot be read, `IndexUnavailable` if there is none and *wanted* is None,
+    `ConfigurationError` for a server that does not fit.
+    """
+    require_fit(server, window)
+    if reset:
+        _erase(server)
+    header = read_header(server)
+    if header is None:
+        if wanted is None:
+            raise IndexUnavailable(f"There is no index in {server.address.shown}: name one that is there.")
+        header = write_header(server, wanted)
+    if wanted is not None:
+        header.require(wanted, server.address.shown, ignore)
+    for family in header.families:
+        if not family.equal and min(family.tables.prefix_bits) < NEAR_BITS:
+            raise ConfigurationError(
+                f"An index on a server needs tables whose prefixes have {NEAR_BITS} bits, "
+                f"not {min(family.tables.prefix_bits)}: use 4, 10 or 20 tables."
+            )
+    return header
+
+
+def read_header(server: Server) -> Header | None:
+    """Return the header of the index, None if there is no index."""
+    data, shown = server.call("GET", server.address.prefix + b"header"), server.address.shown
+    if data is None:
+        return None
+    try:
+        version, header, *first = json.loads(data)
+        text = json.dumps(header).encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise IndexCorrupted(
+            f"The header of the index in {shown} cannot be read ({error}): {_ANEW}"
+        ) from error
+    if version != VERSION:
+        raise IndexMismatch(
+            f"The index in {shown} has the layout {version} and this version of scrapy-neardup knows layout "
+            f"{VERSION}: use the version that made it, another name, or start anew with NEARDUP_RESET or "
+            "reset=True."
+        )
+    if len(first) != 1 or type(first[0]) is not int:
+        raise IndexCorrupted(
+            f"The header of the index in {shown} does not say where its numbers begin: {_ANEW}"
+        )
+    return Header.from_json(text)
+
+
+def documents_added(server: Server) -> int:
+    """Return how many documents were ever filed in the index, which is there."""
+    newest, header = (server.call("GET", server.address.prefix + name) for name in (b"n", b"header"))
+    return int(newest) + 1 - int(json.loads(header)[2])
+
+
+def write_header(server: Server, header: Header, after: int = 0) -> Header:
+    """Make an index with *header*, unless somebody was faster; return the header that it has now.
+
+    Its documents have numbers from *after* on, and after those of any index that the server has lost.
+    """
+    prefix = server.address.prefix
+    # The clock runs ahead of the numbers that any index has given: no server is given a million documents in
+    # a second.
+    seconds, microseconds = map(int, server.call("TIME"))
+    first = max(seconds * 1_000_000 + microseconds, after)
+    data = json.dumps([VERSION, json.loads(header.to_json()), first])
+    values: list[bytes | str | int] = [prefix + b"header", data, prefix + b"id", header.uuid]
+    values += [prefix + b"n", first - 1, prefix + b"g", f"{first}:0"]
+    if server.call("MSETNX", *values):
+        return header
+    stored = read_header(server)
+    if stored is None:
+        raise IndexCorrupted(f"The index in {server.address.shown} has lost its header: {_ANEW}")
+    return stored
+
+
+def _erase(server: Server) -> None:
+    """Delete all keys of the index: first those that others know it by."""
+    prefix = server.address.prefix
+    server.call("DEL", prefix + b"id", prefix + b"header", prefix + b"n", prefix + b"g")
+    cursor: bytes | int = 0
+    while True:
+        # A name has none of the signs that patterns have, and the braces are none.
+        cursor, keys = server.call("SCAN", cursor, "MATCH", prefix + b"*", "COUNT", 1000)
+        if keys:
+            server.call("UNLINK", *keys)
+        if int(cursor) == 0:
+            return
 
 
 class Write(NamedTuple):
@@ -57,22 +152,14 @@ class Write(NamedTuple):
 
 
 class _Asked:
-    """What a thread asks for."""
-
-    __slots__ = ("answers", "calls", "failure", "leads", "reads", "turn")
+    """What a thread asks for; with *reads* the answers have to show all that was settled before."""
 
     def __init__(self, calls: Sequence[Call], *, reads: bool) -> None:
         self.calls = calls
-        #: Whether the answers have to show all that was settled before.
         self.reads = reads
         self.answers: list[Any] | None = None
         #: Why something that was settled before could not be written; None if all was.
         self.failure: Exception | None = None
-        #: Whether its thread is to make the calls of all that wait.
-        self.leads = False
-        #: Held until its thread has something to do.
-        self.turn = threading.Lock()
-        self.turn.acquire()
 
 
 class Calls:
@@ -95,13 +182,12 @@ class Calls:
         self._send = send
         self._following = following
         self._most = waiting
-        self._lock = threading.Lock()
+        #: Held for a moment, and held by the thread that makes calls.
+        self._lock, self._turn = threading.Lock(), threading.Lock()
         self._waiting: list[_Asked] = []
-        self._under_way = False
         #: What was confirmed or released and is not yet written.
         self._settled: deque[Write] = deque()
-        self._wake = threading.Event()
-        self._closing = threading.Event()
+        self._wake, self._closing = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         #: Documents that were to be kept and were given up.
         self.lost = 0
@@ -128,20 +214,18 @@ class Calls:
         return answers
 
     def settle(self, writes: Sequence[Write]) -> None:
-        """Have *writes* made soon."""
+        """Have *writes* made, in their order, before what is asked later; do not wait for that."""
         with self._lock:
             self._put(writes)
             if self._thread is None and not self._closing.is_set():
                 self._thread = threading.Thread(target=self._write, name="neardup-settling", daemon=True)
                 self._thread.start()
-        if not self._wake.is_set():
-            self._wake.set()
+        self._wake.set()
 
     def drain(self) -> None:
         """Return once all that was settled is written. Raises if it cannot be."""
         while self._settled:
-            failure = self._ask((), reads=True).failure
-            if failure is not None:
+            if failure := self._ask((), reads=True).failure:
                 raise failure
 
     def close(self, seconds: float) -> None:
@@ -157,20 +241,18 @@ class Calls:
         while self._settled:
             failure = self._ask((), reads=True).failure
             # What was released lapses by itself.
-            left = [write.kept for write in self._settled if write.kept is not None]
-            if failure is None:
-                continue
-            if left and not isinstance(failure, Replaced) and time.monotonic() < ends:
+            left = [write.kept.urls[0] for write in self._settled if write.kept is not None]
+            if failure and left and not isinstance(failure, Replaced) and time.monotonic() < ends:
                 time.sleep(min(RETRY_SECONDS, seconds / 10))
-                continue
-            self._settled.clear()
-            self.lost += len(left)
-            if left:
-                urls = ", ".join(document.urls[0] for document in left[:NAMED])
+            elif failure:
+                self._settled.clear()
+                self.lost += len(left)
+                if not left:
+                    return
                 more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
                 raise IndexUnavailable(
                     f"{len(left)} documents were not written before the index was closed, so copies of them "
-                    f"will pass: {urls}{more}. {failure}"
+                    f"will pass: {', '.join(left[:NAMED])}{more}. {failure}"
                 ) from failure
 
     def _put(self, writes: Sequence[Write]) -> None:
@@ -195,56 +277,40 @@ class Calls:
         asked = _Asked(calls, reads=reads)
         with self._lock:
             self._waiting.append(asked)
-            if not self._under_way:
-                self._hand_over()
         try:
-            while asked.answers is None:
-                asked.turn.acquire()
-                if asked.leads:
-                    self._lead()
-        except BaseException:  # a signal: others must not wait for this thread
+            with self._turn:
+                while asked.answers is None:  # else whoever had the turn has asked this, too
+                    self._round()
+        finally:
             with self._lock:
-                if asked in self._waiting:
+                if asked in self._waiting:  # a signal has interrupted this thread
                     self._waiting.remove(asked)
-                    if asked.leads:
-                        self._hand_over()
-            raise
         return asked
 
-    def _hand_over(self) -> None:
-        """Have the thread that waits longest make the calls of all. Needs the lock."""
-        self._under_way = bool(self._waiting)
-        if self._waiting:
-            self._waiting[0].leads = True
-            self._waiting[0].turn.release()
-
-    def _lead(self) -> None:
-        """Make what is settled and asked now, and wake the threads that have asked."""
+    def _round(self) -> None:
+        """Make what is settled and what is asked now. Needs the turn."""
         with self._lock:
             asked, self._waiting = self._waiting, []
             writes = list(self._settled)
         calls = [*(write.call for write in writes), *(call for each in asked for call in each.calls)]
         interrupted = IndexUnavailable("The thread that asked was interrupted: ask again.")
         answers: Sequence[Any] = [interrupted] * len(calls)
-        failure, follows = None, False
         try:
             if calls:
                 answers = self._send(calls, self._closing.is_set())
-            failure, follows = self._written(writes, answers)
         except Exception as error:  # noqa: BLE001  # each thread raises it
-            failure, answers = error, [error] * len(calls)
+            answers = [error] * len(calls)
         finally:
+            failure, follows = self._written(writes, answers)
             at = len(writes)
-            with self._lock:
-                for each in asked:
-                    each.leads, each.failure = False, failure
-                    if follows and each.reads:
+            for each in asked:
+                each.failure = failure
+                if follows and each.reads:
+                    with self._lock:
                         self._waiting.append(each)  # its answers would lack what follows
-                    else:
-                        each.answers = list(answers[at : at + len(each.calls)])
-                        each.turn.release()
-                    at += len(each.calls)
-                self._hand_over()
+                else:
+                    each.answers = list(answers[at : at + len(each.calls)])
+                at += len(each.calls)
 
     def _written(self, writes: Sequence[Write], answers: Sequence[Any]) -> tuple[Exception | None, bool]:
         """Take in the *answers* to the first *writes*. Those that have failed are made again, after others.
@@ -255,14 +321,14 @@ class Calls:
         left: list[Write] = []
         follows = False
         for write, answer in zip(writes, answers, strict=False):
+            more: Write | None = write
             try:
                 if isinstance(answer, Exception):
                     raise answer
                 more = self._following(write, answer)
-            except IndexUnavailable as error:
-                failure, more = error, write
-            else:
                 follows = follows or more is not None
+            except Exception as error:  # noqa: BLE001  # the write waits; who asks is told
+                failure = error
             if more is not None:
                 left.append(more)
         with self._lock:
@@ -300,32 +366,38 @@ class Store:
         self.calls = Calls(self._send, self._following)
         self.nothing = Known([], self.layout.values.unpack([]), [])
         self._window = round(window * 1000)
-        #: The epochs whose documents may be there; the next one that is filed is of the last.
-        self.epochs = range(1)
-        self.learn_epochs()
+        #: The generations as the server has them, and as they are: the next document is of the last.
+        self._known = b""
+        self.generations = [Generation(0, 0)]
+        self.learn_generations()
 
-    def learn_epochs(self) -> None:
-        """Ask the server which epochs there are."""
-        prefix = self.server.address.prefix
-        groups = self.server.call("ZRANGE", prefix + b"t", 0, 0)
-        newest = self.server.call("GET", prefix + b"n")
-        if newest is None:
-            return  # the index has gone: the next call of a script says so
-        last = epoch_of(int(newest) + 1)
-        self.epochs = range(epoch_of(int(groups[0]) * GROUP) if groups else last, last + 1)
+    def learn(self, known: bytes | None) -> bool:
+        """Take in which generations the server has; return whether they were *known*."""
+        if known is None or known == self._known:  # without any the next call of the script says why
+            return True
+        self.generations, self._known = Generation.parse(known), known
+        return False
+
+    def learn_generations(self) -> None:
+        """Ask the server which generations there are."""
+        self.learn(self.server.call("GET", self.server.address.prefix + b"g"))
+
+    def generation_of(self, number: int) -> Generation:
+        """Return the generation that has or had the document with a *number*."""
+        place = bisect_right([each.start for each in self.generations], number)
+        return self.generations[max(place - 1, 0)]
 
     def _send(self, calls: Sequence[Call], anyway: bool) -> list[Any]:
         """Make *calls*, see `Calls`."""
         answers: list[Any] = []
         for start in range(0, len(calls), STEPS):
-            some = calls[start : start + STEPS]
-            run = packed(self.header.uuid, self.server.address.prefix, some)
+            run = packed(self.header.uuid, self.server.address.prefix, calls[start : start + STEPS])
             try:
-                try:
+                with suppress(IndexGone):
                     answers += self.server.run(*run, anyway=anyway)
-                except IndexGone:
-                    self._restore()
-                    answers += self.server.run(*run, anyway=anyway)
+                    continue
+                self._restore()
+                answers += self.server.run(*run, anyway=anyway)
             except IndexUnavailable as error:
                 return answers + [error] * (len(calls) - start)
         return answers
@@ -336,7 +408,8 @@ class Store:
         Raises `Replaced` if there is another one now.
         """
         with suppress(IndexMismatch):  # it has another layout
-            if write_header(self.server, self.header, self.epochs[-1]).uuid == self.header.uuid:
+            after = self.generations[-1].start + MOST_NUMBERS
+            if write_header(self.server, self.header, after).uuid == self.header.uuid:
                 return
         raise Replaced(
             f"Another index is in {self.server.address.shown} now: start this crawl anew to use that one."
@@ -350,69 +423,49 @@ class Store:
         if write.kept is None or answer > 0:
             return None
         if answer < 0:
-            self.learn_epochs()
-        epoch = self.epochs[-1]
-        return Write(self.filing(write.kept, epoch, self.layout.places(write.kept, epoch)), write.kept)
+            self.learn_generations()
+        return Write(self.filing(write.kept), write.kept)
 
-    def looking(
-        self,
-        equal: Sequence[tuple[bytes, bytes]],
-        near: Iterable[bytes],
-        known: Iterable[tuple[int, bytes]],
-        most_bytes: int,
-    ) -> Call:
+    def looking(self, equal: Sequence[tuple[bytes, bytes]], near: Iterable[bytes], most: int) -> Call:
         """Return the call that reads buckets.
 
         *equal* has, for each key that has to be equal, the bucket and the tag to look for in it. *near* are
-        the buckets of fingerprints; *known* says how many bytes of each are known already, and the last entry
-        of these. At most *most_bytes* of each are read.
+        the buckets of fingerprints; at most so many bytes of each are read.
         """
-        arguments: list[bytes | str | int] = [len(equal), *(tag for _, tag in equal), most_bytes]
-        for each in known:
-            arguments += each
-        return Call("look", [*(name for name, _ in equal), *near], arguments)
+        names = [*(name for name, _ in equal), *near]
+        return Call("look", names, [len(equal), *(tag for _, tag in equal), most])
 
     def filing(
         self,
         document: Documents,
-        epoch: int,
-        places: Sequence[Place],
-        looked_up: Iterable[tuple[bytes, bytes, int]] = (),
+        places: Sequence[tuple[bytes, bytes]] | None = None,
+        looked_up: Iterable[tuple[bytes, bytes]] = (),
         newest: int = 0,
         lease_seconds: float = 0,
     ) -> Call:
-        """Return the call that files *document*, one row, in *places* of an *epoch*.
+        """Return the call that files *document*, one row, in *places*: those of all its keys unless given.
 
-        It does so unless it meets what was filed after the document *newest*: *looked_up* has buckets, what
-        the entries in each are compared with, and in how many bits they may differ.
+        It does so unless others were filed after the document *newest* where it was *looked_up*: in these
+        buckets, under these entries.
         """
-        marks = {(place.bucket, place.entry): _FILED for place in places}
-        for bucket, entry, within in looked_up:
-            place = bucket, entry
-            distance, is_filed = marks.get(place, _NEITHER)
-            if distance == _NOT_MET or distance < within:
-                marks[place] = bytes((within, is_filed))
-        arguments: list[bytes | str | int] = [
-            self.layout.values.pack(document),
-            round(lease_seconds * 1000),
-            self._window,
-            epoch,
-            newest,
-        ]
-        arguments += [mark + entry for (_, entry), mark in marks.items()]
+        if places is None:
+            places = self.layout.places(document, self.generations[-1])
+        marks = dict.fromkeys(places, _FILED)
+        for place in looked_up:
+            marks[place] = marks.get(place, 0) | _LOOKED_UP
+        value, lease = self.layout.values.pack(document), round(lease_seconds * 1000)
+        arguments: list[bytes | str | int] = [value, lease, self._window, self._known, newest]
+        arguments += [bytes((mark,)) + entry for (_, entry), mark in marks.items()]
         return Call("file", [bucket for bucket, _ in marks], arguments)
 
     def file(self, documents: Sequence[Documents]) -> list[int]:
         """File some documents, one row each, in one round trip; return their numbers."""
-        epoch = self.epochs[-1]
-        numbers = self.calls.run_all(
-            [self.filing(each, epoch, self.layout.places(each, epoch)) for each in documents]
-        )
+        numbers = self.calls.run_all([self.filing(each) for each in documents])
         filed = [number for number in numbers if number > 0]
         if len(filed) == len(documents):
             return filed
-        # The epoch has ended meanwhile: those left over are the last ones.
-        self.learn_epochs()
+        # Another generation has begun meanwhile: those left over are the last ones.
+        self.learn_generations()
         return filed + self.file(documents[len(filed) :])
 
     def confirmation(self, number: int, document: Documents) -> Write:
@@ -427,11 +480,11 @@ class Store:
         The server compares how its value begins: a replica that has taken over may have given its number to
         another one.
         """
-        places = self.layout.places(document, epoch_of(number))
-        entries = [place.entry for place in places]
+        places = self.layout.places(document, self.generation_of(number))
         start = self.layout.values.start(document)
-        keys = [place.bucket for place in places]
-        return Write(Call("remove", keys, [number, start, int(if_lapsed), *entries]))
+        entries = (place.entry for place in places)
+        buckets = [place.bucket for place in places]
+        return Write(Call("remove", buckets, [number, start, int(if_lapsed), *entries]))
 
     def fetch(self, numbers: Sequence[int]) -> Known:
         """Return those of the documents *numbers*, ascending, that are there, with all that is stored."""
