@@ -21,7 +21,7 @@ SPREAD = --dist loadfile --no-loadscope-reorder --numprocesses $(shell $(PYTHON)
 # What measures how long something takes.
 ALONE := tests/promises/test_event_loop.py
 
-.PHONY: demo demo-cluster test test-all test-oldest coverage browser quality bench torture lint types ci clean
+.PHONY: demo demo-cluster test test-all test-oldest coverage browser quality bench torture lint types docs dist ci clean
 
 demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
@@ -73,17 +73,31 @@ types: $(VENV)/dev
 	$(BIN)/mypy --package torture
 	MYPYPATH=example_project $(BIN)/mypy example_project/demo.py example_project/cluster.py
 
+# The documentation as a site, in docs/_build; a broken link between its pages fails.
+docs: $(VENV)/docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
+	@echo 'Open docs/_build/README.html.'
+
+# Wheel and source distribution, and what is wrong with them.
+dist: $(VENV)/release
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
 ci:
 	.ci/run
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest example_project/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest docs/_build dist example_project/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One stamp for each set of extras of pyproject.toml, and one for none. A set that holds others makes their stamps, too.
 HOLDS_dev := test base
 HOLDS_test := base cluster
 HOLDS_cluster := base
 HOLDS_bench := base
+HOLDS_docs := base
+HOLDS_release := base
 
 $(VENV)/base: pyproject.toml | $(VENV)/bin/python
 	@echo 'Setting up $(VENV): this takes about a minute, once.'

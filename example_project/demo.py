@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 from demo_outcome import Outcomes
@@ -25,6 +27,8 @@ MIN_RECOGNISED = 0.6
 def main() -> int:
     """Run the demo; return its exit status."""
     options = parse_arguments()
+    if options.serve:
+        return serve(options.port)
     os.environ["SCRAPY_SETTINGS_MODULE"] = (
         f"news.settings_{options.policy}" if options.policy else "news.settings"
     )
@@ -49,7 +53,10 @@ def main() -> int:
     surprises = outcomes.surprises(expected, first_run=first_run)
     console = Console()
     console.width = min(console.width, 116) if sys.stdout.isatty() else 116
-    OutcomeTable(outcomes, network, expected, surprises).print(console)
+    table = OutcomeTable(outcomes, network, expected, surprises)
+    table.print(console)
+    if options.picture:
+        table.draw(options.picture)
     if found < copies * MIN_RECOGNISED:
         surprises["copies"] = f"only {found} of {copies} recognised"
     for url, text in surprises.items():
@@ -59,6 +66,14 @@ def main() -> int:
         console.print(f"{name + ':':10} {os.path.relpath(place)}", soft_wrap=True, highlight=False)
     print(outcomes.last_line())
     return 1 if outcomes.errors or (options.expect and surprises) else 0
+
+
+def serve(port: int) -> int:
+    """Serve the sites until Ctrl-C, and say where they are."""
+    with NewsNetwork(port) as network, contextlib.suppress(KeyboardInterrupt):
+        print(*network.urls(), "end it with Ctrl-C", sep="\n", flush=True)
+        threading.Event().wait()
+    return 0
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -78,6 +93,8 @@ def parse_arguments() -> argparse.Namespace:
         action="store_true",
         help="fail if an outcome is not the one that network/sites.json expects",
     )
+    parser.add_argument("--serve", action="store_true", help="only serve the sites, until Ctrl-C")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the stories, an SVG")
     return parser.parse_args()
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from demo_outcome import DUPLICATE
 from rich import box
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from demo_outcome import Outcome, Outcomes
-    from rich.console import Console
     from site_pages import Page
     from site_server import NewsNetwork
 
@@ -77,6 +80,15 @@ class OutcomeTable:
             "missed: a copy kept[/]",
             highlight=False,
         )
+
+    def draw(self, path: Path) -> None:
+        """Draw the first section as an SVG, in a font of the reader's."""
+        console = Console(record=True, width=112, file=io.StringIO())
+        heading, table = self.sections[0]
+        console.print(f"[bold]{heading}[/]")
+        console.print(table)
+        drawn = console.export_svg(title="make demo")
+        path.write_text(re.sub(r"@font-face {.*?}", "", drawn, flags=re.DOTALL), encoding="utf-8")
 
     def _add_stories(self) -> None:
         copies: dict[str, list[Outcome]] = defaultdict(list)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from tests.helpers import forked
+from tests.helpers.free_ports import free_ports
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+STEP = re.compile(r"^```(python|sh)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PRINTED = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
-#: What the blocks of the README leave to the reader.
-GIVEN = """\
-import numpy as np
-text = " ".join(f"{a}{b}{c}" for a in ("ka", "lo", "mi", "nu") for b in ("ra", "so", "ti") for c in "bdfgk")
-fingerprints = np.array([1, 2, 3], np.uint64)
-queries = fingerprints[:2]
-"""
 
 
 class Script(NamedTuple):
@@ -66,14 +64,48 @@ def test_a_script_of_the_reference_prints_what_it_says(script: Script, tmp_path:
     assert run(script, tmp_path).splitlines() == expected, place(script)
 
 
-@pytest.mark.parametrize("script", scripts("README.md", "## Without Scrapy"), ids=place)
-def test_a_script_of_the_readme_runs(script: Script, tmp_path: Path) -> None:
-    run(script, tmp_path, GIVEN)
-
-
 def test_blocks_are_found() -> None:
     assert len(scripts("docs/api.md")) >= 10
-    assert len(scripts("README.md", "## Without Scrapy")) >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_tutorial_works(tmp_path: Path) -> None:
+    """Its files are written, and its commands run, one after the other, in a new folder."""
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    port = free_ports(5)
+    serve = [sys.executable, "example_project/demo.py", "--serve", "--port", str(port)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    with subprocess.Popen(serve, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline().startswith("http")
+        folder, said = tmp_path, ""
+        try:
+            for language, block in STEP.findall(tutorial):
+                block = block.replace("8731, 8736", f"{port}, {port + 5}")
+                if language == "python":
+                    with (folder / block.split("\n")[0].removeprefix("# ")).open("a") as file:
+                        file.write(block)
+                    continue
+                done = subprocess.run(
+                    ["bash", "-ec", f"exec 2>&1; {block}"],
+                    check=False,
+                    cwd=folder,
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+                assert done.returncode == 0, done.stdout
+                said += done.stdout
+                folder = tmp_path / "tutorial"
+        finally:
+            server.terminate()
+    lines = {path.stem: len(path.read_text("utf-8").splitlines()) for path in folder.glob("*.jsonl")}
+    assert lines["kept"] < lines["all"] - 15
+    assert lines["second"] == lines["first"]
+    assert (folder / "report" / "report.html").exists()
+    assert re.search(r"Enabled addons:\s.*neardup", said)
 
 
 def test_the_tests_that_the_threat_model_names_are_there() -> None:

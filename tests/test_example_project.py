@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.utils.test import get_crawler
 
+from tests.helpers.free_ports import free_ports
 from tests.index.redis_server import server_program
 
 if TYPE_CHECKING:
@@ -71,16 +71,6 @@ class Demo:
 
     def stored_paths(self) -> list[str]:
         return [path_of(item["url"]) for item in self.lines("articles.jl")]
-
-
-def free_ports(count: int) -> int:
-    """Return the first of *count* consecutive free ports."""
-    for first in range(18731, 28731, count):
-        with contextlib.suppress(OSError), contextlib.ExitStack() as sockets:
-            for port in range(first, first + count):
-                sockets.enter_context(socket.create_server(("127.0.0.1", port)))
-            return first
-    raise AssertionError("no free ports")
 
 
 def path_of(url: str) -> str:

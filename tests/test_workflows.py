@@ -39,7 +39,7 @@ def test_what_musl_installs_for_the_tests_is_what_the_tests_ask_for() -> None:
     assert listed == {name: asked[name] for name in listed}
 
 
-@pytest.mark.parametrize("name", ["test", "nightly", "nightly-environments"])
+@pytest.mark.parametrize("name", ["test", "nightly", "nightly-environments", "release"])
 def test_targets_of_make_that_workflows_call_exist(name: str) -> None:
     workflow = (ROOT / f".github/workflows/{name}.yml").read_text("utf-8")
     makefile = (ROOT / "Makefile").read_text("utf-8")
