@@ -47,7 +47,7 @@ def table(each: Set, loaded: Loaded, seeds: int, kinds_of_all: Kinds) -> Iterato
     }
     for row, (label, kind) in enumerate(zip(pairs.label, pairs.kind, strict=True)):
         groups.setdefault((label, kind), []).append(row)
-        if label in ("3", "2") and len(kinds[label]) > 1:
+        if label in ("3", "2", "0") and len(kinds[label]) > 1:
             groups.setdefault((label, "**all**"), []).append(row)
         if label in ("3", "2", "0") and loaded.languages[row]:
             groups.setdefault((label, f"*{loaded.languages[row]}*"), []).append(row)
@@ -58,6 +58,9 @@ def table(each: Set, loaded: Loaded, seeds: int, kinds_of_all: Kinds) -> Iterato
         yield f"| label | kind | pairs | {' | '.join(titles)} |"
         yield "|---|---|---|" + "---|" * len(titles)
         for label, kind in order:
+            # Of other schemes and extractors, a label is one row.
+            if titles is not own and kind != "**all**" and len(kinds[label]) > 1:
+                continue
             rows = np.array(groups[label, kind])
             cells = " | ".join(cell(columns[title], rows) for title in titles)
             yield f"| {LABELS[label]} | {kind} | {len(rows)} | {cells} |"
