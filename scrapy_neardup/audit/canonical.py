@@ -18,8 +18,7 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.sites import UNKNOWN, host_of, site_key
 
 from .arrays import text_places
-from .names import release_of
-from .urls import split_url
+from .urls import release_of, split_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

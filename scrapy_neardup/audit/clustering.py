@@ -16,7 +16,7 @@ from scrapy_neardup.matching.sites import UNKNOWN
 from .arrays import begins
 from .canonical import Pages, canonical_ranks
 from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIR_KINDS, PAIRS
-from .notes import clashing, differ
+from .names import clashing, differ
 from .pairs.compare import Groups, PairJudge, compare_all
 from .pairs.components import closest_leaders, components, leader_clusters
 from .thresholds import parts

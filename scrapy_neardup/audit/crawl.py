@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,61 +11,14 @@ from scrapy_neardup.index import Documents
 from scrapy_neardup.matching.records import DIGEST, filed_url
 from scrapy_neardup.matching.sites import site_key
 
-from .arrays import text_places
-from .notes import telling_notes
+from .names import telling_notes
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy.typing import NDArray
 
     from .names import Names
     from .settings import AuditOptions
     from .store import Store, StoredColumns
-
-    Rows = NDArray[np.int64]
-
-
-def content_rows(columns: StoredColumns) -> NDArray[np.int64]:
-    """Return for each row the row that its content is in; int64[n].
-
-    That is the row itself for a page. For a revisit it is the page with the digest that it refers to, or else
-    the last page that was fetched from the URL that it refers to before the revisit; -1 if there is no such
-    page.
-    """
-    revisits = [
-        row for row, (digest, url) in enumerate(zip(columns.refers_digest, columns.refers_url, strict=True))
-        if digest is not None or url is not None
-    ]  # fmt: skip
-    targets = np.arange(len(columns.id))
-    if not revisits:
-        return targets
-    among = set(revisits)
-    by_digest: dict[str, int] = {}
-    by_url: dict[str, list[int]] = {}
-    times = np.where(np.isnan(columns.fetched), 0, columns.fetched).tolist()
-
-    def age(row: int) -> tuple[float, str, bytes]:
-        """Return the key by which pages are sorted by time; the order of reading plays no part."""
-        return times[row], columns.url[row], columns.keys[row].tobytes()
-
-    for row in sorted((row for row in range(len(targets)) if row not in among), key=age):
-        digest = columns.body_digest[row]
-        if digest is not None:
-            by_digest.setdefault(digest, row)
-        by_url.setdefault(filed_url(columns.url[row]), []).append(row)
-    for row in revisits:
-        target = by_digest.get(columns.refers_digest[row] or "", -1)
-        candidates = by_url.get(filed_url(columns.refers_url[row] or ""), [])
-        if target < 0 and candidates:
-            time = columns.fetched[row]
-            before = [each for each in candidates if np.isnan(time) or times[each] <= time]
-            target = before[-1] if before else candidates[0]
-        targets[row] = target
-    return targets
-
-
-_Value = TypeVar("_Value", str, bytes)
 
 
 @dataclass(frozen=True)
@@ -120,68 +73,94 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
     # A page has a row of the store, and a row with its content, which for a revisit is another one. What
     # could not be extracted is no page: it is listed as a problem.
     sound = np.array([reason in (None, "no_text") for reason in columns.reason], bool)
-    rows = np.flatnonzero((contents >= 0) & sound[contents])
-    wanted = rows
+    rows = pages = np.flatnonzero((contents >= 0) & sound[contents])
     if settings.indexable_only:
-        pairs = zip(rows.tolist(), contents[rows].tolist(), strict=True)
-        wanted = rows[np.array([_is_indexable(columns, *pair) for pair in pairs], bool)]
-    return replace(
-        _sorted_crawl(columns, wanted, contents[wanted], settings),
-        elsewhere=int((contents < 0).sum()),
-        not_indexable=len(rows) - len(wanted),
-    )
-
-
-def _sorted_crawl(columns: StoredColumns, rows: Rows, contents: Rows, settings: AuditOptions) -> Crawl:
-    """Return the crawl of pages: *rows* of the store, and the rows that their *contents* are in."""
-    records = columns.record
-    # Pages with the same URL come in the order of their content. The last key of lexsort counts most.
-    order = np.lexsort(
-        (
-            text_places(_taken(columns.note, contents)),
-            _record_places(records[contents]),
-            text_places(_taken(columns.alternates, contents)),
-            columns.noindex[contents],
-            text_places(_taken(columns.declared, contents)),
-            text_places(_taken(columns.title, contents)),
-            columns.fetched[rows],
-            records["fingerprint"][contents],
-            records["digest"][contents],
-            columns.keys[contents, DIGEST],
-            text_places(_taken(columns.url, rows)),
+        rows = np.array(
+            [row for row in pages.tolist() if _is_indexable(columns, row, contents[row])], np.int64
         )
+    return replace(
+        _sorted_crawl(columns, rows.tolist(), contents, settings),
+        elsewhere=int((contents < 0).sum()),
+        not_indexable=len(pages) - len(rows),
     )
-    rows, contents = rows[order], contents[order]
-    urls = _taken(columns.url, rows)
+
+
+def content_rows(columns: StoredColumns) -> NDArray[np.int64]:
+    """Return for each row the row that its content is in; int64[n].
+
+    That is the row itself for a page. For a revisit it is the page with the digest that it refers to, or else
+    the last page that was fetched from the URL that it refers to before the revisit; -1 if there is no such
+    page.
+    """
+    refers = [*zip(columns.refers_digest, columns.refers_url, strict=True)]
+    revisits = [row for row, each in enumerate(refers) if each != (None, None)]
+    targets = np.arange(len(columns.id))
+    if not revisits:
+        return targets
+    by_digest: dict[str | None, int] = {}
+    by_url: dict[str, list[int]] = {}
+    times = np.nan_to_num(columns.fetched).tolist()
+    # By time; the order of reading plays no part.
+    order = sorted(
+        {*range(len(targets))} - {*revisits},
+        key=lambda row: (times[row], columns.url[row], columns.keys[row].tobytes()),
+    )
+    for row in order:
+        by_digest.setdefault(columns.body_digest[row], row)
+        by_url.setdefault(filed_url(columns.url[row]), []).append(row)
+    for row in revisits:
+        digest, url = refers[row]
+        found = by_url.get(filed_url(url or ""), [-1])
+        before = [each for each in found if times[each] <= columns.fetched[row]]
+        if np.isnan(columns.fetched[row]):
+            before = found
+        target = before[-1] if before else found[0]
+        targets[row] = by_digest.get(digest, target) if digest is not None else target
+    return targets
+
+
+def _sorted_crawl(
+    columns: StoredColumns, rows: list[int], contents: NDArray[np.int64], settings: AuditOptions
+) -> Crawl:
+    """Return the crawl of pages: *rows* of the store; *contents* says which rows their contents are in."""
+    times = np.nan_to_num(columns.fetched, nan=np.inf).tolist()
+    exact, digests = columns.keys[:, DIGEST].tolist(), columns.record["digest"].tolist()
+    fingerprints, noindex = columns.record["fingerprint"].tolist(), columns.noindex.tolist()
+
+    def key(row: int) -> tuple[object, ...]:
+        """Return what decides the order: the URL, and of pages with the same URL their content."""
+        own = int(contents[row])
+        return (
+            columns.url[row], exact[own], digests[own], fingerprints[own], times[row], columns.title[own],
+            columns.declared[own], noindex[own], columns.alternates[own], columns.record[own].tobytes(),
+            columns.note[own],
+        )  # fmt: skip
+
+    order = np.array(sorted(rows, key=key), np.int64)
+    contents = contents[order]
+
+    def taken(texts: list[Any], places: NDArray[np.int64] = contents) -> list[Any]:
+        return [texts[place] for place in places.tolist()]
+
+    urls = taken(columns.url, order)
     keys = np.take(columns.keys.T, contents, axis=1)
-    documents = Documents(keys, records[contents], urls, _taken(columns.note, contents))
-    moved = np.flatnonzero(rows != contents)  # a page under another URL gets the site of its URL
-    documents.records["site"][moved] = [site_key(urls[place]) for place in moved.tolist()]
+    documents = Documents(keys, columns.record[contents], urls, taken(columns.note))
+    for place in np.flatnonzero(order != contents).tolist():  # a page under another URL has the site of that
+        documents.records["site"][place] = site_key(urls[place])
     sites = documents.records["site"].tolist()
-    documents = documents._replace(notes=telling_notes(documents.notes, sites, urls))
     return Crawl(
         ids=columns.id[contents],
-        roots=_taken(columns.root, rows),
+        roots=taken(columns.root, order),
         urls=urls,
-        titles=_taken(columns.title, contents),
-        declared=_taken(columns.declared, contents),
-        alternates=_taken(columns.alternates, contents),
+        titles=taken(columns.title),
+        declared=taken(columns.declared),
+        alternates=taken(columns.alternates),
         noindex=columns.noindex[contents],
-        fetched=columns.fetched[rows],
-        documents=documents,
+        fetched=columns.fetched[order],
+        documents=documents._replace(notes=telling_notes(documents.notes, sites, urls)),
         wall=columns.wall[contents],
         long=documents.records["tokens"] >= max(settings.min_tokens, 1),
     )
-
-
-def _record_places(records: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the place of each of n records among all different ones, by their bytes; int64[n]."""
-    whole = np.ascontiguousarray(records).view(np.dtype((np.void, records.dtype.itemsize)))
-    return np.unique(whole, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def _taken(texts: list[_Value], rows: Rows) -> list[_Value]:
-    return [texts[row] for row in rows.tolist()]
 
 
 def _is_indexable(columns: StoredColumns, row: int, content: int) -> bool:

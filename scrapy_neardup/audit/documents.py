@@ -9,28 +9,37 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup import extraction
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import EXTRACTORS, ContentArea
 from scrapy_neardup.extraction.decoding import decode, is_binary, is_noise
-from scrapy_neardup.fingerprint.main_text import MainText, main_text
+from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import open_index
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import entries, fingerprinter_of, scheme_of
 
-from .sources import BrokenRecord, CrawledPage, Options, Source, find_sources, read_source
-from .sources.contents import looks_like_html
-from .sources.head import read_head
-from .sources.opening import kind_of_file
+from .reading import Reader
+from .signing import unpacked
+from .sources import (
+    BrokenRecord,
+    CrawledPage,
+    Options,
+    Origin,
+    Source,
+    find_sources,
+    kind_of_file,
+    read_source,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from scrapy_neardup.matching.candidates import Candidates, Judgement
 
     from .settings import AuditOptions
+    from .sources import Record
+    from .store import StoredPage
 
 #: Endings of files that are texts, whatever is in them.
 _TEXT = (".txt", ".md")
@@ -55,71 +64,65 @@ class Document(NamedTuple):
         return MainText(self.text or "", self.title, self.details)
 
 
+class _Documents:
+    """The `Sink` of a reader: what it finds becomes documents, by where they are."""
+
+    directory = None
+
+    def __init__(self) -> None:
+        self.found: dict[str, Document] = {}
+
+    def has(self, origin: Origin, stamp: str) -> bool:
+        return False
+
+    def add(self, page: StoredPage) -> None:
+        name = str(page.origin)
+        if page.filed is not None and page.filed.text is not None:
+            text = unpacked(page.filed.text)
+            self.found[name] = Document(name, page.of_site, text.text, None, text.title, text.details)
+        elif page.reason is not None:
+            self.found[name] = Document(name, page.of_site, None, f"no main text: {page.reason}")
+
+    def add_problem(self, root: str, origin: Origin, reason: str) -> None:
+        self.found[str(origin)] = Document(str(origin), "", None, reason)
+
+    def add_skipped(self, root: str, reason: str, count: int) -> None:
+        pass
+
+
 def read_documents(paths: Sequence[str], settings: AuditOptions) -> Iterator[Document]:
     """Yield the documents in files: one of a text or of an HTML file, all of a feed or archive.
 
     Raises `ConfigurationError` for a file that is not there, and `SourceUnavailable`.
     """
-    workers = extraction.Workers(
-        extraction.TextOnly(),
-        settings.extractor,
-        processes=1,
-        timeout=settings.extract_timeout,
-        memory=settings.extract_memory,
-        keep_text=True,
-        area=settings.area,
-    )
-    with closing(workers):
+    sink = _Documents()
+    with closing(Reader(sink, replace(settings, workers=1), lambda *_: None)) as reader:
         for name in paths:
-            for document in _read(Path(name), settings):
-                yield document if isinstance(document, Document) else _extracted(document, workers)
+            for page in reader.signed_records(name, _records(Path(name), settings)):
+                sink.add(page)
+            # Texts come out before pages that are still extracted.
+            yield from (sink.found[name] for name in sorted(sink.found, key=lambda name: (len(name), name)))
+            sink.found.clear()
 
 
-def _read(path: Path, settings: AuditOptions) -> Iterator[Document | CrawledPage]:
+def _records(path: Path, settings: AuditOptions) -> Iterable[Record]:
     if not path.is_file():
         raise ConfigurationError(f"{path} is no file: name a text, an HTML file or a feed.")
-    with path.open("rb") as file:
-        start = file.read(4096)
-    options = Options(settings.text_field, settings.url_field)
-    kind = kind_of_file(path) or ("html" if looks_like_html(start) else None)
+    kind = kind_of_file(path)
     if path.suffix.lower() in _TEXT or kind is None:
-        yield _text(path, settings.max_body_size)
-        return
+        return [_text(path, settings.max_body_size)]
     source = Source(path, kind) if kind == "html" else find_sources([path])[0]
-    for record in read_source(source, options):
-        if isinstance(record, CrawledPage) and record.text is not None:
-            main = main_text(record.text)
-            yield Document(
-                str(record.origin), record.url, main.text, title=record.title, details=main.details
-            )
-        elif isinstance(record, CrawledPage) and record.body is not None:
-            yield record
-        elif isinstance(record, BrokenRecord):
-            yield Document(str(record.origin), "", None, record.reason)
+    return read_source(source, Options(settings.text_field, settings.url_field))
 
 
-def _text(path: Path, most: int) -> Document:
+def _text(path: Path, most: int) -> Record:
     with path.open("rb") as file:
         content = file.read(most + 1)
-    if len(content) > most:
-        return Document(str(path), "", None, f"more than {most:,} bytes")
+    origin = Origin(str(path))
     text = "" if is_binary(content) else decode(content, None)
     if is_binary(content) or is_noise(text):
-        return Document(str(path), "", None, "not a text")
-    main = main_text(text)
-    return Document(str(path), "", main.text, details=main.details)
-
-
-def _extracted(page: CrawledPage, workers: extraction.Workers) -> Document:
-    assert page.body is not None
-    done = workers.submit(extraction.Page(page.body, page.url, page.content_type)).result()
-    url = page.url
-    if not url.startswith(("http://", "https://")):
-        url = read_head(page.body, page.content_type, url).indexing.declared or url
-    if done.reason is not None:
-        return Document(str(page.origin), url, None, f"no main text: {done.reason}")
-    text = done.text or MainText("")
-    return Document(str(page.origin), url, text.text, title=text.title, details=text.details)
+        return BrokenRecord(origin, "not a text")
+    return CrawledPage("", text, None, None, None, origin)
 
 
 class Match(NamedTuple):

@@ -1,4 +1,8 @@
-"""What tells pages of one site apart: the words of their titles, less what the site or a release adds."""
+"""What tells pages of one site apart whatever their texts: words of their titles, and what their items say.
+
+Of titles, what the site or a release adds does not count. What the item of a page says is its *note*: two of
+the descriptions of `matching.items`, of what people see and of codes, such as numbers of articles.
+"""
 
 from __future__ import annotations
 
@@ -6,64 +10,43 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from scrapy_neardup.matching.boilerplate import TITLES
+from scrapy_neardup.matching.items import Described, ItemNotes, pack, unpack
 
-from .urls import split_url
+from .urls import place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-#: Parts of a path that name a release: numbers, perhaps after a v; and words that stand for the newest one,
-#: or for one that is not out yet.
-_RELEASE = re.compile(r"v?(\d{1,9}(?:[._]\d{1,9}){0,5})(?:[._]x)?")
-#: A name before a release, of two numbers or more.
-_OF_PRODUCT = re.compile(r"([a-z][a-z0-9_+-]{0,99}?)[-_]v?(\d{1,9}(?:\.\d{1,9}){1,5})")
-_STANDING = {"stable": 2, "latest": 2, "current": 2, "dev": -1, "main": -1, "master": -1, "nightly": -1}
-_YEAR = re.compile(r"(?:19|20)\d\d")
-
-
-class Release(NamedTuple):
-    """The release that a path names."""
-
-    #: Numbers that compare, the newest release the greatest; () if the path names none.
-    order: tuple[int, ...]
-    #: The path up to its name; "" if it names none, or a year, which may be that of a date.
-    folder: str
-    #: The name of what it is a release of, where the path has it in the same part; else "".
-    product: str = ""
-
-
-def release_of(url: str) -> Release:
-    """Return the first release that the path of *url* names."""
-    parts = split_url(url).path.lower().split("/")
-    for number, part in enumerate(parts, 1):
-        if number < len(parts) and (found := _OF_PRODUCT.fullmatch(part)):
-            order = (0, *map(int, found[2].split(".")))
-            return Release(order, "/".join(parts[:number]), found[1])
-        folder = "/".join(parts[:number])
-        if part in _STANDING:
-            return Release((_STANDING[part],), folder)
-        if found := _RELEASE.fullmatch(part):
-            numbers = found[1]
-            # 0110 is 0.11.0, 082 is 0.8.2.
-            if numbers.startswith("0") and "." not in numbers and len(numbers) > 1:
-                numbers = f"0.{numbers[1:-1]}.{numbers[-1]}" if len(numbers) > 2 else f"0.{numbers[1]}"
-            order = (0, *map(int, re.split(r"[._]", numbers)))
-            return Release(order, "" if _YEAR.fullmatch(part) else folder)
-    return Release((), "")
-
 
 #: A headline on pages with so many different titles in their heads names a kind of page. One article may be
 #: shown in some sections, too, under their names.
 HEADS = 5
 #: A word, or several that dots or colons make one name of: ``package.module.Class``, ``3.7.1``.
 _WORD = re.compile(r"\w+(?:[.:]+\w+)*")
+#: A code says nothing if it is another one on each of so many pages of a site, or of more.
+UNIQUE = 20
+#: Last words of the names of fields that say where an item stands or stood, not what it says.
+_PLACES = re.compile(
+    r"(?:^|[\W_]|(?<=[a-z])(?=[A-Z]))(?:u?u?id|guid|pk|key|url|uri|link|href|hash|digest|md5|sha1|sha256"
+    r"|checksum|fingerprint|etag|position|pos|index|row|line|offset|ordinal|seq|sequence|depth|timestamp)$",
+    re.IGNORECASE,
+)
+_FETCHED = re.compile(r"crawl|fetch|scrap|download|retriev|extracted", re.IGNORECASE)
+#: Numbers that people see, whatever they are.
+_SEEN = re.compile(
+    r"price|cost|amount|total|size|weight|year|date|time|stock|quantity|count|area|rating|score|title|name"
+    r"|model|headline",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"(?!\d{4}-\d\d-\d\d$)[\w-]*\d[\w-]*", re.ASCII)
+_NOTES = ItemNotes()
+_NOTHING = Described({}, {})
 
 Words = frozenset[str]
 _Group = TypeVar("_Group", bound=Hashable)
@@ -93,13 +76,13 @@ class Names(NamedTuple):
         Words differ in case, too, if as many others have the same capitals.
         """
         one, other = self._words(self.own, a), self._words(self.own, b)
-        if _differ(one, other):
+        if one - other and other - one:
             return True
-        if (self._has_two(a) or self._has_two(b)) and _differ(
-            self._words(self.head, a), self._words(self.head, b)
-        ):
-            return True
-        return one == other and _differ_in_case(_written(self.own[a]), _written(self.own[b]), one)
+        if self._has_two(a) or self._has_two(b):
+            heads = self._words(self.head, a), self._words(self.head, b)
+            if heads[0] - heads[1] and heads[1] - heads[0]:
+                return True
+        return one == other and _differ_in_case(self.own[a], self.own[b], one)
 
     def are_releases(self, a: int, b: int) -> bool:
         """Tell whether two pages are the same page of two releases, by URL and name."""
@@ -114,11 +97,9 @@ class Names(NamedTuple):
 
     def _has_two(self, page: int) -> bool:
         """Tell whether the title in the head is a second name of the page, see `name_pages`."""
-        if not self.rare[page]:
-            return False
-        return self.general[page] or not _much_alike(
-            self._words(self.own, page), self._words(self.head, page)
-        )
+        own, head = self._words(self.own, page), self._words(self.head, page)
+        alike = 2 * len(own & head) >= max(len(own), len(head))
+        return self.rare[page] and (self.general[page] or not alike)
 
     def _words(self, titles: list[str], page: int) -> Words:
         return _words(titles[page]) - self.common[page]
@@ -141,16 +122,10 @@ def name_pages(
     stands on pages with `HEADS` different titles, as "Project Team" does. It is none if `TITLES` pages have
     it, as that of a section.
     """
-    folders: list[str] = []
-    pages: list[str] = []
-    for url in urls:
-        folder, page = place_of(url)
-        folders.append(folder)
-        pages.append(page)
+    placed = [place_of(url) for url in urls]
     common = _common(sites, heads)
-    in_folders = [row for row, folder in enumerate(folders) if folder]
-    places = [(sites[row], folders[row]) for row in in_folders]
-    of_folders = _common(places, [heads[row] for row in in_folders])
+    rows = [row for row, (folder, _) in enumerate(placed) if folder]
+    of_folders = _common([(sites[row], placed[row][0]) for row in rows], [heads[row] for row in rows])
     releases: dict[int, list[Words]] = defaultdict(list)
     for (site, _), words in of_folders.items():
         releases[site].append(words)
@@ -162,7 +137,7 @@ def name_pages(
     rest: list[Words] = []
     together: dict[tuple[int, str], Words] = {}
     instead: dict[int, str] = {}
-    for row, (site, folder, in_head, title) in enumerate(zip(sites, folders, heads, titles, strict=True)):
+    for row, (site, (folder, _), in_head, title) in enumerate(zip(sites, placed, heads, titles, strict=True)):
         of_site = common.get(site, _NONE)
         of_release = of_folders.get((site, folder), _NONE) - everywhere.get(site, _NONE) if folder else _NONE
         chosen, shown = choose_title(in_head, title, of_site, of_release)
@@ -170,24 +145,16 @@ def name_pages(
             instead[row] = shown
         own.append(chosen)
         rest.append(together.setdefault((site, folder), of_site | of_release))
-    general = _are_general(_numbered(sites, own), headed)
-    return Names(own, [*heads], rest, pages, rare, general.tolist()), instead
+    pairs = np.unique(np.stack((_numbered(sites, own), headed), axis=1), axis=0)
+    general = (np.bincount(pairs[:, 0]) >= HEADS)[_numbered(sites, own)].tolist()
+    return Names(own, [*heads], rest, [page for _, page in placed], rare, general), instead
 
 
 def _numbered(sites: Sequence[int], titles: Sequence[str]) -> NDArray[np.int64]:
     """Return a number for each title, the same for the same one of one site; int64[n]."""
-    numbers: dict[str, int] = {}
-    codes = [
-        numbers.setdefault(title, len(numbers)) << 32 | site
-        for site, title in zip(sites, titles, strict=True)
-    ]
-    return np.unique(np.array(codes, np.uint64), return_inverse=True)[1].astype(np.int64)
-
-
-def _are_general(titles: NDArray[np.int64], heads: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which of *titles* stand on pages with `HEADS` different *heads*: numbers of n; bool[n]."""
-    pairs = np.unique(np.stack((titles, heads), axis=1), axis=0)
-    return np.asarray((np.bincount(pairs[:, 0]) >= HEADS)[titles])
+    numbers: dict[tuple[int, str], int] = {}
+    each = zip(sites, titles, strict=True)
+    return np.array([numbers.setdefault(title, len(numbers)) for title in each], np.int64)
 
 
 def choose_title(in_head: str, title: str, of_site: Words, of_release: Words) -> tuple[str, str]:
@@ -195,53 +162,25 @@ def choose_title(in_head: str, title: str, of_site: Words, of_release: Words) ->
 
     It is the *title* that an extractor took, or the one *in_head* where the former has only words *of_site*.
     """
-    chosen = title
-    if title and _has_only(title, of_site) and not _has_only(in_head, of_site):
-        chosen = in_head
-    return chosen, _without(chosen, of_release)
+    if title and all_words(title) <= of_site and not all_words(in_head) <= of_site:
+        title = in_head
+    every = _WORD.findall(title) if of_release else []
+    kept = [word for word in every if word.casefold() not in of_release]
+    return title, " ".join(kept) if kept and len(kept) < len(every) else title
 
 
-def _differ(one: Words, other: Words) -> bool:
-    """Tell whether each has a word that the other lacks."""
-    return bool(one - other) and bool(other - one)
-
-
-def _much_alike(one: Words, other: Words) -> bool:
-    """Tell whether half of the words of each are in the other."""
-    return 2 * len(one & other) >= max(len(one), len(other))
-
-
-def _written(title: str) -> Words:
-    """Return the words of *title* as they are written."""
-    return frozenset(_WORD.findall(title))
-
-
-def _differ_in_case(one: Words, other: Words, name: Words) -> bool:
+def _differ_in_case(one: str, other: str, name: Words) -> bool:
     """Tell whether words of a *name* differ in case in two titles, and as many with capitals do not.
 
     So ``LINK /Fr`` is not ``LINK /FR``, but a headline in capitals is the same headline, and ``and`` may be
-    ``And``.
+    ``And``: a capital at the beginning of a word alone says nothing, as any word may begin a sentence.
     """
-    mine, others = ({_small(word) for word in words if word.casefold() in name} for words in (one, other))
-    return 0 < len(mine - others) <= sum(word != word.lower() for word in one & other)
-
-
-def _small(word: str) -> str:
-    """Return *word* in small letters if no capital but the first is in it: any word may begin a sentence."""
-    return word.lower() if word[1:] == word[1:].lower() else word
-
-
-def place_of(url: str) -> tuple[str, str]:
-    """Return the folder of the release that *url* names, and *url* without it; "" each if it names none."""
-    release = release_of(url)
-    return release.folder, _without_release(url, release)
-
-
-def _without_release(url: str, release: Release) -> str:
-    """Return *url* without the name of *release*, which its path begins with; "" if it names none."""
-    folder = release.folder
-    start, _, end = url.lower().partition(folder + "/")
-    return f"{start}{folder.rpartition('/')[0]}/{release.product}/{end}" if folder and end else ""
+    mine, others = ({*_WORD.findall(title)} for title in (one, other))
+    small, others_small = (
+        {word.lower() if word[1:] == word[1:].lower() else word for word in each if word.casefold() in name}
+        for each in (mine, others)
+    )
+    return 0 < len(small - others_small) <= len({word for word in mine & others if word != word.lower()})
 
 
 def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Words]:
@@ -267,13 +206,68 @@ def all_words(title: str) -> Words:
 _words = lru_cache(maxsize=1024)(all_words)
 
 
-def _has_only(title: str, words: Words) -> bool:
-    """Tell whether *title* has no words but *words*."""
-    return all(found[0] in words for found in _WORD.finditer(title.casefold()))
+def note_of(item: Mapping[str, Any], without: Collection[str] = ()) -> bytes:
+    """Return the note of an item. *without* are the names of fields that hold its text, URL and time.
+
+    URLs, fields that are called like identifiers, digests, positions and times of crawling say nothing.
+    """
+    seen, codes = dict[str, Any](), dict[str, Any]()
+    for name, value in item.items():
+        if name in without or _PLACES.search(name) or _FETCHED.search(name):
+            continue
+        number = isinstance(value, int) and not isinstance(value, bool)
+        code = number or (isinstance(value, str) and bool(_CODE.fullmatch(value.strip())))
+        (codes if code and not _SEEN.search(name) else seen)[name] = value
+    return pack([_NOTES.describe(seen), _NOTES.describe(codes)])
 
 
-def _without(title: str, words: Collection[str]) -> str:
-    """Return *title* without *words*; unchanged if it has none of them, or no other word."""
-    every = _WORD.findall(title) if words else []
-    kept = [word for word in every if word.casefold() not in words]
-    return " ".join(kept) if kept and len(kept) < len(every) else title
+def telling_notes(notes: Sequence[bytes], sites: Sequence[int], urls: Sequence[str]) -> list[bytes]:
+    """Return the *notes* of n pages without the codes that are other ones on every page of a site."""
+    values: dict[tuple[int, int], set[tuple[str, bytes]]] = defaultdict(set)
+    for note, site, url in zip(notes, sites, urls, strict=True):
+        for key, value in codes_of(note):
+            values[site, key].add((url, value))
+    idle: dict[int, set[int]] = defaultdict(set)
+    for (site, key), each in values.items():
+        if len(each) >= UNIQUE and len({value for _, value in each}) == len(each):
+            idle[site].add(key)
+    return [without_codes(note, idle.get(site, ())) for note, site in zip(notes, sites, strict=True)]
+
+
+def codes_of(note: bytes) -> Iterable[tuple[int, bytes]]:
+    """Return the codes of a note: the hash of a name, and what it says."""
+    return _items(note)[1].said.items() if note else ()
+
+
+def without_codes(note: bytes, keys: Collection[int]) -> bytes:
+    """Return *note* without the codes that have *keys*, and the same bytes for notes that say the same."""
+    if not note or not keys:
+        return note
+    seen, codes = _items(note)
+    return pack([seen, Described({key: each for key, each in codes.said.items() if key not in keys}, {})])
+
+
+@lru_cache(maxsize=1 << 12)
+def differ(one: bytes, other: bytes) -> bool:
+    """Tell whether two notes say different things; an empty one says nothing."""
+    if not one or not other or one == other:
+        return False
+    return any(_NOTES.difference(*pair) for pair in zip(_items(one), _items(other), strict=True))
+
+
+def clashing(notes: Iterable[bytes]) -> Iterator[int]:
+    """Yield the places of the *notes* that differ from one before that is not among these itself."""
+    kept: dict[bytes, None] = {}
+    for place, note in enumerate(notes):
+        if note in kept:
+            continue
+        if any(differ(note, each) for each in kept):
+            yield place
+        else:
+            kept[note] = None
+
+
+@lru_cache(maxsize=1 << 12)
+def _items(note: bytes) -> tuple[Described, Described]:
+    seen, codes, *_ = [*unpack(note), _NOTHING, _NOTHING]
+    return seen, codes

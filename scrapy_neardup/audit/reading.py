@@ -7,60 +7,50 @@ that, and which can be killed. Both go on at once, and few pages are in memory a
 from __future__ import annotations
 
 import contextlib
+import stat
 from collections import Counter, deque
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from scrapy_neardup import extraction
-from scrapy_neardup.matching.records import TEMPLATE
+import numpy as np
 
-from .signing import Filed, Filer, Unsigned, characters, spread
+from scrapy_neardup import extraction
+from scrapy_neardup.index import Documents, Stored
+from scrapy_neardup.index.tables import NO_KEY
+from scrapy_neardup.matching.records import DIGEST, TEMPLATE, URL, url_keys
+
+from .arrays import places
+from .signing import Filed, Filer, Unsigned, spread
 from .sources import BrokenRecord, CrawledPage, Options, Origin, find_sources, read_source
 from .sources.head import read_head
-from .sources.index import all_documents, reading_index
 from .store import StoredPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.index import Header
+    from scrapy_neardup.index.lmdb.snapshot import Snapshot
+
     from .model import Input
     from .settings import AuditOptions
     from .sources import Record
     from .store import Store
 
-
-class Stamps:
-    """Returns the stamp of a file, its size and time of change.
-
-    A file with the same stamp is taken for unchanged.
-    """
-
-    def __init__(self) -> None:
-        self._path = ""
-        self._stamp: str | None = None
-
-    def of(self, origin: Origin) -> str:
-        """Return the stamp of the file that *origin* is in."""
-        if origin.path != self._path:
-            self._path = origin.path
-            path = Path(origin.path)
-            self._stamp = None if path.is_dir() else _stamp(path)
-        if self._stamp is not None:
-            return self._stamp
-        return _stamp(Path(origin.path, origin.place, "response_body"))
-
-
-def _stamp(path: Path) -> str:
-    with contextlib.suppress(OSError):
-        found = path.stat()
-        return f"{found.st_size} {found.st_mtime_ns}"
-    return ""
-
-
 #: Pages that wait for each extracting process.
 _WAITING = 8
+
+
+def _stamp(path: str | Path) -> str:
+    """Return size and time of change of a file, which tell whether it has changed; "" for a folder."""
+    with contextlib.suppress(OSError):
+        found = Path(path).stat()
+        return "" if stat.S_ISDIR(found.st_mode) else f"{found.st_size} {found.st_mtime_ns}"
+    return ""
 
 
 def fill(
@@ -99,14 +89,15 @@ class Reader:
         self._settings = settings
         self._advance = advance
         self._done = 0
-        self._file, self._own = "", False
-        self._stamps = Stamps()
         self._filer = Filer(settings.fingerprinter, settings.header)
         self._options = Options(settings.text_field, settings.url_field, settings.base_url)
         self._workers: extraction.Workers | None = None
         self._extracting: deque[tuple[StoredPage, Future[extraction.Extraction]]] = deque()
         self._texts: deque[StoredPage] = deque()
         self._skipped: Counter[tuple[str, str]] = Counter()
+        self._stamp = lru_cache(maxsize=1)(_stamp)
+        # Results may be written into a folder that is read.
+        self._is_result = lru_cache(maxsize=1)(lambda path: store.directory in Path(path).resolve().parents)
 
     def close(self) -> None:
         if self._workers is not None:
@@ -121,7 +112,7 @@ class Reader:
         return self._signed(self._sort_records(root, records))
 
     def _signed(self, texts: Iterator[Unsigned]) -> Generator[StoredPage, None, None]:
-        with closing(spread(texts, self._filer, _characters, self._settings.processes)) as every:
+        with closing(spread(texts, self._filer, self._settings.processes)) as every:
             for filed in every:
                 page = self._texts.popleft()
                 page.filed = filed
@@ -145,55 +136,44 @@ class Reader:
             (source,) = find_sources([name])
             yield from self._sort_records(name, read_source(source, self._options))
 
-    def _sort_records(self, name: str, records: Iterable[Record]) -> Iterator[Unsigned]:
+    def _sort_records(self, root: str, records: Iterable[Record]) -> Iterator[Unsigned]:
+        most = self._settings.max_body_size
         for record in records:
-            if self._is_result(record.origin.path) or (found := self._noted(name, record)) is None:
+            if self._is_result(record.origin.path):
                 continue
-            page, text = found
-            self._texts.append(page)
-            yield text
+            if isinstance(record, BrokenRecord):
+                self._store.add_problem(root, record.origin, record.reason)
+            elif not isinstance(record, CrawledPage):
+                self._skipped[root, record.reason] += 1
+            elif len(record.text if record.text is not None else record.body or b"") > most:
+                self._met(record.origin)
+                self._store.add_problem(root, record.origin, f"more than {most:,} bytes")
+            else:
+                path, place = record.origin.path, record.origin.place
+                stamp = self._stamp(path) or _stamp(Path(path, place, "response_body"))
+                if not self._has(record.origin, stamp):
+                    yield from self._sort_page(root, record, stamp)
 
-    def _is_result(self, path: str) -> bool:
-        """Tell whether a file is a result of this audit.
-
-        That happens if the results are written into a folder that is read.
-        """
-        if path != self._file:
-            own = self._store.directory
-            self._file, self._own = path, own is not None and own in Path(path).resolve().parents
-        return self._own
-
-    def _noted(self, root: str, record: Record) -> tuple[StoredPage, Unsigned] | None:
-        """Return a page and its text if *record* is a new page that has a text.
-
-        Every other record is handled here, and None is returned.
-        """
-        if isinstance(record, BrokenRecord):
-            self._store.add_problem(root, record.origin, record.reason)
-            return None
-        if not isinstance(record, CrawledPage):
-            self._skipped[root, record.reason] += 1
-            return None
+    def _met(self, origin: Origin) -> None:
         self._done += 1
-        self._advance(record.origin, self._done)
-        size = len(record.text if record.text is not None else record.body or b"")
-        if size > self._settings.max_body_size:
-            self._store.add_problem(root, record.origin, f"more than {self._settings.max_body_size:,} bytes")
-            return None
-        stamp = self._stamps.of(record.origin)
-        if self._store.has(record.origin, stamp):
-            return None
+        self._advance(origin, self._done)
+
+    def _has(self, origin: Origin, stamp: str) -> bool:
+        self._met(origin)
+        return self._store.has(origin, stamp)
+
+    def _sort_page(self, root: str, record: CrawledPage, stamp: str) -> Iterator[Unsigned]:
         page = StoredPage(root, record.origin, stamp, record.url, record.fetched, body_digest=record.digest)
-        page.note = record.note
+        page.note, page.indexing = record.note, record.indexing
         if record.revisit_of is not None:
             page.refers_digest, page.refers_url = record.revisit_of.digest, record.revisit_of.url
             self._store.add(page)
         elif record.body is not None:
             self._extract(page, record)
         else:
-            page.indexing = record.indexing
-            return page, Unsigned(record.extracted or record.text or "", record.title, page.of_site)
-        return None
+            self._texts.append(page)
+            headline, details = record.extracted[1:] if record.extracted else (None, "")
+            yield Unsigned(record.text or "", record.title, page.of_site, headline, details)
 
     def _extract(self, page: StoredPage, record: CrawledPage) -> None:
         assert record.body is not None
@@ -233,13 +213,64 @@ class Reader:
         rows = zip(numbers.tolist(), documents.urls, times, documents.keys.T, documents.records, strict=True)
         for number, url, time, keys, record in rows:
             origin = Origin(name, f"document {number}")
-            self._done += 1
-            self._advance(origin, self._done)
-            if not self._store.has(origin, header.uuid):
-                page = StoredPage(name, origin, header.uuid, url, time or None)
-                page.filed = Filed("", keys.tobytes(), record.tobytes())
-                self._store.add(page)
+            if not self._has(origin, header.uuid):
+                filed = Filed("", keys.tobytes(), record.tobytes())
+                self._store.add(StoredPage(name, origin, header.uuid, url, time or None, filed=filed))
 
 
-def _characters(text: Unsigned) -> int:
-    return characters(text.text)
+@contextlib.contextmanager
+def reading_index(path: Path) -> Iterator[tuple[Header, Snapshot]]:
+    """Open the index in *path* beside its other users.
+
+    Raises `IndexUnavailable`, `IndexCorrupted`, and `IndexMismatch` for an index of bare fingerprints.
+    """
+    from scrapy_neardup.index.lmdb.commands import opened
+    from scrapy_neardup.index.lmdb.snapshot import reading
+    from scrapy_neardup.matching.removal import require_pages
+
+    with opened(path) as (environment, header):
+        require_pages(header, "sketch", "tokens")
+        with reading(environment, header) as reader:
+            yield header, reader
+
+
+def all_documents(header: Header, reader: Snapshot) -> tuple[NDArray[np.int64], Documents]:
+    """Return the numbers of all documents, ascending, and the documents with their keys.
+
+    Permuted keys are left out. Keys are nowhere but in the tables, so they are put together from these. Takes
+    about 400 bytes a document.
+    """
+    from scrapy_neardup.index.lmdb.snapshot import live_documents
+
+    parts = list(live_documents(reader, lambda done, total: None))
+    numbers = np.concatenate([np.empty(0, np.int64), *(part for part, _ in parts)])
+    empty = Stored(np.empty(0, header.dtype), [], [])
+    stored = Stored.concatenate([empty, *(part for _, part in parts)])
+    keys = np.full((header.keys, len(numbers)), NO_KEY)
+    keys[header.rows[URL]] = url_keys(stored.urls, header.seed)
+    for family in (DIGEST, *range(URL + 1, len(header.families))):
+        rows = header.rows[family]
+        if header.families[family].equal:
+            keys[rows] = _keys(reader, family, numbers)
+        else:
+            keys[rows] = stored.records["fingerprint"]
+    for first, documents in reader.log(reader.state.flushed, check=True):
+        among = np.flatnonzero((numbers >= first) & (numbers < first + len(documents.urls)))
+        keys[:, among] = documents.keys[:, numbers[among] - first]
+    return numbers, Documents(keys, *stored)
+
+
+def _keys(reader: Snapshot, family: int, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return the keys of the documents *numbers* (int64[n]) in a family of equal keys: uint64[keys, n]."""
+    described, table = reader.header.families[family], reader.header.first_table[family]
+    keys = np.full((described.keys, len(numbers)), NO_KEY)
+    for run in reader.state.runs:
+        cut = run.cut(described)
+        entries = [reader.partition(run, cut, table, part).entries for part in range(1 << cut)]
+        documents = np.concatenate([each.documents for each in entries]).astype(np.int64)
+        filed = np.concatenate([each.keys for each in entries])
+        order = np.argsort(documents, kind="stable")
+        documents, filed = documents[order], filed[order]
+        known = np.isin(documents, numbers)
+        keys[places(documents)[known], np.searchsorted(numbers, documents[known])] = filed[known]
+    return keys

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,18 +20,21 @@ from .clustering import cluster
 from .crawl import load_crawl
 from .model import Audit, Input
 from .output import files as results
-from .reading import fill
+from .reading import fill, reading_index
 from .settings import VERSION, AuditOptions
 from .sources import SourceUnavailable, find_sources
-from .sources.index import reading_index
 from .store import FILE, Store, encodable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapy_neardup.index import Header
 
     from .sources import Origin
+
+#: Sources that a message names.
+_NAMED = 3
+#: A function that is called with the step that an audit is at, how many pages or pairs of it are done, and
+#: where the last of them was found (None if there is no place).
+Watch = Callable[["str", "int", "Origin | None"], None]
 
 
 def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: AuditOptions) -> list[Input]:
@@ -38,14 +42,12 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: AuditOptions)
 
     Raises `SourceUnavailable` if one is missing or unknown.
     """
-    indexes = [path for path in paths if is_index(Path(path))]
-    others = [path for path in paths if not is_index(Path(path))]
-    sources = find_sources(others)
-    found = [Input(str(source.path), source.kind) for source in sources]
-    return sorted({*found, *(Input(os.fspath(path), "index") for path in indexes)})
+    found = {Input(os.fspath(path), "index") for path in paths if is_index(Path(path))}
+    sources = find_sources([path for path in paths if not is_index(Path(path))])
+    return sorted(found | {Input(str(source.path), source.kind) for source in sources})
 
 
-def header_of(inputs: Sequence[Input]) -> Header | None:
+def _header_of(inputs: Sequence[Input]) -> Header | None:
     """Return the header of the indexes among *inputs*, None if there is none.
 
     Raises `IndexMismatch` if headers differ.
@@ -60,33 +62,23 @@ def header_of(inputs: Sequence[Input]) -> Header | None:
     return header
 
 
-#: Sources that a message names.
-_NAMED = 3
-
-
-def require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any]) -> None:
+def _require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any]) -> None:
     """Raise `ConfigurationError` if pages are stored that an audit of *inputs* would not keep."""
     if not store.signed():
         return
-    remedy = "name another directory, or pass --overwrite to replace them."
-    if others := differing(store, identity):
-        raise ConfigurationError(
-            f"{store.directory} has results made with other settings ({', '.join(others)}): {remedy}"
-        )
     names = {each.name for each in inputs}
-    if gone := [name for name, _ in store.meta("inputs") if name not in names]:
-        raise ConfigurationError(
-            f"{store.directory} has the results of other sources ({_listed(gone)}): {remedy}"
-        )
+    gone = [name for name, _ in store.meta("inputs") if name not in names]
+    if others := _differing(store, identity):
+        what = f"made with other settings ({', '.join(others)})"
+    elif gone:
+        what = f"of other sources ({_listed(gone)})"
+    else:
+        return
+    remedy = "name another directory, or pass --overwrite to replace them."
+    raise ConfigurationError(f"{store.directory} has results {what}: {remedy}")
 
 
-def kept_seed(store: Store, drawn: int | None) -> int | None:
-    """Return the seed of the stored audit, if there is one of this version; else *drawn*."""
-    stored = store.meta("identity") or {}
-    return stored.get("seed", drawn) if stored.get("version") == VERSION else drawn
-
-
-def differing(store: Store, identity: dict[str, Any]) -> list[str]:
+def _differing(store: Store, identity: dict[str, Any]) -> list[str]:
     """Return the names of the settings in *identity* whose values are not those of the stored signatures."""
     stored = store.meta("identity")
     return [name for name, value in json.loads(json.dumps(identity)).items() if stored.get(name) != value]
@@ -96,22 +88,16 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join([*names[:_NAMED], *["…"] * (len(names) > _NAMED)])
 
 
-def no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
+def _no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
     """Return an error for an audit without pages: it names problems, or the records that were left out."""
     where = _listed([each.name for each in inputs])
-    problems, skipped = list(store.problems()), store.skipped()
-    if problems:
+    if problems := list(store.problems()):
         place = ", ".join(filter(None, problems[0][:2]))
         count = f"{len(problems):,} problem" + "s" * (len(problems) > 1)
         return SourceUnavailable(f"No pages in {where}, but {count}, first in {place}: {problems[0][2]}")
-    left_out = ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in skipped.items())
-    nothing = f" (left out: {left_out})" if skipped else ""
+    left_out = ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in store.skipped().items())
+    nothing = f" (left out: {left_out})" if left_out else ""
     return SourceUnavailable(f"No pages in {where}{nothing}: name what was crawled.")
-
-
-#: A function that is called with the step that an audit is at, how many pages or pairs of it are done, and
-#: where the last of them was found (None if there is no place).
-Watch = Callable[["str", "int", "Origin | None"], None]
 
 
 def _nobody(what: str, done: int, where: Origin | None) -> None:
@@ -139,27 +125,30 @@ def audit(
     Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable` and
     `OSError`. A record of a source that cannot be read raises nothing; it is listed in `Audit.problems`.
     """
-    paths = _paths(sources)
+    what = "a path or a list of paths"
+    require_type("A source", sources, (str, os.PathLike, Iterable), what)
+    paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    if not paths:
+        raise SourceUnavailable("There are no sources: name what was crawled.")
+    for path in paths:
+        require_path(path)
     options = AuditOptions(**settings)
     results.require(formats)
     inputs = find_inputs(paths, options)
-    options = replace(options, index=header_of(inputs))
-    store = _open_store(out)
-    try:
+    options = replace(options, index=_header_of(inputs))
+    with _opened(out) as store:
         with store.trusting():
-            if settings.get("seed") is None:
-                options = replace(options, seed=kept_seed(store, options.seed))
+            stored = store.meta("identity") or {}
+            if settings.get("seed") is None and stored.get("version") == VERSION:
+                options = replace(options, seed=stored.get("seed"))
             identity = options.identity()
             if not overwrite:
-                require_same(store, inputs, identity)
+                _require_same(store, inputs, identity)
         started = store.begin(identity)
         store.set_meta("inputs", inputs)
         fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
         store.set_meta("settings", options.to_json())
         return _judge(store, options, inputs, started, out, formats, watch)
-    except BaseException:
-        store.close()
-        raise
 
 
 def rethreshold(
@@ -179,34 +168,16 @@ def rethreshold(
     if not Path(out, FILE).is_file():
         raise ConfigurationError(f"There is no audit in {out}: name the directory that one has written.")
     formats = formats or results.formats_in(Path(out))
-    store = _open_store(out)
-    try:
+    with _opened(out) as store:
         options, inputs = _kept(store, Path(out))
         options = replace(options, **settings)
         reading = ("timeout", "memory", "size", "fields")
-        if others := [name for name in differing(store, options.identity()) if name not in reading]:
+        if others := [name for name in _differing(store, options.identity()) if name not in reading]:
             raise ConfigurationError(
                 f"The audit in {out} was made with other settings ({', '.join(others)}): run the audit again "
                 "with these."
             )
         return _judge(store, options, inputs, "resumed", out, formats, watch)
-    except BaseException:
-        store.close()
-        raise
-
-
-def _paths(
-    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-) -> list[str | os.PathLike[str]]:
-    """Return the paths that *sources* name, one at least."""
-    what = "a path or a list of paths"
-    require_type("A source", sources, (str, os.PathLike, Iterable), what)
-    paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
-    if not paths:
-        raise SourceUnavailable("There are no sources: name what was crawled.")
-    for path in paths:
-        require_path(path)
-    return paths
 
 
 def _kept(store: Store, out: Path) -> tuple[AuditOptions, list[Input]]:
@@ -215,35 +186,41 @@ def _kept(store: Store, out: Path) -> tuple[AuditOptions, list[Input]]:
     Raises `ConfigurationError` if it is not complete, or was written by another version or damaged.
     """
     with store.trusting():
-        version, complete = store.meta("identity")["version"], store.meta("complete")
-        if version == VERSION and complete:
-            inputs = [Input(*each) for each in store.meta("inputs")]
-            try:
-                return AuditOptions.from_json(store.meta("settings")), inputs
-            except ConfigurationError as error:  # they worked once
-                raise ConfigurationError(
-                    f"The audit in {out} has settings that cannot work ({error}): run it again, with "
-                    "--overwrite."
-                ) from error
-    if not complete:
-        raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
-    raise ConfigurationError(
-        f"The audit in {out} was written by another version: run it again, with --overwrite."
-    )
+        if not store.meta("complete"):
+            raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
+        if store.meta("identity")["version"] != VERSION:
+            raise ConfigurationError(
+                f"The audit in {out} was written by another version: run it again, with --overwrite."
+            )
+        inputs = [Input(*each) for each in store.meta("inputs")]
+        try:
+            return AuditOptions.from_json(store.meta("settings")), inputs
+        except ConfigurationError as error:  # they worked once
+            raise ConfigurationError(
+                f"The audit in {out} has settings that cannot work ({error}): run it again, with --overwrite."
+            ) from error
 
 
-def _open_store(out: str | os.PathLike[str] | None) -> Store:
-    """Open or make the store in the directory *out*.
+@contextmanager
+def _opened(out: str | os.PathLike[str] | None) -> Iterator[Store]:
+    """Open or make the store in the directory *out*; it stays open unless something is raised.
 
     Raises `ConfigurationError` if *out* has such files of others.
     """
-    if out is None:
-        return Store(None)
-    path = Path(out)
-    path.mkdir(parents=True, exist_ok=True)
-    if not (path / FILE).exists() and (taken := [name for name in results.FILES if (path / name).exists()]):
-        raise ConfigurationError(f"{path / taken[0]} is no audit's: name another directory for the results.")
-    return Store(path / FILE)
+    path = None if out is None else Path(out)
+    if path is not None:
+        path.mkdir(parents=True, exist_ok=True)
+        taken = [name for name in results.FILES if (path / name).exists()]
+        if taken and not (path / FILE).exists():
+            raise ConfigurationError(
+                f"{path / taken[0]} is no audit's: name another directory for the results."
+            )
+    store = Store(None if path is None else path / FILE)
+    try:
+        yield store
+    except BaseException:
+        store.close()
+        raise
 
 
 def _judge(
@@ -258,7 +235,7 @@ def _judge(
     watch("Comparing", 0, None)
     crawl = load_crawl(store, settings)
     if not len(crawl):
-        raise no_pages(inputs, store)
+        raise _no_pages(inputs, store)
     crawl, boilerplate = leave_out_boilerplate(crawl, store, settings)
     found = cluster(crawl, settings, lambda done: watch("Comparing", done, None))
     counts, ids = Counter(crawl.roots), crawl.ids

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Scheme
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
-VERSION = 9
+VERSION = 10
+#: The options that are lists.
+_LISTS = ("rules", "hosts", "urls", "include_area", "exclude_area")
 
 
 def scheme_named(options: DetectionOptions) -> Scheme:
@@ -64,17 +66,6 @@ class AuditOptions(DetectionOptions):
     index: Header | None = None
 
     def __post_init__(self) -> None:
-        self._require_ranges()
-        for name in ("rules", "hosts", "urls", "include_area", "exclude_area"):
-            require_list(name, getattr(self, name))
-        if self.rules is not None:
-            check_rules(self.rules)
-        if self.seed is None:
-            object.__setattr__(self, "seed", secrets.randbelow(1 << 32))
-        _ = self.loaded_scheme
-        _ = self.area
-
-    def _require_ranges(self) -> None:
         for name in ("min_similarity", "drop_similarity", "extract_timeout"):
             require_number(name, getattr(self, name))
         for name in ("min_similarity", "drop_similarity"):
@@ -85,6 +76,14 @@ class AuditOptions(DetectionOptions):
         require_whole("workers", self.workers, 0, MOST_WORKERS)
         require_whole("extract_memory", self.extract_memory, LEAST_MEMORY)
         require_whole("max_body_size", self.max_body_size, 1)
+        for name in _LISTS:
+            require_list(name, getattr(self, name))
+        if self.rules is not None:
+            check_rules(self.rules)
+        if self.seed is None:
+            object.__setattr__(self, "seed", secrets.randbelow(1 << 32))
+        _ = self.loaded_scheme
+        _ = self.area
 
     @cached_property
     def loaded_scheme(self) -> Scheme:
@@ -131,16 +130,12 @@ class AuditOptions(DetectionOptions):
     def from_json(cls, values: dict[str, Any]) -> AuditOptions:
         """Return the settings that `to_json` wrote."""
         index = values["index"]
+        lists = {name: None if values[name] is None else tuple(values[name]) for name in _LISTS}
         restored = {
             "features": Features(**values["features"]),
             "index": None if index is None else Header.from_json(index.encode()),
-            "rules": None if values["rules"] is None else tuple(values["rules"]),
-            "hosts": tuple(values["hosts"]),
-            "urls": tuple(values["urls"]),
-            "include_area": tuple(values.get("include_area", ())),
-            "exclude_area": tuple(values.get("exclude_area", ())),
         }
-        return cls(**{**values, **restored})
+        return cls(**{**values, **restored, **lists})
 
     def identity(self) -> dict[str, Any]:
         """Return all that signatures depend on: stored ones of another identity are of no use."""

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import zlib
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -28,15 +29,13 @@ from scrapy_neardup.matching.boilerplate import paragraph_keys
 from scrapy_neardup.matching.records import entries
 from scrapy_neardup.processors import processors
 
-from .packing import packed_text, storable
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
     from scrapy_neardup.index import Header
 
-_Item = TypeVar("_Item")
+_Item = TypeVar("_Item", bound=tuple[str | None, ...])
 _Result = TypeVar("_Result")
 
 #: How many texts, and about how many characters, a process gets at a time. Fewer texts than `ALONE` are
@@ -47,7 +46,7 @@ ALONE = 512
 #: many words have as many characters with the spaces between them.
 _TITLE, _BEGINNING, _WORDS = 100, 800, 50
 #: What a signing process does with a part of the texts; set as it starts.
-_work: Callable[[list[Any]], list[Any]] | None = None
+_work: Callable[[list[Any]], list[Any]]
 
 
 class SignerDied(NearDupError):
@@ -57,12 +56,14 @@ class SignerDied(NearDupError):
 class Unsigned(NamedTuple):
     """A text that is to be filed."""
 
-    #: A plain text, or one that an extractor has found before.
-    text: str | MainText
+    text: str
     #: The title that its source gives it; "" for none.
     title: str
     #: The URL that says which site it is of; "" if that is not known.
     url: str
+    #: The title and the short lines that an extractor has found before; None for a plain text.
+    headline: str | None = None
+    details: str = ""
 
 
 class Filed(NamedTuple):
@@ -79,7 +80,7 @@ class Filed(NamedTuple):
     #: once: the bytes of uint64[n]. None of a text that is not kept.
     headline: bytes | None = None
     paragraphs: bytes | None = None
-    #: The text, see `packing`.
+    #: The text, see `packed_text`.
     text: bytes | None = None
 
 
@@ -93,10 +94,15 @@ class Filer:
     def __call__(self, texts: Sequence[Unsigned]) -> list[Filed]:
         """Sign texts and file them."""
         mains = [
-            main_text(each.text)._replace(title=each.title) if isinstance(each.text, str) else each.text
+            main_text(each.text)._replace(title=each.title)
+            if each.headline is None
+            else MainText(each.text, each.headline, each.details)
             for each in texts
         ]
-        titles = [each.title or _first_words(main.text) for each, main in zip(texts, mains, strict=True)]
+        titles = [
+            each.title or " ".join(main.text[:_BEGINNING].split(maxsplit=_WORDS))[:_TITLE]
+            for each, main in zip(texts, mains, strict=True)
+        ]
         signatures = [*self.fingerprinter.signatures(mains)]
         return self.filed(signatures, mains, titles, [each.url for each in texts])
 
@@ -109,61 +115,56 @@ class Filer:
     ) -> list[Filed]:
         """File *texts* with their *signatures*, the *titles* of their pages and *urls* that say the site."""
         documents = entries(signatures, urls, self.header)
-        keys, records = documents.keys.T.tobytes(), documents.records.tobytes()
-        width, size = 8 * self.header.keys, self.header.dtype.itemsize
         found = []
         for number, (signature, text, title) in enumerate(zip(signatures, texts, titles, strict=True)):
-            own_keys = keys[number * width : (number + 1) * width]
-            filed = Filed(title, own_keys, records[number * size : (number + 1) * size], signature.wall)
-            found.append(filed if text is None else _with_text(filed, text))
+            keys, record = documents.keys[:, number].tobytes(), documents.records[number].tobytes()
+            filed = Filed(title, keys, record, signature.wall)
+            if text is not None:
+                paragraphs = np.array(sorted({*paragraph_keys(text.text)}), np.uint64).tobytes()
+                headline = text.title.replace("\0", " ").encode("utf-8", "surrogatepass")
+                filed = filed._replace(headline=headline, paragraphs=paragraphs, text=packed_text(text))
+            found.append(filed)
         return found
 
 
-def _with_text(filed: Filed, text: MainText) -> Filed:
-    text = storable(text)
-    paragraphs = np.array(sorted({*paragraph_keys(text.text)}), np.uint64).tobytes()
-    headline = text.title.encode("utf-8", "surrogatepass")
-    return filed._replace(headline=headline, paragraphs=paragraphs, text=packed_text(text))
+def packed_text(text: MainText) -> bytes:
+    """Return *text* with all its parts in few bytes."""
+    content = "\0".join(part.replace("\0", " ") for part in text)
+    return zlib.compress(content.encode("utf-8", "surrogatepass"), 1)
 
 
-def _first_words(text: str) -> str:
-    """Return what stands for the title of a text."""
-    return " ".join(text[:_BEGINNING].split(maxsplit=_WORDS))[:_TITLE]
+def unpacked(packed: bytes) -> MainText:
+    """Return the text that `packed_text` has packed; raises zlib.error, ValueError or TypeError."""
+    return MainText(*zlib.decompress(packed).decode("utf-8", "surrogatepass").split("\0"))
 
 
 def sign(
-    texts: Iterable[str | MainText], fingerprinter: Fingerprinter, *, processes: int = 0
+    texts: Iterable[MainText], fingerprinter: Fingerprinter, *, processes: int = 0
 ) -> Generator[Signature, None, None]:
     """Yield the signature of each of *texts*, in their order, see `spread`."""
-    return spread(texts, partial(_signatures, fingerprinter), characters, processes)
+    return spread(texts, partial(_signatures, fingerprinter), processes)
 
 
-def characters(text: str | MainText) -> int:
-    """Return the length of all parts of *text*."""
-    return len(text) if isinstance(text, str) else sum(map(len, text))
-
-
-def _signatures(fingerprinter: Fingerprinter, texts: list[str | MainText]) -> list[Signature]:
+def _signatures(fingerprinter: Fingerprinter, texts: list[MainText]) -> list[Signature]:
     return [*fingerprinter.signatures(texts)]
 
 
 def spread(
     items: Iterable[_Item],
     work: Callable[[list[_Item]], list[_Result]],
-    size: Callable[[_Item], int],
     processes: int = 0,
 ) -> Generator[_Result, None, None]:
     """Yield what *work* makes of each of *items*, in their order, holding few of them at a time.
 
-    *work* and *items* go to other processes, some items at a time, by their *size* in characters. *processes*
-    is 0 for one a core. Closing the generator ends them. Raises `SignerDied` if one of them ends itself.
+    *work* and *items*, tuples of texts, go to other processes, some items at a time. *processes* is 0 for one
+    a core. Closing the generator ends them. Raises `SignerDied` if one of them ends itself.
     """
     rest = iter(items)
     first = list(islice(rest, ALONE))
     count = processes or processors()
     # A program that was frozen into an executable would start itself.
     alone = len(first) < ALONE or count == 1 or getattr(sys, "frozen", False)
-    parts = _parts(chain(first, rest), size)
+    parts = _parts(chain(first, rest))
     del first  # which may be large
     if alone:
         for part in parts:
@@ -188,12 +189,12 @@ def spread(
         pool.shutdown(cancel_futures=True)
 
 
-def _parts(items: Iterable[_Item], size: Callable[[_Item], int]) -> Iterator[list[_Item]]:
+def _parts(items: Iterable[_Item]) -> Iterator[list[_Item]]:
     part: list[_Item] = []
     total = 0
     for item in items:
         part.append(item)
-        total += size(item)
+        total += sum(len(text or "") for text in item)
         if len(part) == CHUNK or total >= CHARACTERS:
             yield part
             part, total = [], 0
@@ -235,5 +236,4 @@ def _end_with_parent() -> None:
 
 
 def _do(items: list[Any]) -> list[Any]:
-    assert _work is not None  # `_begin` has set it
     return _work(items)

@@ -9,24 +9,22 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import sys
 import time
-from array import array
+import zlib
 from dataclasses import dataclass
-from itertools import islice
-from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .packing import ERRORS, unpacked
-from .signing import Filed
-from .sources.index import AUDIT
+from .signing import Filed, unpacked
+from .sources import AUDIT as FILE
 from .sources.records import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -34,7 +32,38 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.index import Header
 
-    from .sources.records import Indexing, Origin
+    from .sources import Indexing, Origin
+
+__all__ = ["COLUMNS", "FILE", "Paragraphs", "Store", "StoredColumns", "StoredPage", "encodable", "row_of"]
+
+#: The columns of the table, in the order of `row_of`, with their types in SQLite; "?": they may be empty.
+COLUMNS = {
+    "run": "integer", "root": "text", "source": "text", "place": "text", "stamp": "text", "url": "text",
+    "fetched": "real?", "declared": "text", "alternates": "text", "title": "text", "noindex": "integer",
+    "body_digest": "text?", "refers_digest": "text?", "refers_url": "text?", "reason": "text?",
+    "wall": "integer", "keys": "blob?", "record": "blob?", "headline": "blob?", "paragraphs": "blob?",
+    "text": "blob?", "note": "blob",
+}  # fmt: skip
+# SQLite checks these as values are written, and once more when it looks for damage.
+_CHECKS = ", ".join(
+    f"{name} CHECK (typeof({name}) IN ('{kind.rstrip('?')}'{', ' + repr('null') if '?' in kind else ''}))"
+    for name, kind in COLUMNS.items()
+)
+_CREATE = f"CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, {_CHECKS}, UNIQUE (source, place));"
+_SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+{_CREATE}
+CREATE TABLE IF NOT EXISTS problems (root TEXT, source TEXT, place TEXT, reason TEXT);
+CREATE TABLE IF NOT EXISTS skipped (
+  root TEXT, reason TEXT, count INTEGER, PRIMARY KEY (root, reason)) WITHOUT ROWID;
+"""
+_INSERT = f"INSERT OR REPLACE INTO pages ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
+#: Pages and seconds between two commits: as much is lost if the audit is killed.
+BATCH, PAUSE = 1000, 1.0
+#: The columns that are arrays, and of what; None as the header says.
+_ARRAYS = {"id": np.int64, "fetched": np.float64, "noindex": bool, "wall": bool, "keys": None, "record": None}
+#: What is stored of a page without a signature.
+_UNSIGNED = Filed("", None, None)
 
 
 @contextlib.contextmanager
@@ -47,45 +76,19 @@ def explained(path: Path | None) -> Iterator[None]:
         yield
     except ConfigurationError:
         raise
-    except sqlite3.OperationalError as error:
-        if "decode" in str(error) or "no such" in str(error):  # of a text, of a column
-            raise _damaged(path, error) from error
-        if "locked" in str(error):
+    except (sqlite3.Error, zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:
+        said = str(error)
+        if "locked" in said:
             raise ConfigurationError(
                 f"{path} is in use: wait for the other audit, or name another directory."
             ) from error
-        raise OSError(f"{path} cannot be written ({error}): look at the disk and its permissions.") from error
-    except sqlite3.ProgrammingError as error:
-        if "closed" in str(error):
+        if "closed" in said:
             raise ConfigurationError("The audit is closed: read its texts before.") from error
-        raise _damaged(path, error) from error
-    except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _damaged(path, error) from error
-    except ERRORS as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path | None, error: Exception) -> ConfigurationError:
-    return ConfigurationError(f"{path} is damaged ({error}): delete it to start anew.")
-
-
-#: The columns of the table, in the order of `row_of`, with their types in SQLite.
-COLUMNS = {
-    "run": "INTEGER", "root": "TEXT", "source": "TEXT", "place": "TEXT", "stamp": "TEXT", "url": "TEXT",
-    "fetched": "REAL", "declared": "TEXT", "alternates": "TEXT", "title": "TEXT", "noindex": "INTEGER",
-    "body_digest": "TEXT", "refers_digest": "TEXT", "refers_url": "TEXT", "reason": "TEXT", "wall": "INTEGER",
-    "keys": "BLOB", "record": "BLOB", "headline": "BLOB", "paragraphs": "BLOB", "text": "BLOB",
-    "note": "BLOB",
-}  # fmt: skip
-CREATE = (
-    "CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, "
-    + ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-    + ", UNIQUE (source, place));"
-)
-INSERT = (
-    f"INSERT OR REPLACE INTO pages ({', '.join(COLUMNS)}) "  # noqa: S608  # names of our own
-    f"VALUES ({', '.join('?' * len(COLUMNS))})"
-)
+        if isinstance(error, sqlite3.OperationalError) and not ("decode" in said or "no such" in said):
+            raise OSError(
+                f"{path} cannot be written ({error}): look at the disk and its permissions."
+            ) from error
+        raise ConfigurationError(f"{path} is damaged ({error}): delete it to start anew.") from error
 
 
 @dataclass(slots=True)
@@ -122,6 +125,25 @@ class StoredPage:
         return self.url if self.url.startswith(("http://", "https://")) else self.indexing.declared
 
 
+def row_of(page: StoredPage, run: int) -> tuple[Any, ...]:
+    """Return *page* as a row of the table, with `COLUMNS`, met in the run of that number."""
+    indexing = page.indexing
+    alternates = json.dumps(dict(indexing.alternates)) if indexing.alternates else ""
+    filed = page.filed or _UNSIGNED
+    return (
+        run, encodable(page.root), encodable(page.origin.path), encodable(page.origin.place), page.stamp,
+        encodable(page.url), None if page.fetched is None else float(page.fetched),
+        encodable(indexing.declared), encodable(alternates), encodable(page.title or filed.title),
+        int(indexing.noindex), page.body_digest, page.refers_digest, page.refers_url, page.reason,
+        int(filed.wall), filed.keys, filed.record, filed.headline, filed.paragraphs, filed.text, page.note,
+    )  # fmt: skip
+
+
+def encodable(text: str) -> str:
+    """Return *text* with escapes for what UTF-8 cannot write."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 class StoredColumns(NamedTuple):
     """The n pages of a store without their texts: a column each, in the order of their numbers."""
 
@@ -148,40 +170,6 @@ class StoredColumns(NamedTuple):
     #: What items say, see `notes`; empty for a page that is no item.
     note: list[bytes]
 
-    @classmethod
-    def of(cls, rows: Iterable[tuple[Any, ...]], header: Header) -> StoredColumns:
-        """Make columns of *rows*, which have their fields.
-
-        Raises ValueError unless all values are of the types, and of the sizes, that *header* asks for.
-        """
-        numbers: dict[str, array[Any]] = {name: array(code) for name, code in _NUMBERS.items()}
-        signatures = {"keys": bytearray(), "record": bytearray()}
-        sizes = {"keys": 8 * header.keys, "record": header.dtype.itemsize}
-        texts: dict[str, list[Any]] = {name: [] for name in cls._fields if name not in (numbers | signatures)}
-        known: dict[str, str] = {}
-        rest = iter(rows)
-        while part := [*islice(rest, _ROWS)]:
-            for name, values in zip(cls._fields, zip(*part, strict=True), strict=True):
-                if not {*map(type, values)} <= {*_TYPES[name]}:
-                    raise ValueError(f"the column {name} holds values of other types")
-                if name in signatures:
-                    if not {len(value) for value in values if value is not None} <= {sizes[name]}:
-                        raise ValueError(f"the column {name} holds values of other sizes")
-                    blank = bytes(sizes[name])
-                    signatures[name] += b"".join(blank if value is None else value for value in values)
-                elif name in numbers:
-                    numbers[name].extend(nan if value is None else value for value in values)
-                elif name in _FEW:
-                    texts[name] += (value and known.setdefault(value, value) for value in values)
-                else:
-                    texts[name] += values
-        columns: dict[str, Any] = {**texts}
-        columns |= {name: np.frombuffer(values, values.typecode) for name, values in numbers.items()}
-        columns |= {name: columns[name] != 0 for name in ("noindex", "wall")}
-        columns["keys"] = np.frombuffer(signatures["keys"], np.uint64).reshape(-1, header.keys)
-        columns["record"] = np.frombuffer(signatures["record"], header.dtype)
-        return cls(**columns)
-
 
 class Paragraphs(NamedTuple):
     """The long paragraphs of the pages that have texts, and the titles of these, in the order of pages."""
@@ -194,105 +182,35 @@ class Paragraphs(NamedTuple):
     keys: NDArray[np.uint64]
     ends: NDArray[np.int64]
 
-    @classmethod
-    def of(cls, rows: Iterable[tuple[int, bytes, bytes]]) -> Paragraphs:
-        """Make columns of *rows*: numbers of pages, titles in UTF-8, keys. Raises ValueError for others."""
-        ids, ends = array("q"), array("q", [0])
-        headlines: list[str] = []
-        keys = bytearray()
-        for number, headline, own in rows:
-            ids.append(number)
-            headlines.append(headline.decode("utf-8", "surrogatepass"))
-            keys += own
-            ends.append(len(keys) // 8)
-        numbers = (np.frombuffer(each, np.int64) for each in (ids, ends))
-        return cls(next(numbers), headlines, np.frombuffer(keys, np.uint64), next(numbers))
-
     def often(self, least: int) -> Paragraphs:
         """Return the same without the paragraphs that fewer than *least* pages have, most of them."""
-        keys = np.sort(self.keys)
-        wanted = np.unique(keys[least - 1 :][keys[least - 1 :] == keys[: max(len(keys) - least + 1, 0)]])
-        found = [np.empty(0, np.int64)]
-        for start in range(0, len(keys) if len(wanted) else 0, _PART):
-            part = self.keys[start : start + _PART]
-            places = np.minimum(np.searchsorted(wanted, part), len(wanted) - 1)
-            found.append(start + np.flatnonzero(wanted[places] == part))
-        kept = np.concatenate(found)
+        keys, counts = np.unique(self.keys, return_counts=True)
+        kept = np.flatnonzero(np.isin(self.keys, keys[counts >= least]))
         return self._replace(keys=self.keys[kept], ends=np.searchsorted(kept, self.ends))
-
-
-_NONE = type(None)
-#: The types that a column of `StoredColumns` may hold. Others show that the file is damaged.
-_TYPES: dict[str, tuple[type, ...]] = {
-    "id": (int,), "root": (str,), "url": (str,), "fetched": (float, _NONE), "declared": (str,),
-    "alternates": (str,), "title": (str,), "noindex": (int,), "body_digest": (str, _NONE),
-    "refers_digest": (str, _NONE), "refers_url": (str, _NONE), "reason": (str, _NONE), "wall": (int,),
-    "keys": (bytes, _NONE), "record": (bytes, _NONE), "note": (bytes,),
-}  # fmt: skip
-#: The columns of numbers, with the types of their arrays; columns of few different texts, each kept once.
-_NUMBERS = {"id": "q", "fetched": "d", "noindex": "q", "wall": "q"}
-_FEW = ("root", "reason", "declared")
-#: Rows that are read at a time; keys that are looked up at a time.
-_ROWS, _PART = 1000, 1 << 18
-#: What is stored of a page without a signature.
-_UNSIGNED = Filed("", None, None)
-
-
-def row_of(page: StoredPage, run: int) -> tuple[Any, ...]:
-    """Return *page* as a row of the table that `INSERT` stores, met in the run of that number."""
-    indexing = page.indexing
-    alternates = json.dumps(dict(indexing.alternates)) if indexing.alternates else ""
-    filed = page.filed or _UNSIGNED
-    return (
-        run, encodable(page.root), encodable(page.origin.path), encodable(page.origin.place), page.stamp,
-        encodable(page.url), page.fetched, encodable(indexing.declared), encodable(alternates),
-        encodable(page.title or filed.title), indexing.noindex, page.body_digest, page.refers_digest,
-        page.refers_url, page.reason, filed.wall, filed.keys, filed.record, filed.headline, filed.paragraphs,
-        filed.text, page.note,
-    )  # fmt: skip
-
-
-def encodable(text: str) -> str:
-    """Return *text* with escapes for what UTF-8 cannot write."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-
-#: Name of the file in the directory of the results.
-FILE = AUDIT
-#: Pages and seconds between two commits: as much is lost if the audit is killed.
-BATCH, PAUSE = 1000, 1.0
-_SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-{CREATE}
-CREATE TABLE IF NOT EXISTS problems (root TEXT, source TEXT, place TEXT, reason TEXT);
-CREATE TABLE IF NOT EXISTS skipped (
-  root TEXT, reason TEXT, count INTEGER, PRIMARY KEY (root, reason)) WITHOUT ROWID;
-"""
 
 
 class Store:
     """The pages of an audit, in the file *path* or, with None, one that vanishes with the process.
 
-    Raises `ConfigurationError` if the file is in use or none of ours.
+    Raises `ConfigurationError` if the file is in use, damaged, or none of ours.
     """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._waiting: list[StoredPage] = []
-        self._seen: list[tuple[int]] = []
-        self._committed = time.monotonic()
+        self._waiting, self._committed = 0, time.monotonic()
         self.run = 0
         #: Nothing was stored when the run began.
         self._empty = True
         with self.trusting():
-            self._database = sqlite3.connect(
-                path or "", isolation_level=None, check_same_thread=False, timeout=1
-            )
+            self._database = sqlite3.connect(path or "", check_same_thread=False, timeout=1)
             try:
                 self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
                 self._database.execute("PRAGMA journal_mode=WAL")
                 self._database.execute("PRAGMA synchronous=NORMAL")
                 self._database.executescript(_SCHEMA)
+                ((problem, *_), *_) = self._database.execute("PRAGMA quick_check(1)").fetchall()
+                if problem != "ok":
+                    raise ValueError(problem)
             except BaseException:
                 self._database.close()
                 raise
@@ -304,14 +222,13 @@ class Store:
 
     def meta(self, name: str) -> Any:
         """Return a value, None if there is none."""
-        rows = self._read("SELECT value FROM meta WHERE name = ?", (name,))
+        rows = self._read("SELECT value FROM meta WHERE name = ?", name)
         with self.trusting():
             return json.loads(rows[0][0]) if rows else None
 
     def set_meta(self, name: str, value: Any) -> None:
         """Keep a value that JSON can write."""
-        with self.trusting():
-            self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
+        self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", name, json.dumps(value))
 
     def begin(self, identity: dict[str, Any]) -> str:
         """Begin a run. Pages that were made with another *identity* are removed, see `AuditOptions.identity`.
@@ -320,27 +237,19 @@ class Store:
         """
         identity = json.loads(json.dumps(identity))
         before = self.meta("identity")
-        with self.trusting():
-            self._database.execute("BEGIN IMMEDIATE")
-            for table in ("problems", "skipped"):
-                self._database.execute(f"DELETE FROM {table}")  # noqa: S608
-            if before != identity:  # another version may have had other columns
-                self._database.execute("DROP TABLE pages")
-                self._database.execute(CREATE)
-            # Whether a page meets a limit depends on the machine and the moment: it is tried once more.
-            self._database.execute("DELETE FROM pages WHERE reason IN ('timeout', 'crash', 'memory')")
-            self.run = (self.meta("run") or 0) + 1
-            self.set_meta("run", self.run)
-            self.set_meta("identity", identity)
-            self.set_meta("complete", False)
-            self._database.execute("COMMIT")
-            self._empty = not len(self)
-            self._database.execute("BEGIN IMMEDIATE")
+        self.run = (self.meta("run") or 0) + 1
+        for table in ("problems", "skipped"):
+            self._write(f"DELETE FROM {table}")  # noqa: S608
+        if before != identity:  # another version may have had other columns
+            self._write("DROP TABLE pages")
+            self._write(_CREATE)
+        # Whether a page meets a limit depends on the machine and the moment: it is tried once more.
+        self._write("DELETE FROM pages WHERE reason IN ('timeout', 'crash', 'memory')")
+        for name, value in (("run", self.run), ("identity", identity), ("complete", False)):
+            self.set_meta(name, value)
+        self.commit()
+        self._empty = not self._read("SELECT 1 FROM pages LIMIT 1")
         return "new" if before is None else "resumed" if before == identity else "anew"
-
-    def __len__(self) -> int:
-        """Return how many pages are stored."""
-        return int(self._read("SELECT count(*) FROM pages")[0][0])
 
     def signed(self) -> int:
         """Return how many of the stored pages have a signature."""
@@ -350,64 +259,58 @@ class Store:
         """Whether the page at *origin* is stored as it is now; if so, it belongs to this run."""
         if self._empty:
             return False
-        rows = self._read(
-            "SELECT id FROM pages WHERE source = ? AND place = ? AND stamp = ?",
-            (encodable(origin.path), encodable(origin.place), stamp),
-        )
-        if not rows:
-            return False
-        self._seen += rows
-        if len(self._seen) >= BATCH:
-            self.flush()
-        return True
+        where = (encodable(origin.path), encodable(origin.place), stamp)
+        met = "UPDATE pages SET run = ? WHERE source = ? AND place = ? AND stamp = ?"
+        return self._write(met, self.run, *where) > 0
 
     def add(self, page: StoredPage) -> None:
         """Store a page, with the next batch."""
-        self._waiting.append(page)
-        if len(self._waiting) >= BATCH or time.monotonic() > self._committed + PAUSE:
-            self.flush()
+        self._write(_INSERT, *row_of(page, self.run))
 
     def add_problem(self, root: str, origin: Origin, reason: str) -> None:
         """Note what could not be read."""
-        row = (root, origin.path, origin.place, reason)
-        with self.trusting():
-            self._database.execute("INSERT INTO problems VALUES (?, ?, ?, ?)", [*map(encodable, row)])
+        row = map(encodable, (root, origin.path, origin.place, reason))
+        self._write("INSERT INTO problems VALUES (?, ?, ?, ?)", *row)
 
     def add_skipped(self, root: str, reason: str, count: int) -> None:
         """Note how many records of a source are no pages, and why."""
-        with self.trusting():
-            self._database.execute(
-                "INSERT OR REPLACE INTO skipped VALUES (?, ?, ?)", (encodable(root), reason, count)
-            )
+        self._write("INSERT OR REPLACE INTO skipped VALUES (?, ?, ?)", encodable(root), reason, count)
 
-    def flush(self) -> None:
-        """Commit what was added."""
+    def commit(self) -> None:
+        """Put what was added on disk."""
         with self.trusting():
-            # A keyboard interrupt may have come between two transactions.
-            if not self._database.in_transaction:
-                self._database.execute("BEGIN IMMEDIATE")
-            self._database.executemany(INSERT, [row_of(page, self.run) for page in self._waiting])
-            self._database.executemany(f"UPDATE pages SET run = {self.run} WHERE id = ?", self._seen)  # noqa: S608
-            self._database.execute("COMMIT")
-            self._database.execute("BEGIN IMMEDIATE")
-        self._committed = time.monotonic()
-        self._waiting.clear()
-        self._seen.clear()
+            self._database.commit()
+        self._waiting, self._committed = 0, time.monotonic()
 
     def finish(self) -> None:
         """End the run. Pages that it has not met are no longer in the sources, and are removed."""
-        self.flush()
-        with self.trusting():
-            self._database.execute("DELETE FROM pages WHERE run <> ?", (self.run,))
-            self.set_meta("complete", True)
-            self._database.execute("COMMIT")
+        self._write("DELETE FROM pages WHERE run <> ?", self.run)
+        self.set_meta("complete", True)
+        self.commit()
 
     def load(self, header: Header) -> StoredColumns:
         """Return all pages but for their texts; they are filed as *header* says."""
-        names = ", ".join(StoredColumns._fields)
+
+        def column(name: str) -> list[Any]:
+            return [value for (value,) in self._read(f"SELECT {name} FROM pages ORDER BY id")]  # noqa: S608
+
+        def joined(name: str, size: int) -> bytes:
+            return b"".join(bytes(size) if value is None else value for value in column(name))
+
         with self.trusting():
-            rows = self._database.execute(f"SELECT {names} FROM pages ORDER BY id")  # noqa: S608
-            return StoredColumns.of(rows, header)
+            columns: dict[str, Any] = {
+                name: column(name) for name in StoredColumns.__annotations__ if name not in _ARRAYS
+            }
+            columns |= {name: np.array(column(name), kind) for name, kind in _ARRAYS.items() if kind}
+            columns["keys"] = np.frombuffer(joined("keys", 8 * header.keys), np.uint64).reshape(
+                -1, header.keys
+            )
+            columns["record"] = np.frombuffer(joined("record", header.dtype.itemsize), header.dtype)
+            if {len(columns[name]) for name in ("keys", "record")} != {len(columns["id"])}:
+                raise ValueError("signatures have other sizes")
+            for name in ("root", "reason"):  # few different ones
+                columns[name] = [value and sys.intern(value) for value in columns[name]]
+            return StoredColumns(**columns)
 
     def text(self, page: int) -> str | None:
         """Return the main text of the page with that id, and its title and short lines, to be read."""
@@ -416,17 +319,22 @@ class Store:
 
     def main_text(self, page: int) -> MainText | None:
         """Return the main text of the page with that id; None if it is not kept."""
-        rows = self._read("SELECT text FROM pages WHERE id = ?", (page,))
-        if not rows or rows[0][0] is None:
-            return None
+        rows = self._read("SELECT text FROM pages WHERE id = ? AND text IS NOT NULL", page)
         with self.trusting():
-            return unpacked(rows[0][0])
+            return unpacked(rows[0][0]) if rows else None
 
     def paragraphs(self) -> Paragraphs:
         """Return the long paragraphs of all pages."""
-        query = "SELECT id, headline, paragraphs FROM pages WHERE paragraphs IS NOT NULL ORDER BY id"
+        rows = self._read(
+            "SELECT id, headline, paragraphs FROM pages WHERE paragraphs IS NOT NULL ORDER BY id"
+        )
         with self.trusting():
-            return Paragraphs.of(self._database.execute(query))
+            return Paragraphs(
+                np.array([number for number, _, _ in rows], np.int64),
+                [headline.decode("utf-8", "surrogatepass") for _, headline, _ in rows],
+                np.frombuffer(b"".join(keys for _, _, keys in rows), np.uint64),
+                np.cumsum([0, *(len(keys) // 8 for _, _, keys in rows)]),
+            )
 
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Yield file, place and reason of all that could not be read or extracted, in the order of these.
@@ -446,20 +354,25 @@ class Store:
     def close(self) -> None:
         """Keep what was added; leave a single file behind."""
         try:
-            if self._waiting or self._seen:
-                self.flush()
-            with self.trusting():
-                if self._database.in_transaction:
-                    self._database.execute("COMMIT")
-                if self._path is not None:
-                    self._database.execute("PRAGMA journal_mode=DELETE")
+            self.commit()
+            if self._path is not None:
+                self._write("PRAGMA journal_mode=DELETE")
         finally:
             self._database.close()
 
-    def _read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _read(self, query: str, *values: Any) -> list[Any]:
         """Return the rows of *query*."""
         with self.trusting():
             return self._database.execute(query, values).fetchall()
+
+    def _write(self, command: str, *values: Any) -> int:
+        """Run *command* and commit now and then; return how many rows it has changed."""
+        with self.trusting():
+            changed = self._database.execute(command, values).rowcount
+        self._waiting += 1
+        if self._waiting >= BATCH or time.monotonic() > self._committed + PAUSE:
+            self.commit()
+        return changed
 
     def trusting(self) -> contextlib.AbstractContextManager[None]:
         """Return a context that turns the errors of code that reads the file into one line about it."""

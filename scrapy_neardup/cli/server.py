@@ -90,8 +90,8 @@ def export(url: str, directory: Path) -> int:
 
 def import_(url: str, directory: Path) -> int:
     """Copy the index in *directory* to a new one; return how many documents that were."""
-    from scrapy_neardup.audit.sources.index import all_documents as documents_of
-    from scrapy_neardup.audit.sources.index import reading_index
+    from scrapy_neardup.audit.reading import all_documents as documents_of
+    from scrapy_neardup.audit.reading import reading_index
 
     with reading_index(directory) as (header, reader):
         numbers, documents = documents_of(header, reader)

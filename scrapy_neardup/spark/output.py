@@ -15,7 +15,7 @@ from scrapy_neardup.audit.model import CLUSTERS, HANDLED, NO_DISTANCE, PAGES, PA
 from scrapy_neardup.audit.output.files import is_plain, is_url, numbers_in, only_numbers_differ
 from scrapy_neardup.audit.output.report import ReportData, write_report
 from scrapy_neardup.audit.output.summary import LARGEST, settings_of
-from scrapy_neardup.audit.packing import unpacked
+from scrapy_neardup.audit.signing import unpacked
 from scrapy_neardup.matching.records import filed_url
 
 from .frames import PLACE_BITS, column_names, mapped, numbers, texts

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.audit.boilerplate import rest_of
-from scrapy_neardup.audit.names import HEADS, all_words, choose_title, place_of
-from scrapy_neardup.audit.notes import UNIQUE, codes_of, without_codes
-from scrapy_neardup.audit.packing import unpacked
+from scrapy_neardup.audit.names import HEADS, UNIQUE, all_words, choose_title, codes_of, without_codes
+from scrapy_neardup.audit.signing import unpacked
+from scrapy_neardup.audit.urls import place_of
 from scrapy_neardup.matching.boilerplate import TITLES, widespread
 from scrapy_neardup.matching.records import DIGEST, entries
 from scrapy_neardup.matching.sites import site_key

@@ -13,8 +13,7 @@ from scrapy_neardup.audit.reading import Reader
 from scrapy_neardup.audit.run import find_inputs
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources import BrokenRecord, CrawledPage, Options, Origin
-from scrapy_neardup.audit.sources.feeds import item_of
-from scrapy_neardup.audit.sources.fields import Fields
+from scrapy_neardup.audit.sources.feeds import Fields, item_of
 from scrapy_neardup.audit.store import COLUMNS, encodable, row_of
 from scrapy_neardup.errors import ConfigurationError
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.audit import audit
-from scrapy_neardup.audit.names import name_pages, release_of
+from scrapy_neardup.audit.names import name_pages
+from scrapy_neardup.audit.urls import release_of
 
 from .corpora import edited, feed, text
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.audit import audit, rethreshold
-from scrapy_neardup.audit.notes import UNIQUE, clashing, differ, note_of, telling_notes
+from scrapy_neardup.audit.names import UNIQUE, clashing, differ, note_of, telling_notes
 
 from .corpora import edited, feed, text
 

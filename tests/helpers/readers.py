@@ -21,12 +21,10 @@ from scrapy.http import HtmlResponse
 
 from scrapy_neardup import Detector, Features, Fingerprinter
 from scrapy_neardup.audit.output.report.figures import find_causes
-from scrapy_neardup.audit.sources import open_sources
-from scrapy_neardup.audit.sources.archives import dechunked, parse_response
-from scrapy_neardup.audit.sources.contents import omission, page_of_response
+from scrapy_neardup.audit.sources import mirror_url, open_sources
 from scrapy_neardup.audit.sources.head import canonical_url, read_head
-from scrapy_neardup.audit.sources.opening import mirror_url
 from scrapy_neardup.audit.sources.records import Origin
+from scrapy_neardup.audit.sources.responses import dechunked, omission, page_of_response, parse_response
 from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.content_area import ContentArea

@@ -12,12 +12,10 @@ from collections import deque
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.audit.sources import CrawledPage, Options, Origin, find_sources, read_source
-from scrapy_neardup.audit.sources.fields import Fields
+from scrapy_neardup.audit.sources import CrawledPage, Options, Origin, find_sources, kind_of_file, read_source
+from scrapy_neardup.audit.sources.feeds import Fields
 from scrapy_neardup.audit.sources.head import canonical_url
-from scrapy_neardup.audit.sources.opening import kind_of_file
-from scrapy_neardup.audit.sources.records import Unreadable
-from scrapy_neardup.audit.sources.streams import Stream, head
+from scrapy_neardup.audit.sources.records import Stream, Unreadable, head
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import WHOLE_PAGE, ContentArea, Page, TextOnly, Workers, load_extractor
 from scrapy_neardup.extraction.decoding import decode

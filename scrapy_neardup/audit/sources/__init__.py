@@ -1,26 +1,50 @@
-"""The sources of an audit: feeds, tables, archives, caches, folders, all as one stream of pages."""
+"""The sources of an audit: feeds, tables, archives, caches, folders, audits, all as one stream of pages.
+
+What kind a file is its content says first, and its name second.
+"""
 
 from __future__ import annotations
 
-from .opening import Source, find_sources, open_sources, read_source
+import glob
+import json
+import os
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from scrapy_neardup.extraction.decoding import is_binary
+from scrapy_neardup.index.lmdb.directory import is_index
+from scrapy_neardup.matching.sites import is_domain
+
+from .feeds import read_csv, read_json, read_json_lines, read_parquet
 from .records import (
+    MAX_PROBLEMS,
     BrokenRecord,
     CrawledPage,
     Indexing,
-    Omission,
     Options,
     Origin,
     Record,
     Revisit,
     Skipped,
     SourceUnavailable,
-)
+    clean,
+    head,
+    read_whole,
+)  # fmt: skip
+from .responses import is_cache, looks_like_html, read_cache, read_wacz, read_warc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = [
     "BrokenRecord",
     "CrawledPage",
     "Indexing",
-    "Omission",
     "Options",
     "Origin",
     "Record",
@@ -29,6 +53,244 @@ __all__ = [
     "Source",
     "SourceUnavailable",
     "find_sources",
+    "kind_of_file",
     "open_sources",
     "read_source",
 ]
+
+#: The file in the folder of an audit that holds its pages.
+AUDIT = "signatures.sqlite"
+#: For kinds that need one: the module, and the extra that brings it.
+_EXTRAS = {"parquet": ("pyarrow", "parquet"), "warc": ("fastwarc", "warc"), "wacz": ("fastwarc", "warc")}
+_KNOWN = (
+    "feeds (.jl .jsonl .json .csv, also .gz .bz2), .parquet, .warc, .warc.gz, .wacz, .html, "
+    "Scrapy's HTTP cache, the folder of an audit and folders of such files"
+)
+_SUFFIXES = {
+    ".jl": "json lines", ".jsonl": "json lines", ".jsonlines": "json lines", ".ndjson": "json lines",
+    ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".warc": "warc", ".wacz": "wacz",
+    ".wet": "warc", ".html": "html", ".htm": "html", ".xhtml": "html",
+}  # fmt: skip
+#: What else files are packed with.
+_TO_UNPACK = (".zst", ".xz", ".zip", ".7z", ".rar", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".lz4", ".br")
+#: Files that have the URL of their folder in a mirror of a site.
+_INDEX = ("index.html", "index.htm")
+#: What stays as it is in a part of a path: a name with a ? is one with a query.
+_SAFE = "%?=&;:@!$'()*+,~[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file or directory to read."""
+
+    path: Path
+    #: What `kind_of_file` says; ``cache``, ``audit`` or ``folder``.
+    kind: str
+
+
+def open_sources(
+    paths: Sequence[str | os.PathLike[str]], *, text_field: str | None = None, url_field: str | None = None
+) -> Iterator[Record]:
+    """Return an iterator over the pages of all sources, in the order of *paths*, file names and positions.
+
+    Paths may have wildcards. Raises `SourceUnavailable` at once if one does not exist or cannot be read; from
+    then on nothing raises: what is broken comes out as a `BrokenRecord`, what is no page as `Skipped`.
+    """
+    options = Options(text_field, url_field)
+    return (record for source in find_sources(paths) for record in read_source(source, options))
+
+
+def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
+    """Return what *paths* name, each once.
+
+    Raises `SourceUnavailable` for one that is not there or not known.
+    """
+    sources: dict[str, Source] = {}
+    for path in paths:
+        given = os.fspath(path)
+        found = [given]
+        if glob.has_magic(given) and not os.path.exists(given):  # noqa: PTH110
+            found = sorted(glob.glob(given, recursive=True))  # noqa: PTH207  # of absolute patterns too
+            if not found:
+                raise SourceUnavailable(f"No file matches {given}: check the pattern.")
+        for name in found:  # a link that leads to itself pathlib cannot resolve
+            sources.setdefault(os.path.realpath(name), Source(Path(name), _kind(Path(name))))
+    return list(sources.values())
+
+
+def read_source(source: Source, options: Options) -> Iterator[Record]:
+    """Yield all records of a source; nothing raises."""
+    if source.kind == "folder":
+        yield from _read_folder(source.path, options)
+        return
+    label = clean(str(source.path))
+    origin, problems = Origin(label), 0
+    try:
+        for record in _READERS[source.kind](source.path, label, options):
+            origin = record.origin
+            if isinstance(record, CrawledPage):
+                problems = 0
+            elif isinstance(record, BrokenRecord):
+                problems += 1
+            yield record
+            if problems >= MAX_PROBLEMS:
+                yield BrokenRecord(origin, f"{problems} broken records in a row: the rest is left out")
+                return
+    except Exception as error:  # noqa: BLE001  # parsers of hostile input raise whatever they like
+        what = str(error) or type(error).__name__
+        yield BrokenRecord(Origin(label, f"after {origin.place}" if origin.place else ""), what)
+
+
+def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
+    options = replace(options, folder=folder)
+    inside = Path(os.path.realpath(folder))
+    sites: set[str] = set()  # directories of sites: those with pages, and all below them
+    for directory, directories, names in os.walk(folder):
+        for results in [name for name in sorted(directories) if Path(directory, name, AUDIT).is_file()]:
+            yield Skipped(Origin(clean(str(Path(directory, results)))), "results_of_an_audit")
+            directories.remove(results)
+        directories.sort()
+        if str(Path(directory).parent) in sites or any(_kind_by_name(name) == "html" for name in names):
+            sites.add(directory)
+        for path in (Path(directory, name) for name in sorted(names)):
+            origin = Origin(clean(str(path)))
+            try:
+                # Who made the mirror may not know where its links lead on this machine.
+                if path.is_symlink() and inside not in Path(os.path.realpath(path)).parents:
+                    yield Skipped(origin, "link_out_of_folder")
+                    continue
+                kind = kind_of_file(path) if path.is_file() else None
+                if kind in ("json", "csv") and not _is_feed(path, kind, of_site=directory in sites):
+                    kind = None
+            except OSError as error:
+                yield BrokenRecord(origin, error.strerror or str(error))
+                continue
+            if kind is None:
+                yield Skipped(origin, "other_file")
+            else:
+                yield from read_source(Source(path, kind), options)
+
+
+def _is_feed(path: Path, kind: str, *, of_site: bool) -> bool:
+    """Tell whether a JSON or CSV file of a folder is a feed.
+
+    *of_site* says that pages are beside or above it. Then it is data of the site, such as the search index
+    that repeats all its pages.
+    """
+    return not of_site and (kind == "csv" or head(path).lstrip()[:1] == b"[")
+
+
+def _kind(path: Path) -> str:
+    """Return the kind of *path*. Raises `SourceUnavailable` if it cannot be read."""
+    try:
+        if is_index(path):
+            raise SourceUnavailable(f"{path} is an index, which has no pages: name what was crawled.")
+        if path.is_dir():
+            os.listdir(path)  # noqa: PTH208
+            return "audit" if (path / AUDIT).is_file() else "cache" if is_cache(path) else "folder"
+        if not path.exists():
+            raise SourceUnavailable(f"{path} does not exist: check the path.")
+        if not path.is_file():
+            raise SourceUnavailable(f"{path} is neither a file nor a directory: save it to a file first.")
+        with path.open("rb"):
+            kind = kind_of_file(path)
+    except OSError as error:
+        raise SourceUnavailable(
+            f"{path} cannot be read ({error.strerror}): change its permissions."
+        ) from error
+    if kind is None:
+        remedy = "unpack it" if path.name.lower().endswith(_TO_UNPACK) else f"name {_KNOWN}"
+        raise SourceUnavailable(f"{path} is of no known kind: {remedy}.")
+    if kind in _EXTRAS and find_spec(_EXTRAS[kind][0]) is None:
+        module, extra = _EXTRAS[kind]
+        raise SourceUnavailable(f"{path} needs {module}: run `pip install 'scrapy-neardup[{extra}]'`.")
+    return kind
+
+
+def kind_of_file(path: Path) -> str | None:
+    """Tell the kind of a file, such as ``json lines`` or ``warc``; None if it is not known."""
+    named = _kind_by_name(path.name)
+    start = head(path).removeprefix(b"\xef\xbb\xbf")
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"WARC/"):
+        return "warc"
+    if named in ("json lines", "json") and start.lstrip()[:1] == b"[":
+        return "json"
+    return named or ("html" if looks_like_html(start) else None)
+
+
+def _kind_by_name(name: str) -> str | None:
+    name = name.lower().removesuffix(".gz").removesuffix(".bz2")
+    return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)
+
+
+def _read_html(path: Path, label: str, options: Options) -> Iterator[Record]:
+    """Yield the page in a file: under the URL that it was mirrored from, else that of the file."""
+    body, origin = read_whole(path), Origin(label)
+    if not body.strip():
+        yield Skipped(origin, "empty")
+    elif is_binary(body):
+        yield Skipped(origin, "not_html")
+    else:
+        url = mirror_url(path, options.folder or path.parent, options.base_url) or path.absolute().as_uri()
+        yield CrawledPage(url, None, body, None, None, origin)
+
+
+def mirror_url(path: Path, folder: Path, base_url: str | None) -> str | None:
+    """Return the URL of the page in the file *path*, which is somewhere in *folder*; None if it is not known.
+
+    *base_url* is that of *folder*. Without it, the host is the first folder below *folder* that is called
+    like one, or else the last such folder above. An index file has the URL of its folder.
+    """
+    below, above = list(path.relative_to(folder).parts), list(folder.absolute().parts)
+    if base_url is None:
+        hosts = [place for place, name in enumerate(below[:-1]) if is_domain(name)]
+        if not hosts:
+            hosts = [place for place, name in enumerate(above) if is_domain(name)][-1:]
+            below = above + below
+        if not hosts:
+            return None
+        base_url, below = f"https://{below[hosts[0]].lower()}", below[hosts[0] + 1 :]
+    parts = [*below[:-1], "" if below[-1].lower() in _INDEX else below[-1]]
+    quoted = (quote(part.encode("utf-8", "surrogateescape"), safe=_SAFE) for part in parts)
+    return f"{base_url.rstrip('/')}/{'/'.join(quoted)}"
+
+
+def _read_audit(path: Path, label: str, options: Options) -> Iterator[Record]:
+    """Yield the pages of the audit in the folder *path*."""
+    from scrapy_neardup.audit.signing import unpacked
+
+    query = (
+        "SELECT id, url, fetched, noindex, declared, alternates, body_digest, refers_digest, refers_url, "
+        "text, title, reason, note FROM pages WHERE reason IS NULL OR reason = 'no_text' ORDER BY id"
+    )
+    where = f"{(path / AUDIT).absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(where, uri=True)) as database:
+        for number, url, fetched, noindex, declared, versions, digest, *rest in database.execute(query):
+            refers_digest, refers_url, packed, title, reason, note = rest
+            origin = Origin(label, f"page {number}")
+            revisit = Revisit(refers_digest, refers_url) if refers_digest or refers_url else None
+            if packed is None and revisit is None and reason is None:
+                yield BrokenRecord(origin, "its text was not kept")
+                continue
+            text = None if packed is None else unpacked(packed)
+            indexing = Indexing(bool(noindex), declared, tuple(json.loads(versions or "{}").items()))
+            yield CrawledPage(
+                url, text.text if text else "" if reason else None, None, None, fetched, origin, digest,
+                indexing, title=title, extracted=text, revisit_of=revisit, note=note,
+            )  # fmt: skip
+
+
+#: Readers take the path, its name in messages, and the options. A folder is read by those of its files.
+_READERS: dict[str, Callable[[Path, str, Options], Iterator[Record]]] = {
+    "json lines": read_json_lines,
+    "json": read_json,
+    "csv": read_csv,
+    "parquet": read_parquet,
+    "warc": read_warc,
+    "wacz": read_wacz,
+    "html": _read_html,
+    "cache": read_cache,
+    "audit": _read_audit,
+}

@@ -1,4 +1,4 @@
-"""The feeds that Scrapy exports, and tables: JSON lines, JSON, CSV and Parquet."""
+"""The feeds that Scrapy exports, and tables: JSON lines, JSON, CSV, Parquet; which fields are of a page."""
 
 from __future__ import annotations
 
@@ -6,89 +6,284 @@ import codecs
 import csv
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .fields import Fields
-from .records import MAX_ELEMENTS, MAX_RECORD, BrokenRecord, CrawledPage, Origin, Unreadable, megabytes
-from .streams import Stream
+from scrapy_neardup.audit.names import note_of
+
+from .records import (
+    MAX_RECORD,
+    MAX_URL,
+    BrokenRecord,
+    CrawledPage,
+    Origin,
+    Stream,
+    Unreadable,
+    clean,
+    seconds,
+    too_long,
+)  # fmt: skip
+from .responses import looks_like_html
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
     from .records import Options, Record
 
-_LARGE = 1 << 20  # bytes; nothing smaller can have too many elements to matter
-#: Bytes that each line of a row counts at least.
-_LINE = 64
+#: Names of fields in the order of preference; case, hyphens and underscores do not matter.
+_TEXT = (
+    "text", "body", "content", "articlebody", "maintext", "fulltext", "articletext", "extractedtext",
+    "plaintext", "bodytext", "textcontent", "contenttext", "cleantext", "story", "article",
+)  # fmt: skip
+_HTML = (
+    "html", "rawhtml", "bodyhtml", "htmlbody", "contenthtml", "htmlcontent", "pagehtml", "htmlpage",
+    "browserhtml", "fullhtml", "htmlsource", "pagesource", "sourcecode",
+)  # fmt: skip
+_URL = (
+    "url", "pageurl", "responseurl", "finalurl", "articleurl", "link", "href", "uri", "permalink",
+    "sourceurl", "requesturl", "canonicalurl", "id",
+)  # fmt: skip
+_FETCHED = (
+    "fetched", "fetchedat", "fetchtime", "crawledat", "crawltime", "crawled", "scrapedat", "scraped",
+    "downloadedat", "datedownload", "datedownloaded", "retrievedat", "timestamp",
+)  # fmt: skip
+_TITLE = ("title", "headline", "name")
+_DOCUMENT = re.compile(
+    r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body|\?xml)\b", re.IGNORECASE | re.DOTALL
+)
+_FRAGMENT = re.compile(r"\s*<(?:p|div|span|section|article|main|h[1-6]|table|ul|ol)\b", re.IGNORECASE)
+_END_TAG = re.compile(
+    r"</(?:html|body|head|title|div|p|span|a|ul|ol|li|h[1-6]|table|tr|td|section|article|main|em|strong|b|i)\s*>",
+    re.IGNORECASE,
+)
+_SAMPLE = 20_000  # characters
+#: A text with markup in it has more than two end tags, and one in as many characters.
+_FEW, _PER_TAG = 2, 500
+_PLANS = 1000
+#: Brackets and commas of one JSON record: an empty list takes 2 bytes there, and 56 in memory. Records that
+#: are smaller than so many bytes have not too many.
+MAX_ELEMENTS, _LARGE = 2_000_000, 1 << 20
 #: Rows of a Parquet file read at a time.
 _BATCH = 64
 #: Characters of an object in an array, at most.
 MAX_OBJECT = 1 << 24
-_TOO_LONG = f"longer than {megabytes(MAX_RECORD)}"
 _TOO_MANY = f"more than {MAX_ELEMENTS} elements"
 #: What stands between the objects of an array; where the object after a broken one may begin.
 _GAP = re.compile(r"[\s,\[\]\ufeff]*")
-_NEXT, _NEXT_LINE = re.compile(r"\n|\}\s*,\s*(?=\{)"), re.compile(r"\n")
+_NEXT = re.compile(r"\n|\}\s*,\s*(?=\{)")
 #: What decoding puts in the place of bytes that are not UTF-8.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
-#: Characters before the end in which a number or a word may have been cut.
-_END = 16
+#: A line that `csv` refuses, whether it is in quotes or not.
+_REFUSED = '"."."\n'
+
+
+class _Plan(NamedTuple):
+    """Names to try for each purpose."""
+
+    content: Sequence[str]
+    url: Sequence[str]
+    fetched: Sequence[str]
+    title: Sequence[str]
+    #: Those of *content* that are HTML for sure.
+    html: frozenset[str]
+
+
+class Fields:
+    """Turns items into pages. The guesses are made for each set of field names anew."""
+
+    def __init__(self, options: Options) -> None:
+        self._text_field = options.text_field
+        self._url_field = options.url_field
+        self._plans: dict[tuple[str, ...], _Plan] = {}
+
+    def page(self, item: Mapping[str, Any], origin: Origin) -> CrawledPage | BrokenRecord:
+        """Make a page of *item*; an item without a URL has its origin for one.
+
+        If the user has named the field of the URL, an item without that field is a `BrokenRecord`.
+        """
+        plan = self._plan(tuple(item))
+        if self._url_field is not None and _get(item, self._url_field) is None:
+            return BrokenRecord(origin, self.no_url(item))
+        found = {name: text for name in plan.content if (text := _content(_get(item, name))) is not None}
+        if not found:
+            return BrokenRecord(origin, self.no_text(item))
+        name = next((name for name in found if found[name].strip()), next(iter(found)))
+        content, content_type, title = found[name], None, ""
+        url = next((url for name in plan.url if (url := _url(_get(item, name)))), str(origin))
+        if len(url) > MAX_URL:
+            return BrokenRecord(origin, f"the URL has {len(url)} characters")
+        times = (seconds(_get(item, name)) for name in plan.fetched)
+        fetched = next((time for time in times if time is not None), None)
+        without = {*plan.content, *plan.url, *plan.fetched}
+        if isinstance(content, str) and (name in plan.html or is_html(content)):
+            content, content_type = content.encode(), "text/html; charset=utf-8"
+        elif isinstance(content, str):
+            titles = (_content(_get(item, name)) for name in plan.title)
+            title = next((title for title in titles if isinstance(title, str)), "")
+            without.update(plan.title)  # titles are compared by the rules of names
+        text, body = (content, None) if isinstance(content, str) else (None, content)
+        note = note_of(item, without)
+        return CrawledPage(url, text, body, content_type, fetched, origin, title=title, note=note)
+
+    def columns(self, names: Sequence[str]) -> list[str]:
+        """Return the columns among *names* that `page` looks at: all, or none if none can hold text."""
+        return [*names] if _has(names, self._plan(tuple(names)).content) else []
+
+    def no_text(self, names: Iterable[str]) -> str:
+        """Say that fields called *names* hold no text, and what to do."""
+        if self._text_field is not None:
+            return f"no text in the field {self._text_field} (--text-field); the fields are {_listed(names)}"
+        return (
+            "no field that is known to hold text or HTML: name one with --text-field; the fields are "
+            f"{_listed(names)}"
+        )
+
+    def has_url(self, names: Sequence[str]) -> bool:
+        """Whether a table with the columns *names* may have the field of the URL, if one was named."""
+        return self._url_field is None or _has(names, [self._url_field])
+
+    def no_url(self, names: Iterable[str]) -> str:
+        """Say that the field of the URL is not among *names*."""
+        return f"no field {self._url_field} (--url-field); the fields are {_listed(names)}"
+
+    def _plan(self, names: tuple[str, ...]) -> _Plan:
+        if (plan := self._plans.get(names)) is None:
+            own = {name.lower().replace("_", "").replace("-", ""): name for name in reversed(names)}
+
+            def known(keys: Iterable[str]) -> list[str]:
+                return [own[key] for key in keys if key in own]
+
+            plan = _Plan(
+                known(_TEXT + _HTML) if self._text_field is None else [self._text_field],
+                known(_URL) if self._url_field is None else [self._url_field],
+                known(_FETCHED),
+                known(_TITLE),
+                frozenset(known(_HTML) if self._text_field is None else ()),
+            )
+            if len(self._plans) >= _PLANS:
+                self._plans.clear()
+            self._plans[names] = plan
+        return plan
+
+
+def is_html(content: str) -> bool:
+    """Whether *content* is HTML, a document or a part of one, and no text that mentions a tag or two."""
+    sample = content[:_SAMPLE]
+    if _DOCUMENT.match(sample):
+        return True
+    if "</" not in sample:
+        return False
+    if _FRAGMENT.match(sample) and content[-_PER_TAG:].rstrip().endswith(">"):
+        return True
+    return len(_END_TAG.findall(sample)) > max(_FEW, len(sample) / _PER_TAG)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join([name[:40] for name in names][:12]) or "none"
+
+
+def _has(names: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Tell whether one of *wanted*, or what it is a field of, is among *names*."""
+    return not {*names}.isdisjoint({*wanted, *(name.partition(".")[0] for name in wanted)})
+
+
+def _get(item: Mapping[str, Any], name: str) -> Any:
+    if name in item:
+        return "" if item[name] is None else item[name]
+    top, dot, rest = name.partition(".")
+    inner = item.get(top) if dot else None
+    return _get(inner, rest) if isinstance(inner, Mapping) else None
+
+
+def _content(value: Any) -> str | bytes | None:
+    """Return the text of a field, which item loaders may have put into a list, or bytes that are HTML."""
+    if isinstance(value, bytes):
+        return value if looks_like_html(value) else value.decode("utf-8", "replace")
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        value = "\n".join(value)
+    return clean(value) if isinstance(value, str) else None
+
+
+def _url(value: Any) -> str | None:
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return clean(value).strip() if isinstance(value, str) else None
 
 
 def read_json_lines(path: Path, label: str, options: Options) -> Iterator[Record]:
     """Yield the items of a feed with one JSON object a line."""
-    stream = Stream(path)
-    fields = Fields(options)
+    stream, fields = Stream(path), Fields(options)
     for number, line in stream.lines():
         origin = Origin(label, f"line {number}")
         if line is None:
-            yield BrokenRecord(origin, _TOO_LONG)
+            yield BrokenRecord(origin, too_long())
         else:
             yield _rewarded(stream, item_of(fields, line, origin))
 
 
 def read_json(path: Path, label: str, options: Options) -> Iterator[Record]:
     """Yield the items of a feed that is one JSON array, or several, or objects without one."""
-    stream = Stream(path)
-    fields = Fields(options)
+    stream, fields = Stream(path), Fields(options)
     for number, found in split_objects(stream):
         origin = Origin(label, f"item {number}")
-        yield (
-            BrokenRecord(origin, found)
-            if isinstance(found, str)
-            else _rewarded(stream, fields.page(found, origin))
-        )
+        page = BrokenRecord(origin, found) if isinstance(found, str) else fields.page(found, origin)
+        yield _rewarded(stream, page)
 
 
 def read_csv(path: Path, label: str, options: Options) -> Iterator[Record]:
     """Yield the rows of a table with a line of field names."""
-    stream = Stream(path)
-    fields = Fields(options)
-    lines = _Lines(stream)
-    first = next(lines, "")  # Scrapy writes nothing at all if there are no items
-    delimiter = max(",;\t|", key=first.count)
-    names = next(csv.reader([first], delimiter=delimiter))
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    whole = first.endswith("\r\n")
-    while True:
-        origin = Origin(label, f"line {lines.number + 1}")
-        try:
-            row = _next_row(rows, lines)
-        except StopIteration:
-            break
-        except (csv.Error, Unreadable, UnicodeDecodeError) as error:
-            yield BrokenRecord(origin, str(error))
-            continue
-        if len(row) == len(names):
+    stream, fields = Stream(path), Fields(options)
+    names: list[str] | None = None
+    for number, row in csv_rows(stream):
+        origin = Origin(label, f"line {number}")
+        if isinstance(row, str):
+            yield BrokenRecord(origin, row)
+        elif names is None:
+            names = row
+        elif len(row) == len(names):
             yield _rewarded(stream, fields.page(dict(zip(names, row, strict=True)), origin))
         elif row:
             yield BrokenRecord(origin, f"{len(row)} fields instead of {len(names)}")
-    if whole and lines.last and not lines.last.endswith("\r\n"):
+
+
+def csv_rows(stream: Stream) -> Iterator[tuple[int, list[str] | str]]:
+    """Yield the rows of a table with the numbers of their lines; a str tells what is wrong with one.
+
+    The limit of the `csv` module for fields, which holds for the whole process, is raised.
+    """
+    last, long = "", False
+
+    def decoded() -> Iterator[str]:
+        nonlocal last, long
+        for number, line in stream.lines(blank=True):
+            long = line is None
+            content = b"" if line is None else line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"")
+            last = content.decode("utf-8", "surrogateescape") or _REFUSED
+            yield last
+
+    lines = decoded()
+    first = next(lines, "")  # Scrapy writes nothing at all if there are no items
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD))
+    rows = csv.reader(chain([first], lines), delimiter=max(",;\t|", key=first.count), strict=True)
+    while True:
+        number = rows.line_num + 1
+        try:
+            row = next(rows)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            yield number, too_long() if long else str(error)
+            continue
+        yield number, "not UTF-8" if _NOT_UTF8.search("".join(row)) else row
+    if first.endswith("\r\n") and not last.endswith("\r\n"):
         # Python's writer, which is Scrapy's, ends each line so; other programs may leave it out at the end.
-        yield BrokenRecord(origin, "the line before has no end: the file may have been cut there")
+        yield number, "the line before has no end: the file may have been cut there"
 
 
 def read_parquet(path: Path, label: str, options: Options) -> Iterator[Record]:
@@ -99,11 +294,9 @@ def read_parquet(path: Path, label: str, options: Options) -> Iterator[Record]:
     fields = Fields(options)
     schema = pq.read_schema(path)
     needed = fields.columns(schema.names)
-    if not needed:
-        yield BrokenRecord(Origin(label), fields.no_text(schema.names))
-        return
-    if not fields.has_url(schema.names):
-        yield BrokenRecord(Origin(label), fields.no_url(schema.names))
+    if not needed or not fields.has_url(schema.names):
+        say = fields.no_url if needed else fields.no_text
+        yield BrokenRecord(Origin(label), say(schema.names))
         return
     columns = [each.name for each in schema if each.name in needed or not pa.types.is_nested(each.type)]
     # A value that is repeated stays once in memory: a small file can repeat a large one a million times.
@@ -128,7 +321,7 @@ def _row(fields: Fields, batch: pa.RecordBatch, row: int, origin: Origin) -> Rec
     except ValueError as error:  # such as bytes that are not UTF-8
         return BrokenRecord(origin, str(error))
     if any(isinstance(value, (str, bytes)) and len(value) > MAX_RECORD for value in item.values()):
-        return BrokenRecord(origin, _TOO_LONG)
+        return BrokenRecord(origin, too_long())
     return fields.page(item, origin)
 
 
@@ -155,121 +348,55 @@ def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]
     """Yield the outermost objects of *chunks* of JSON, numbered from 1; a str tells what is wrong with one.
 
     Arrays around them may be open, closed and many, as crawls leave them that were killed and append to a
-    feed.
+    feed. Behind a broken object, reading goes on where the next one may begin.
     """
-    window = _Window(chunks)
-    number = arrays = 0
-    junk = False
-    while True:
-        gap = _GAP.match(window.text, window.at)
-        assert gap
-        arrays += gap[0].count("[") - gap[0].count("]")
-        window.at = gap.end()
-        if window.at == len(window.text):
-            if not window.extend():
-                break
-        elif window.text[window.at] == "{":
-            number += 1
-            found = window.next_object()
-            junk = isinstance(found, str)  # what follows a broken object may be the rest of it
-            yield number, found
-        else:
-            brace = window.text.find("{", window.at)
-            end = len(window.text) if brace < 0 else brace
-            arrays += window.text.count("[", window.at, end) - window.text.count("]", window.at, end)
-            window.at = end
-            if not junk:
-                number += 1
-                yield number, "not a JSON object"
-            junk = True
-    if arrays > 0 or window.empty:
-        yield number + 1, "the file ends without the end of its array"
-
-
-class _Window:
-    """The part of a stream of JSON that is looked at: *text*, from the place *at* on."""
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = iter(chunks)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        self._parse = json.JSONDecoder().raw_decode
-        self.text, self.at = "", 0
-        self.empty = True
-
-    def extend(self, least: int = 1) -> bool:
-        """Read on by *least* characters or to the end, and forget what was before; False at the end."""
-        parts, size = [self.text[self.at :]], 0
-        for chunk in self._chunks:
-            self.empty = False
-            parts.append(self._decoder.decode(chunk))
-            size += len(parts[-1])
-            if size >= least:
-                break
-        self.text, self.at = "".join(parts), 0
-        return size > 0
-
-    def next_object(self) -> dict[str, Any] | str:
-        """Return the object that begins here and go past it.
-
-        Behind a broken one, go to where the next one may begin: past the place where it breaks, so that
-        nothing is read twice, or else to the next line.
-        """
+    decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
+    parse = json.JSONDecoder().raw_decode
+    text, wanted, number, arrays = "", 0, 0, 0
+    empty, lost, junk = True, False, False
+    for chunk in chain(map(decode, chunks), [None]):
+        empty &= chunk is None
+        text += chunk or ""
+        if chunk is not None and len(text) < wanted:
+            continue
+        at, wanted = 0, 0
         while True:
-            start, length = self.at, len(self.text) - self.at
+            if lost:
+                found = _NEXT.search(text, at)
+                at, lost = (found.end(), False) if found else (len(text), True)
+            gap = _GAP.match(text, at)
+            assert gap
+            end = gap.end()
+            if junk or text[end : end + 1] not in (
+                "",
+                "{",
+            ):  # the rest of a broken object, or no object at all
+                end = next((place for place in [text.find("{", end)] if place >= 0), len(text))
+                if not junk:
+                    number += 1
+                    yield number, "not a JSON object"
+                junk = True
+            arrays += text.count("[", at, end) - text.count("]", at, end)
+            at = end
+            if at == len(text):
+                break
             try:
-                found, self.at = self._parse(self.text, start)
-            except json.JSONDecodeError as error:
-                cut = error.msg.startswith("Unterminated string")  # a string has no line breaks
-                if not cut and error.pos < len(self.text) - _END:
-                    return self._skipped(_NEXT, error.pos, f"not a JSON object: {error.msg}")
-                if length > MAX_OBJECT:
-                    return self._skipped(_NEXT_LINE, start, _TOO_LONG)
-                if length > _LARGE and sum(self.text.count(c, start) for c in "[{,") > MAX_ELEMENTS:
-                    return self._skipped(_NEXT_LINE, start, _TOO_MANY)
-                if not self.extend(length):
-                    return self._skipped(_NEXT, error.pos, f"not a JSON object: {error.msg}")
-            except (ValueError, RecursionError) as error:  # a number of thousands of digits
-                return self._skipped(_NEXT_LINE, start, f"not a JSON object: {error}")
-            else:
-                if _NOT_UTF8.search(self.text, start, self.at):
-                    return "not UTF-8"
-                return found  # type: ignore[no-any-return]
-
-    def _skipped(self, end: re.Pattern[str], start: int, why: str) -> str:
-        while not (found := end.search(self.text, start)):
-            self.at = len(self.text)
-            if not self.extend():
-                return why
-            start = 0
-        self.at = found.end()
-        return why
-
-
-class _Lines:
-    """Decoded lines for `csv.reader`; a row may consist of several."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._lines = stream.lines(blank=True)
-        self.number = 0
-        self.last = ""
-        self.room = MAX_RECORD
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        self.number, line = next(self._lines)
-        self.room -= MAX_RECORD if line is None else max(len(line), _LINE)
-        if line is None or self.room < 0:
-            raise Unreadable(_TOO_LONG)
-        self.last = line.decode("utf-8-sig" if self.number == 1 else "utf-8")
-        return self.last
-
-
-def _next_row(rows: Iterator[list[str]], lines: _Lines) -> list[str]:
-    lines.room = MAX_RECORD
-    previous = csv.field_size_limit(MAX_RECORD)  # of the whole process
-    try:
-        return next(rows)
-    finally:
-        csv.field_size_limit(previous)
+                item, end = parse(text, at)
+                problem = "not UTF-8" if _NOT_UTF8.search(text, at, end) else None
+            except (ValueError, RecursionError) as error:
+                size = len(text) - at
+                too_many = size > _LARGE and sum(text.count(each, at) for each in "[{,") > MAX_ELEMENTS
+                if chunk is not None and size <= MAX_OBJECT and not too_many:
+                    wanted = 2 * size  # it may only be cut
+                    break
+                why = f"not a JSON object: {getattr(error, 'msg', error)}"
+                problem = _TOO_MANY if too_many else too_long(MAX_OBJECT) if size > MAX_OBJECT else why
+                end = max(getattr(error, "pos", 0), at + 1) if problem == why else at + 1
+                lost = True
+            number += 1
+            junk = problem is not None
+            yield number, problem or item
+            at = end
+        text = text[at:]
+    if arrays > 0 or empty:
+        yield number + 1, "the file ends without the end of its array"

@@ -1,13 +1,13 @@
 """What the head of a page, or its HTTP headers, say: its title and what it tells search engines.
 
-That is whether it may be indexed, which URL it names as canonical, and where its versions for other languages
-are. Of two copies, one that may be indexed is kept.
+Of two copies, one that may be indexed is kept.
 """
 
 from __future__ import annotations
 
 import re
 from html import unescape
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
@@ -22,12 +22,8 @@ from .records import MAX_URL, SILENT, Indexing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from lxml.etree import _Element
-
 #: Bytes of a page in which its head is looked for, and characters kept of a title.
 _HEAD_BYTES, _TITLE = 1 << 17, 200
-#: Characters of a page in which its head is looked for.
-_HEAD_CHARACTERS = 1 << 18
 #: Links below it may be what readers have written.
 _END = re.compile("</head|<body", re.IGNORECASE)
 _TITLE_TAG = re.compile(r"<title\b[^<>]*>([^<]{0,2000})", re.IGNORECASE)
@@ -62,8 +58,7 @@ def read_head(body: bytes, content_type: str | None, url: str) -> Head:
     found = _TITLE_TAG.search(text)
     title = " ".join(unescape(found[1]).split())[:_TITLE] if found else ""
     try:
-        tree = parsed(text)
-        return Head(title, SILENT if tree is None else head_indexing(tree, url))
+        return Head(title, _head_indexing(text, url))
     except etree.LxmlError:  # of what no browser would make sense of
         return Head(title, SILENT)
 
@@ -73,32 +68,35 @@ def canonical_url(page: str, base: str = "") -> str | None:
 
     *base* is the URL that the page was found at.
     """
-    tree = parsed(_END.split(page[:_HEAD_CHARACTERS], maxsplit=1)[0])
-    return None if tree is None else head_indexing(tree, base).declared or None
+    return _head_indexing(_END.split(page[: 2 * _HEAD_BYTES], maxsplit=1)[0], base).declared or None
 
 
 def headers_indexing(headers: Mapping[str, str], url: str) -> Indexing:
     """Return what the HTTP *headers* (names in lower case) of the page at *url* say."""
     links = []
-    for found, _ in zip(_LINK.finditer(headers.get("link", "")), range(_MOST), strict=False):
+    for found in islice(_LINK.finditer(headers.get("link", "")), _MOST):
         parameters = {name.lower(): quoted or plain for name, quoted, plain in _PARAMETER.findall(found[2])}
         links.append((parameters.get("rel", ""), found[1], parameters.get("hreflang", "")))
-    return _of_links(links, url, noindex=header_forbids(headers.get("x-robots-tag", "")))
+    return _of_links(links, url, noindex=_header_forbids(headers.get("x-robots-tag", "")))
 
 
-def head_indexing(tree: _Element, url: str) -> Indexing:
-    """Return what the parsed head of the page at *url* says.
+def _head_indexing(head: str, url: str) -> Indexing:
+    """Return what the *head* of the page at *url* says; ``og:url`` counts where no canonical URL is named."""
+    tree = parsed(head)
+    if tree is None:
+        return SILENT
+    found = islice(tree.iter("link"), _MOST)
+    links = [(each.get("rel", ""), each.get("href", ""), each.get("hreflang", "")) for each in found]
+    metas = [
+        (each.get("name", ""), each.get("property"), each.get("content", "")) for each in tree.iter("meta")
+    ]
+    links += [("canonical", content, "") for _, shared, content in metas if shared == "og:url"][:_MOST]
+    said = (content.lower().split(",") for name, _, content in metas if name.strip().lower() in _AGENTS)
+    noindex = any(part.strip() in _FORBIDDING for parts in said for part in parts)
+    return _of_links(links, url, noindex=noindex)
 
-    ``og:url`` counts where no canonical URL is named.
-    """
-    found = zip(tree.iter("link"), range(_MOST), strict=False)
-    links = [(each.get("rel", ""), each.get("href", ""), each.get("hreflang", "")) for each, _ in found]
-    shared = (meta.get("content", "") for meta in tree.iter("meta") if meta.get("property") == "og:url")
-    links += [("canonical", each, "") for each, _ in zip(shared, range(_MOST), strict=False)]
-    return _of_links(links, url, noindex=head_forbids(tree))
 
-
-def header_forbids(value: str) -> bool:
+def _header_forbids(value: str) -> bool:
     """Tell whether the value of an ``X-Robots-Tag`` header forbids indexing.
 
     Examples are ``noindex, nofollow`` and ``googlebot: noindex``. A name holds for the directives that follow
@@ -112,15 +110,6 @@ def header_forbids(value: str) -> bool:
         if agent in _AGENTS and part.strip() in _FORBIDDING:
             return True
     return False
-
-
-def head_forbids(tree: _Element) -> bool:
-    """Tell whether a ``<meta name=robots>`` in the head of a page forbids indexing."""
-    return any(
-        meta.get("name", "").strip().lower() in _AGENTS
-        and not _FORBIDDING.isdisjoint(part.strip() for part in meta.get("content", "").lower().split(","))
-        for meta in tree.iter("meta")
-    )
 
 
 def _of_links(links: Iterable[tuple[str, str, str]], base: str, *, noindex: bool) -> Indexing:

@@ -1,16 +1,23 @@
-"""What comes out of the sources of an audit: pages, and what could not be read or was left out.
+"""What comes out of sources: pages, broken records, what is no page; and files read within limits.
 
 The limits keep what hostile or broken input takes of time and memory bounded.
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import stat
+import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from datetime import datetime, timezone
+from itertools import count
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from scrapy_neardup.errors import NearDupError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_neardup.fingerprint.main_text import MainText
@@ -21,35 +28,31 @@ MAX_RECORD = 1 << 26
 MAX_BARREN = 1 << 28
 #: Broken records of a file since its last document.
 MAX_PROBLEMS = 100_000
-#: Brackets and commas of one JSON record: an empty list takes 2 bytes there, and 56 in memory.
-MAX_ELEMENTS = 2_000_000
-#: Bytes of HTTP headers, or of the other small files of a cache.
-MAX_HEADERS = 1 << 16
-#: Characters of a URL.
-MAX_URL = 1 << 16
+#: Characters of a URL, and bytes of HTTP headers.
+MAX_URL = MAX_HEADERS = 1 << 16
+#: Bytes that tell of what kind a file is.
+HEAD = 4096
+_CHUNK = 1 << 18
+_LAST_SECOND = 32503680000  # year 3000; larger numbers are milliseconds
+#: Bytes that each line counts at least: of empty ones millions would take minutes.
+_LINE = 64
 
 
 class Unreadable(Exception):
     """A record, or the rest of a file, cannot be read; the message says why."""
 
 
-def megabytes(count: int) -> str:
-    """Write a limit for people."""
-    return f"{count >> 20} MiB"
-
-
-#: ``redirect``, ``error``: by HTTP status. ``not_html``: an image, a style sheet, plain text. ``robots``: a
-#: robots.txt. ``empty``: no body. ``other_file``: a file of a folder that is none of the kinds.
-#: ``link_out_of_folder``: a link in a folder to a file that is not in it. ``results_of_an_audit``: a folder
-#: of these in another folder.
-Omission = Literal[
-    "redirect", "error", "not_html", "robots", "empty", "other_file", "link_out_of_folder",
-    "results_of_an_audit",
-]  # fmt: skip
-
-
 class SourceUnavailable(NearDupError):
     """A source does not exist, is of no known kind, or needs an extra that is not installed."""
+
+
+#: What reading a damaged file raises.
+DAMAGE = (OSError, EOFError, ValueError, zlib.error, Unreadable)
+
+
+def too_long(limit: int = MAX_RECORD) -> str:
+    """Say that something has more than *limit* bytes."""
+    return f"more than {limit >> 20} MiB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,9 @@ class Skipped:
     """A sound record that is not a page."""
 
     origin: Origin
-    reason: Omission
+    #: ``redirect``, ``error`` (by HTTP status), ``not_html``, ``robots`` (a robots.txt), ``empty``; in a
+    #: folder ``other_file``, ``link_out_of_folder``, ``results_of_an_audit``.
+    reason: str
 
 
 Record: TypeAlias = CrawledPage | BrokenRecord | Skipped
@@ -158,3 +163,116 @@ class Options:
     base_url: str | None = None
     #: The folder that is read; None for a file that the user named.
     folder: Path | None = None
+
+
+class Stream:
+    """The decompressed content of a file; reading it raises what is in `DAMAGE`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._barren = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        with open_regular(self._path) as file, _decompressed(file) as content:
+            while chunk := content.read1(_CHUNK):
+                self._count(len(chunk))
+                yield chunk
+
+    def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes | None]]:
+        """Yield lines with their ends, numbered from 1; None for one of more than `MAX_RECORD` bytes.
+
+        Blank lines are yielded if *blank* says so.
+        """
+        with open_regular(self._path) as file, _decompressed(file) as content:
+            for number in count(1):
+                line = content.readline(MAX_RECORD + 1)
+                if not line:
+                    return
+                self._count(max(len(line), _LINE))
+                if len(line) > MAX_RECORD:
+                    while line and not line.endswith(b"\n"):
+                        line = content.readline(_CHUNK)
+                        self._count(len(line))
+                    yield number, None
+                elif blank or not line.isspace():
+                    yield number, line
+
+    def rewarded(self) -> None:
+        """Note that a document was found."""
+        self._barren = 0
+
+    def _count(self, size: int) -> None:
+        self._barren += size
+        if self._barren > MAX_BARREN:
+            raise Unreadable(f"{too_long(MAX_BARREN)} without a document: the rest is left out")
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a file to read. Raises OSError, and `Unreadable` for a pipe or a device, which may never end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise Unreadable(f"{path.name} is no regular file")
+    return path.open("rb")
+
+
+def head(path: Path) -> bytes:
+    """Return the first `HEAD` bytes of the decompressed content; what there is of a broken file."""
+    content = b""
+    try:
+        for chunk in Stream(path):
+            content += chunk
+            if len(content) >= HEAD:
+                break
+    except DAMAGE:
+        pass  # whoever reads the file will say so
+    return content[:HEAD]
+
+
+def read_whole(path: Path, limit: int = MAX_RECORD) -> bytes:
+    """Return the decompressed content of a file; raises `Unreadable` if it is over *limit* bytes."""
+    with open_regular(path) as file, _decompressed(file) as content:
+        whole = content.read(limit + 1)
+    if len(whole) > limit:
+        raise Unreadable(f"{path.name} has more than {limit} bytes")
+    return whole
+
+
+def _decompressed(file: IO[bytes]) -> gzip.GzipFile | bz2.BZ2File:
+    magic = file.read(3)
+    file.seek(0)
+    if magic.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=file)
+    return bz2.BZ2File(file) if magic == b"BZh" else file  # type: ignore[return-value]
+
+
+def clean(text: str) -> str:
+    """Replace surrogates, which JSON can spell and no encoding can write."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def seconds(value: Any) -> float | None:
+    """Return seconds since 1970, of a number of seconds or milliseconds, an ISO 8601 string or a datetime."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    try:
+        if isinstance(value, str):
+            value = _parsed(value.strip()[:40])
+        if isinstance(value, datetime):
+            value = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            return None
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    found = found / 1000 if found > _LAST_SECOND else found
+    return found if 0 < found <= _LAST_SECOND else None
+
+
+def _parsed(value: str) -> datetime | float:
+    try:
+        return float(value)
+    except ValueError:
+        return datetime.fromisoformat(value.replace("Z", "+00:00").replace(" +", "+"))

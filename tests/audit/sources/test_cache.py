@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_neardup.audit.sources.archives import parse_meta
 from scrapy_neardup.audit.sources.records import Unreadable
+from scrapy_neardup.audit.sources.responses import parse_meta
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ import brotli
 import pytest
 
 from scrapy_neardup.audit.sources import BrokenRecord, CrawledPage, Origin, Skipped
-from scrapy_neardup.audit.sources.contents import decode_body, page_of_response
 from scrapy_neardup.audit.sources.records import Unreadable
+from scrapy_neardup.audit.sources.responses import decode_body, page_of_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_neardup.audit.sources import open_sources, opening, records
+from scrapy_neardup.audit.sources import open_sources, records
 
 from .archives import http, record, write_warc
 
@@ -62,7 +62,7 @@ def test_line_over_the_limit_is_passed_over(suffix: str, pack: Any, tmp_path: Pa
     path = tmp_path / f"feed.jl.{suffix}"
     long_line(path, pack)
     first, problem, last = open_sources([path])
-    assert (first.url, last.url, problem.reason) == ("u", "u", "longer than 64 MiB")  # type: ignore[union-attr]
+    assert (first.url, last.url, problem.reason) == ("u", "u", "more than 64 MiB")  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_record_of_too_many_elements(inner: bytes, tmp_path: Path, read: Any, bo
 
 
 def test_endless_broken_records(tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "MAX_PROBLEMS", 10)
+    monkeypatch.setattr("scrapy_neardup.audit.sources.MAX_PROBLEMS", 10)
     path = tmp_path / "feed.jl"
     path.write_bytes(b"x\n" * 9 + ITEM + b"\n" + b"x\n" * 100)
     contents = read(path)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.audit.sources import CrawledPage, Options, Skipped, find_sources, read_source
-from scrapy_neardup.audit.sources.opening import mirror_url
+from scrapy_neardup.audit.sources import CrawledPage, Options, Skipped, find_sources, mirror_url, read_source
 
 PAGE = b"<!DOCTYPE html><html><head><title>t</title></head><body><p>text</p></body></html>"
 

@@ -13,7 +13,7 @@ import lmdb
 import pytest
 
 from scrapy_neardup import Detector, IndexUnavailable
-from scrapy_neardup.audit.sources import Source, SourceUnavailable, find_sources, opening
+from scrapy_neardup.audit.sources import Source, SourceUnavailable, find_sources
 from scrapy_neardup.index.lmdb.commands import require_index
 from scrapy_neardup.index.lmdb.directory import is_index
 
@@ -132,7 +132,7 @@ def test_file_name_in_no_encoding(tmp_path: Path, html: Any, read: Any) -> None:
 def test_missing_extra(tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.warc"
     path.write_bytes(b"WARC/1.0\r\n")
-    monkeypatch.setattr(opening, "find_spec", lambda name: None)
+    monkeypatch.setattr("scrapy_neardup.audit.sources.find_spec", lambda name: None)
     with pytest.raises(SourceUnavailable, match=r"pip install 'scrapy-neardup\[warc\]'"):
         read(path)
 

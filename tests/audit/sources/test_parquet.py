@@ -96,4 +96,4 @@ def test_value_that_is_too_long(tmp_path: Path, read: Any) -> None:
     pq.write_table(pa.table({"text": ["a", "x" * (MAX_RECORD + 1), "b"]}), path)
     contents = read(path)
     assert contents.texts == ["a", "b"]
-    assert "longer than 64 MiB" in contents.problems[0].reason
+    assert "more than 64 MiB" in contents.problems[0].reason

@@ -1,0 +1,423 @@
+"""HTTP responses as crawlers keep them: WARC files, the WACZ files that pack them, Scrapy's HTTP cache.
+
+Responses are pages, and so are resources; revisits refer to pages; the conversions of WET files are texts.
+The cache is read as `FilesystemCacheStorage` writes it, one directory a response; what it has pickled is not.
+"""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import io
+import os
+import re
+import zipfile
+import zlib
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from w3lib.http import headers_raw_to_dict
+
+from scrapy_neardup.extraction.decoding import is_binary, is_html_type
+
+from .head import headers_indexing
+from .records import (
+    DAMAGE,
+    MAX_HEADERS,
+    MAX_RECORD,
+    MAX_URL,
+    BrokenRecord,
+    CrawledPage,
+    Origin,
+    Revisit,
+    Skipped,
+    Unreadable,
+    clean,
+    open_regular,
+    seconds,
+    too_long,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fastwarc import WarcRecord
+
+    from .records import Options, Record
+
+_CHUNK = 1 << 20  # bytes
+#: Places behind a broken record that are tried in turn, until one is a sound record.
+_TRIES = 1000
+_CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\n]*)?\r\n")
+_FINGERPRINT = re.compile(r"[0-9a-f]{16,128}")
+#: A dictionary of strings and numbers, without nesting, which could exhaust the stack of Python's parser.
+_STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_META = re.compile(rf"\{{(?:{_STRING}: (?:{_STRING}|None|-?[0-9][0-9.e+-]{{0,30}})(?:, |(?=\}})))*\}}")
+#: Folders within each other in which entries of a cache are looked for, and how many of each tell what it is.
+_DEPTH, _PROBES = 6, 20
+_TAG = re.compile(rb"<(!doctype\s+html|html|head|body|title|meta|table|div|p|h1)\b", re.IGNORECASE)
+#: XML has elements of the same names: a feed has a title.
+_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<\?xml\s")
+_FEED = re.compile(rb"<(rss|feed|rdf:rdf|urlset|sitemapindex|opml)\b", re.IGNORECASE)
+#: The first tag behind comments, declarations and instructions.
+_FIRST = re.compile(rb"<!--.*?-->|<[!?][^>]*>|(<)", re.DOTALL)
+_CODINGS = 4  # at most, one over the other
+
+
+def read_warc(path: Path, label: str, options: Options) -> Iterator[Record]:
+    """Yield the pages of a WARC file, see `page_of_record`."""
+    with path.open("rb") as file:
+        yield from _pages(file, label)
+
+
+def read_wacz(path: Path, label: str, options: Options) -> Iterator[Record]:
+    """Yield the pages of the WARC files in a WACZ file, in the order of their names."""
+    with zipfile.ZipFile(path) as archive:
+        names = {name for name in archive.namelist() if name.endswith((".warc", ".warc.gz"))}
+        for name in sorted(names):
+            yield from _member(archive, name, label)
+        if not names:
+            yield BrokenRecord(Origin(label), "no WARC file is in it")
+
+
+def _member(archive: zipfile.ZipFile, name: str, label: str) -> Iterator[Record]:
+    try:
+        with archive.open(name) as file:
+            yield from _pages(file, label, f"{name}, ")
+    except (zipfile.BadZipFile, RuntimeError, *DAMAGE) as error:
+        yield BrokenRecord(Origin(label, name), str(error))
+
+
+def _pages(file: IO[bytes], label: str, where: str = "") -> Iterator[Record]:
+    """Yield the pages of an open WARC file. *where* precedes the positions of records in messages.
+
+    Behind a broken record, reading goes on where the next one seems to begin. If what begins there is no
+    record, the place after it is tried. After `_TRIES` places in vain the rest of the file is left out.
+    """
+    from fastwarc import ArchiveIterator
+
+    compressed = file.read(2) == b"\x1f\x8b"
+    start: int | None = 0
+    tries = 0  # since the last sound record
+    while start is not None and tries < _TRIES:
+        file.seek(start)
+        last, problem, tries = start, "", tries + 1
+        try:
+            for record in ArchiveIterator(file, parse_http=False):
+                last = record.stream_pos
+                page = page_of_record(record, Origin(label, f"{where}byte {last}"))
+                tries = 0
+                if page is not None:
+                    yield page
+        except (OSError, ValueError, Unreadable) as error:
+            problem = f"broken: {error}"
+        ended = not problem
+        if ended and compressed and tries <= 1 and _is_cut(file, last):
+            problem = "the file ends in the middle of it"
+        if problem and tries <= 1:  # one message for a damaged part of the file is enough
+            yield BrokenRecord(Origin(label, f"{where}byte {last}"), problem)
+        start = None if ended else _next_record(file, last, b"\x1f\x8b\x08" if compressed else b"\nWARC/")
+
+
+def _is_cut(file: IO[bytes], start: int) -> bool:
+    """Whether the gzip members from *start* on are not whole, which the iterator does not tell."""
+    file.seek(start)
+    content = gzip.GzipFile(fileobj=file)
+    try:
+        for _ in range(MAX_RECORD // _CHUNK):  # more is too much to read twice: a file that is one member
+            if not content.read(_CHUNK):
+                break
+    except (EOFError, OSError, zlib.error):
+        return True
+    return False
+
+
+def _next_record(file: IO[bytes], last: int, mark: bytes) -> int | None:
+    """Return where after *last* a record seems to begin: with *mark*, or after the line break of that."""
+    line = mark.startswith(b"\n")
+    at = last + (not line)
+    file.seek(at)
+    tail = b""
+    while chunk := file.read(_CHUNK):
+        window = tail + chunk
+        if (found := window.find(mark)) >= 0:
+            return at - len(tail) + found + line
+        at += len(chunk)
+        tail = window[1 - len(mark) :]
+    return None
+
+
+def page_of_record(record: WarcRecord, origin: Origin) -> Record | None:
+    """Make a page of a record; None for one of another type. Raises `Unreadable` if its end is not there."""
+    from fastwarc import WarcRecordType as Type
+
+    if "Content-Length" not in record.headers:
+        raise Unreadable("the file ends in its headers")
+    length, kind = record.content_length, record.record_type
+    wanted = kind in (Type.resource, Type.conversion)
+    wanted |= kind in (Type.response, Type.revisit) and record.is_http
+    block = record.reader.read(length) if wanted and length <= MAX_RECORD else b""
+    if len(block) + record.consume() < length:
+        raise Unreadable("the file ends in the middle of it")
+    if not wanted:
+        return None
+    if length > MAX_RECORD:
+        return BrokenRecord(origin, too_long())
+    url = clean(record.headers.get("WARC-Target-URI") or "").strip("<>")
+    if not url or len(url) > MAX_URL:
+        return BrokenRecord(origin, f"its URL has {len(url)} characters")
+    fetched = seconds(record.headers.get("WARC-Date"))
+    digest = record.headers.get("WARC-Payload-Digest")
+    if kind == Type.conversion:
+        return CrawledPage(url, block.decode("utf-8", "replace"), None, None, fetched, origin)
+    if kind == Type.resource:
+        headers = {"content-type": record.headers.get("Content-Type") or ""}
+        return page_of_response(url, 200, headers, block, fetched, origin, digest)
+    parsed = parse_response(block)
+    if kind == Type.revisit:
+        status, headers, _ = parsed or (200, {}, b"")
+        return _revisit(record, url, status, headers.get("content-type"), fetched, origin)
+    if parsed is None:
+        return BrokenRecord(origin, "its HTTP headers cannot be parsed")
+    status, headers, body = parsed
+    if not omission(url, status, headers.get("content-type")):
+        body = dechunked(headers, body)
+    return page_of_response(url, status, headers, body, fetched, origin, digest)
+
+
+def _revisit(
+    record: WarcRecord, url: str, status: int, content_type: str | None, fetched: float | None, origin: Origin
+) -> Record:
+    """Make a page of a revisit, whose headers need not be there, and whose status may be 304."""
+    digest, refers_to = (record.headers.get(f"WARC-{n}") for n in ("Payload-Digest", "Refers-To-Target-URI"))
+    if refers_to is None and "not-modified" in (record.headers.get("WARC-Profile") or ""):
+        refers_to = url
+    if refers_to is None and digest is None:
+        return BrokenRecord(origin, "it does not say what it is a revisit of")
+    if reason := omission(url, 200 if status == 304 else status, content_type):
+        return Skipped(origin, reason)
+    refers = Revisit(digest, None if refers_to is None else clean(refers_to).strip("<>"))
+    return CrawledPage(url, None, None, content_type, fetched, origin, digest, revisit_of=refers)
+
+
+def parse_response(block: bytes) -> tuple[int, dict[str, str], bytes] | None:
+    """Split an HTTP response into status, headers with names in lower case, and body."""
+    from fastwarc.warc import HeaderMap
+
+    parsed = HeaderMap()
+    try:
+        length = parsed.parse(io.BytesIO(block))
+    except (OSError, ValueError):
+        return None
+    if parsed.status_code is None:
+        return None
+    return parsed.status_code, {name.lower(): value for name, value in parsed.items()}, block[length:]
+
+
+def dechunked(headers: dict[str, str], body: bytes) -> bytes:
+    """Undo the chunks of a body, which many archives store undone under the header that announces them."""
+    from fastwarc.stream_io import ChunkedReader
+
+    if "chunked" not in headers.get("transfer-encoding", "").lower() or not _CHUNK_SIZE.match(body):
+        return body
+    try:
+        return ChunkedReader(io.BytesIO(body)).read()
+    except OSError:
+        return body
+
+
+def is_cache(path: Path) -> bool:
+    """Tell whether *path* is the cache of a spider or contains one, by some of its directories."""
+    return next(_entries(path, _DEPTH - 1, _PROBES), None) is not None
+
+
+def read_cache(path: Path, label: str, options: Options) -> Iterator[Record]:
+    """Yield the pages of all spiders whose caches are in *path*."""
+    for entry in _entries(path, _DEPTH):
+        origin = Origin(label, entry.relative_to(path).as_posix())
+        try:
+            yield _cached(entry, origin)
+        except FileNotFoundError as error:
+            yield BrokenRecord(origin, f"{Path(error.filename).name} is missing")
+        except DAMAGE as error:
+            yield BrokenRecord(origin, str(error))
+
+
+def _entries(path: Path, depth: int, most: int | None = None) -> Iterator[Path]:
+    """Yield the entries of caches in *path*, of *most* directories in each, sorted."""
+    with os.scandir(path) as inside:
+        below = [path / each.name for each in islice(inside, most) if each.is_dir(follow_symlinks=False)]
+    for directory in sorted(below):
+        if directory.name[:2] == path.name and _FINGERPRINT.fullmatch(directory.name):
+            yield directory
+        elif depth:
+            yield from _entries(directory, depth - 1, most)
+
+
+def _cached(entry: Path, origin: Origin) -> Record:
+    # Whether HTTPCACHE_GZIP was on: bodies may be gzip anyway, as received, so the meta data tell.
+    with open_regular(entry / "meta") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+
+    def read(name: str, limit: int) -> bytes:
+        with open_regular(entry / name) as file:
+            content = file.read(limit + 1)
+        content = _gunzip(content, limit + 1) if compressed else content
+        if len(content) > limit:
+            raise Unreadable(f"{name} has more than {limit} bytes")
+        return content
+
+    meta = parse_meta(read("meta", MAX_HEADERS))
+    url, status = meta.get("response_url") or meta.get("url"), meta.get("status")
+    if not isinstance(url, str) or not isinstance(status, int):
+        raise Unreadable("meta has no URL or no status")
+    raw = headers_raw_to_dict(read("response_headers", MAX_HEADERS))
+    headers = {
+        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1") for name, values in raw.items()
+    }
+    body = read("response_body", MAX_RECORD)
+    if not (entry / "request_body").exists():  # which Scrapy writes last
+        raise Unreadable("the crawl ended while it was written")
+    stated = headers.get("content-length", "")
+    if stated.isdecimal() and len(body) < int(stated[:18]) and not body.rstrip().endswith(b"</html>"):
+        raise Unreadable(f"response_body has {len(body)} of {stated[:18]} bytes")
+    return page_of_response(clean(url), status, headers, body, seconds(meta.get("timestamp")), origin)
+
+
+def parse_meta(content: bytes) -> dict[str, Any]:
+    """Parse the repr of a flat dictionary; raises `Unreadable`, or ValueError for what is no UTF-8."""
+    source = content.decode()
+    if not _META.fullmatch(source):
+        raise Unreadable("meta is damaged: it is no dictionary of strings and numbers")
+    try:
+        meta: dict[str, Any] = ast.literal_eval(source)
+    except (SyntaxError, ValueError) as error:
+        raise Unreadable("meta is damaged: it cannot be parsed") from error
+    return meta
+
+
+def page_of_response(
+    url: str,
+    status: int,
+    headers: dict[str, str],
+    body: bytes,
+    fetched: float | None,
+    origin: Origin,
+    digest: str | None = None,
+) -> Record:
+    """Make a page of an HTTP response whose *headers* have lower-case names, or tell why it is none."""
+    content_type = headers.get("content-type")
+    if reason := omission(url, status, content_type) or ("" if body else "empty"):
+        return Skipped(origin, reason)
+    try:
+        body = decode_body(body, headers.get("content-encoding", ""))
+    except DAMAGE as error:
+        return BrokenRecord(origin, f"the body cannot be decoded: {error}")
+    if is_binary(body) or not ("content-type" in headers or looks_like_html(body)):
+        return Skipped(origin, "not_html")
+    if len(url) > MAX_URL:
+        return BrokenRecord(origin, f"the URL has {len(url)} characters")
+    return CrawledPage(url, None, body, content_type, fetched, origin, digest, headers_indexing(headers, url))
+
+
+def omission(url: str, status: int, content_type: str | None) -> str | None:
+    """Return why such a response is no page, as `Skipped` says it; None if it may be one."""
+    if not 200 <= status < 300:
+        return "redirect" if 300 <= status < 400 else "error"
+    try:
+        if urlsplit(url).path == "/robots.txt":
+            return "robots"
+    except ValueError:
+        pass
+    return None if content_type is None or is_html_type(content_type) else "not_html"
+
+
+def looks_like_html(body: bytes) -> bool:
+    """Whether one of the tags that pages begin with is near the beginning, in ASCII or UTF-16.
+
+    A feed has some of them, too, and so may any XML: there it is the first tag that counts.
+    """
+    start = body[:4096].replace(b"\x00", b"")
+    found = _TAG.search(start)
+    if found is None:
+        return False
+    first = next((each.start(1) for each in _FIRST.finditer(start) if each[1]), len(start))
+    return found.start() <= first if _XML.match(start) else not _FEED.match(start, first)
+
+
+def decode_body(body: bytes, content_encoding: str, limit: int = MAX_RECORD) -> bytes:
+    """Undo content encodings; raises `Unreadable` beyond *limit* bytes, and what the codecs raise.
+
+    A body that never was encoded, or no longer is, stays as it is, whatever the header says.
+    """
+    codings = [coding.strip().lower() for coding in content_encoding.split(",")]
+    codings = [coding for coding in codings if coding not in ("", "identity", "none", "utf-8")]
+    if len(codings) > _CODINGS:
+        raise Unreadable(f"{len(codings)} content encodings")
+    for coding in reversed(codings):
+        if body.lstrip()[:1] == b"<" or len(body) > limit:
+            break
+        if coding not in _DECODERS:
+            raise Unreadable(f"unknown content encoding {coding[:40]}")
+        body = _DECODERS[coding](body, limit + 1)
+    if len(body) > limit:
+        raise Unreadable(too_long(limit))
+    return body
+
+
+# Each decoder returns the content; of one that is longer than *most* bytes as many, or a few more.
+
+
+def _gunzip(body: bytes, most: int, wbits: int = 16 + zlib.MAX_WBITS) -> bytes:
+    decoder = zlib.decompressobj(wbits)
+    content = decoder.decompress(body, most)
+    if not decoder.eof and len(content) < most:
+        raise EOFError("it ends in the middle")
+    return content
+
+
+def _inflate(body: bytes, most: int) -> bytes:
+    """Decode "deflate", which some servers take for deflate without the zlib format."""
+    try:
+        return _gunzip(body, most, zlib.MAX_WBITS)
+    except zlib.error:
+        return _gunzip(body, most, -zlib.MAX_WBITS)
+
+
+def _unbrotli(body: bytes, most: int) -> bytes:
+    try:
+        import brotli
+    except ImportError:
+        raise Unreadable("reading Brotli needs `pip install brotli`") from None
+    decoder = brotli.Decompressor()
+    try:
+        content: bytes = decoder.process(body, output_buffer_limit=most)
+    except brotli.error as error:
+        raise ValueError("it is not Brotli") from error
+    if not decoder.is_finished() and len(content) < most:
+        raise EOFError("it ends in the middle")
+    return content
+
+
+def _unzstd(body: bytes, most: int) -> bytes:
+    try:
+        from compression import zstd  # Python 3.14
+    except ImportError:
+        try:
+            from backports import zstd
+        except ImportError:
+            raise Unreadable("reading Zstandard needs `pip install backports.zstd`") from None
+    options = {zstd.DecompressionParameter.window_log_max: 27}
+    try:
+        with zstd.ZstdFile(io.BytesIO(body), options=options) as file:
+            content: bytes = file.read(most)
+    except zstd.ZstdError as error:
+        raise ValueError("it is not Zstandard") from error
+    return content
+
+
+_DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
+    "gzip": _gunzip, "x-gzip": _gunzip, "deflate": _inflate, "br": _unbrotli, "zstd": _unzstd,
+}  # fmt: skip

@@ -1,0 +1,97 @@
+"""What is filed and stored is what an index would hold, and is read again as it was; damage is one line."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.audit.arrays import text_places
+from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, unpacked
+from scrapy_neardup.audit.sources import Origin
+from scrapy_neardup.audit.store import Paragraphs, Store, StoredPage
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.fingerprint.main_text import MainText
+from scrapy_neardup.matching.boilerplate import paragraph_keys
+from scrapy_neardup.matching.records import entries
+
+from .corpora import text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OPTIONS = AuditOptions(seed=3)
+FILER: Filer = pickle.loads(pickle.dumps(Filer(OPTIONS.fingerprinter, OPTIONS.header)))
+
+
+def test_texts_are_filed_as_an_index_would_file_them_and_stored_as_they_were() -> None:
+    texts = [text(number, 200 + number) for number in range(4)]
+    urls = [f"https://{number}.example/" for number in range(4)]
+    filed = FILER([Unsigned(text, "", url) for text, url in zip(texts, urls, strict=True)])
+    signatures = [*OPTIONS.fingerprinter.signatures([MainText(text) for text in texts])]
+    documents = entries(signatures, urls, OPTIONS.header)
+    store = Store(None)
+    store.begin({})
+    for number, (each, url) in enumerate(zip(filed, urls, strict=True)):
+        page = StoredPage("feed.jl", Origin("feed.jl", str(number)), "", url, 5.0 if number else None)
+        page.filed = each
+        store.add(page)
+    store.add(StoredPage("feed.jl", Origin("feed.jl", "bad"), "", "u", 1.0, reason="timeout"))
+    columns = store.load(OPTIONS.header)
+    assert (documents.keys == columns.keys[:4].T).all()
+    assert (columns.record[:4] == documents.records).all()
+    assert (columns.keys[4].any(), columns.url[:4], columns.reason[4]) == (False, urls, "timeout")
+    assert np.isnan(columns.fetched).tolist() == [True, False, False, False, False]
+    assert columns.title[:4] == [text[:100] for text in texts]
+    assert [store.text(number) for number in range(1, 6)] == [*texts, None]
+    store.close()
+
+
+@pytest.mark.parametrize("headline", ["A headline", "", "Größe", "a\0b", "\ud800"])
+def test_a_text_with_its_parts_is_read_again_as_it_was(headline: str) -> None:
+    content = f"{text(0)}\n{text(1)}\n{text(0)}"
+    (filed,) = FILER([Unsigned(content, "In the head", "https://a.example/", headline, "1.99\0EUR")])
+    assert filed.text is not None
+    assert unpacked(filed.text) == MainText(content, headline.replace("\0", " "), "1.99 EUR")
+    assert filed.title == "In the head"
+    assert (filed.headline or b"").decode("utf-8", "surrogatepass") == headline.replace("\0", " ")
+    assert np.frombuffer(filed.paragraphs or b"", np.uint64).tolist() == sorted({*paragraph_keys(content)})
+
+
+@pytest.mark.parametrize("damage", [b"", packed_text(MainText("words " * 99))[:-9], b"no such thing"])
+def test_a_damaged_text(damage: bytes) -> None:
+    with pytest.raises((zlib.error, ValueError)):
+        unpacked(damage)
+
+
+@given(st.lists(st.sets(st.integers(0, 9)), max_size=12), st.integers(1, 5))
+def test_paragraphs_that_few_pages_have_are_left_out(pages: list[set[int]], least: int) -> None:
+    keys = np.array([key for own in pages for key in sorted(own)], np.uint64)
+    ends = np.cumsum([0, *map(len, pages)])
+    found = Paragraphs(np.arange(len(pages)), [""] * len(pages), keys, ends).often(least)
+    counts = Counter(key for own in pages for key in own)
+    kept = [found.keys[low:high].tolist() for low, high in zip(found.ends, found.ends[1:], strict=False)]
+    assert kept == [sorted(key for key in own if counts[key] >= least) for own in pages]
+
+
+@given(st.lists(st.text(alphabet="ab", max_size=2)))
+def test_places_of_texts_are_those_of_their_sorted_set(texts: list[str]) -> None:
+    assert text_places(texts).tolist() == [sorted(set(texts)).index(text) for text in texts]
+
+
+def test_values_of_other_types_and_a_full_disk_are_one_line(tmp_path: Path) -> None:
+    store = Store(tmp_path / "pages.sqlite")
+    store.begin({})
+    with pytest.raises(ConfigurationError, match="delete it"):
+        store.add(StoredPage("a", Origin("a"), "", "u", None, body_digest=b"bytes"))  # type: ignore[arg-type]
+    store._database.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(OSError, match="look at the disk"):
+        store.set_meta("inputs", ["x" * 1_000_000])
+    store.close()
