@@ -134,8 +134,8 @@ def row_of(page: StoredPage, run: int) -> tuple[Any, ...]:
         run, encodable(page.root), encodable(page.origin.path), encodable(page.origin.place), page.stamp,
         encodable(page.url), None if page.fetched is None else float(page.fetched),
         encodable(indexing.declared), encodable(alternates), encodable(page.title or filed.title),
-        int(indexing.noindex), page.body_digest, page.refers_digest, page.refers_url, page.reason,
-        int(filed.wall), filed.keys, filed.record, filed.headline, filed.paragraphs, filed.text, page.note,
+        indexing.noindex, page.body_digest, page.refers_digest, page.refers_url, page.reason,
+        filed.wall, filed.keys, filed.record, filed.headline, filed.paragraphs, filed.text, page.note,
     )  # fmt: skip
 
 
