@@ -20,8 +20,7 @@ import numpy as np
 from suite.labelled_sets import DEFAULT, SETS, Loaded, Set, load
 from suite.ways import COLUMNS, OWN, shares
 
-from scrapy_neardup.audit.evaluate.curves import judge_with
-from scrapy_neardup.audit.evaluate.labelled import find_all, rows_of
+from scrapy_neardup.audit.evaluate import find_all, judge_with, rows_of
 from scrapy_neardup.cli.settings import read_options
 
 if TYPE_CHECKING:

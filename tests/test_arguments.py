@@ -20,7 +20,7 @@ from scrapy_neardup import (
     simhash,
 )
 from scrapy_neardup.audit import audit
-from scrapy_neardup.audit.pairs.components import UnionFind, components
+from scrapy_neardup.audit.components import UnionFind, components
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.extraction import Page, Workers, load_extractor

@@ -243,7 +243,6 @@ import sys
 sys.modules["scrapy"] = None  # importing it fails
 from scrapy_neardup import audit, cli
 from scrapy_neardup.audit import documents, evaluate, run
-from scrapy_neardup.audit.evaluate import curves
 from scrapy_neardup import Detector
 from scrapy_neardup.cli.settings import read_options
 print(read_options(["DISTANCE=2"]).distance)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.audit.pairs.joins import near_pairs
+from scrapy_neardup.audit.pairs import near_pairs
 
 from .measuring import Finding, Goal, interleave, timed
 
@@ -44,7 +44,7 @@ def join(form: Form, size: int) -> Iterator[Finding]:
         return [np.flatnonzero(np.bitwise_count(stored ^ each) <= 3) for each in probes]
 
     def ours() -> float:
-        return timed(lambda: sum(map(len, near_pairs(stored))))
+        return timed(lambda: sum(map(len, near_pairs(np.unique(stored)))))
 
     ours()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -57,7 +57,7 @@ def join(form: Form, size: int) -> Iterator[Finding]:
         check(stored, scan())
     found = interleave(form.repeats if size < 10**8 else 1, tasks)
     goal = Goal(GOALS[size]) if size in GOALS else None
-    note = f"two threads; {size:,} fingerprints: peak of memory {peak:.2f} GB, input and imports included"
+    note = f"{size:,} fingerprints: peak of memory {peak:.2f} GB, input and imports included"
     work, against = (
         "all pairs within 3 bits",
         ("FAISS, extrapolated", found["faiss"]) if "faiss" in found else ("", ()),
@@ -92,9 +92,10 @@ def check(stored: NDArray[np.uint64], near: list[NDArray[np.int64]]) -> None:
     }
     probed = stored[: len(near)]
     found: set[tuple[np.uint64, np.uint64]] = set()
-    for pairs in near_pairs(stored):
-        both = np.sort(stored[pairs], axis=1)
-        ours = np.isin(both, probed).any(axis=1) & (both[:, 0] != both[:, 1])
+    values = np.unique(stored)
+    for pairs in near_pairs(values):
+        both = values[pairs]
+        ours = np.isin(both, probed).any(axis=1)
         found |= {*zip(both[ours, 0], both[ours, 1], strict=True)}
     if found != wanted:
         raise SystemExit("The join and brute force find different pairs.")

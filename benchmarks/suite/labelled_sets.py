@@ -6,8 +6,8 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_neardup.audit.evaluate.corpus import Text, read_texts
-from scrapy_neardup.audit.evaluate.labelled import LabelledPairs
+from scrapy_neardup.audit.evaluate import LabelledPairs
+from scrapy_neardup.audit.texts import Text, read_texts
 from scrapy_neardup.cli.settings import read_options
 
 if TYPE_CHECKING:

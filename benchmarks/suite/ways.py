@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.audit.evaluate.curves import judge_with
-from scrapy_neardup.audit.evaluate.labelled import judge_orders, rows_of
+from scrapy_neardup.audit.evaluate import judge_orders, judge_with, rows_of
 from scrapy_neardup.cli.settings import read_options
 from scrapy_neardup.fingerprint.schemes import ANCHORS
 from scrapy_neardup.index.tables import NO_KEY
@@ -18,7 +17,7 @@ from scrapy_neardup.matching import rules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_neardup.audit.pairs.compare import PairJudge
+    from scrapy_neardup.audit.pairs import PairJudge
 
     from .labelled_sets import Loaded
 

@@ -11,25 +11,26 @@ from tempfile import TemporaryDirectory
 from playwright.sync_api import sync_playwright
 
 from scrapy_neardup.audit.output.report import write_report
-from tests.audit.output.report.conftest import find_browser
-from tests.audit.output.report.crawl import small_crawl
+from tests.audit.output.conftest import find_browser
+from tests.audit.output.crawl import small_crawl
 
-#: The sections of the report that are shown, by their identifiers.
-SECTIONS = ("overview", "clusters")
 HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Write a picture of each section beside this file."""
+    """Write a picture of the head and one of the clusters beside this file."""
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         report = Path(folder, "report.html")
         write_report(report, small_crawl())
         browser = playwright.chromium.launch(executable_path=find_browser(playwright.chromium))
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(report.as_uri())
-        page.wait_for_selector("#clusters table")
-        for section in SECTIONS:
-            page.locator(f"#{section}").screenshot(path=HERE / f"report-{section}.png")
+        page.wait_for_selector("html[data-ready]")
+        page.screenshot(path=HERE / "report-overview.png")
+        page.click(".opener")
+        page.click(".detail td button >> nth=2")
+        page.wait_for_selector(".diff")
+        page.locator("#clusters").screenshot(path=HERE / "report-clusters.png")
         browser.close()
 
 

@@ -1,13 +1,9 @@
-"""Which page of a cluster to keep: preferences over the whole crawl, in an order that can be changed.
-
-One order of all pages serves two ends: pages are clustered in it, so the canonical page of a cluster is its
-leader, and the result does not depend on the order in which pages were read.
-"""
+"""Which page of a cluster to keep: one order of all pages. The leader of a cluster is its first."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fnmatch import translate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urldefrag
@@ -31,10 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The n pages to rank: what the rules look at, a column each.
-
-    Raises ValueError if their lengths differ.
-    """
+    """The n pages to rank: what the rules look at, a column each."""
 
     urls: Sequence[str]
     #: What each page names as its canonical URL, absolute; None or empty if it names none.
@@ -51,11 +44,6 @@ class Pages:
     #: number for each site; int[n] each.
     stories: NDArray[np.integer]
     sites: NDArray[np.integer]
-
-    def __post_init__(self) -> None:
-        columns = [getattr(self, field.name) for field in fields(self)]
-        if len({len(column) for column in columns}) > 1:
-            raise ValueError(f"Columns of pages have different lengths: {[len(c) for c in columns]}.")
 
 
 def _urls(pages: Pages, patterns: Sequence[str]) -> SortKeys:
@@ -93,34 +81,24 @@ def _spelled(host: str) -> str:
 
 
 def _site(pages: Pages, _: Sequence[str]) -> SortKeys:
-    """By what is known of all pages of a story on a site."""
+    """By what is known of all pages of a story on a site. A copier cannot choose any of it."""
     named = np.array([site_key(url) if url else UNKNOWN for url in pages.declared], np.int64)
     sites = np.asarray(pages.sites, np.int64)
-    first = np.lexsort([*alphabetical(pages, ())[::-1], *shortest(pages, ())])
-    places = np.empty(len(first), np.int64)
-    places[first] = np.arange(len(first))
+    places = _ranks([*shortest(pages, ()), *alphabetical(pages, ())])
     stories, groups = np.unique(np.asarray(pages.stories, np.int64) << 32 | sites, return_inverse=True)
-    columns: list[NDArray[Any]] = [sites == UNKNOWN]
-    # Negative, so that the least of a site tells whether any of its pages names one of another site.
-    others = -((named != UNKNOWN) & (named != sites)).astype(np.int64)
-    for column in (others, *earliest(pages, ()), -_own_share(stories)[groups], places):
-        least = np.full(len(stories), np.inf)
-        np.minimum.at(least, groups, column)
-        columns.append(least[groups])
-    columns[1] = -columns[1]
-    return columns
+    # The share of a site's stories that no other site has.
+    story, counts = np.unique(stories >> 32, return_inverse=True, return_counts=True)[1:]
+    site = np.unique(stories & 0xFFFFFFFF, return_inverse=True)[1]
+    share = (np.bincount(site, weights=counts[story] == 1) / np.bincount(site))[site]
 
+    def least(column: NDArray[Any]) -> NDArray[np.float64]:
+        found = np.full(len(stories), np.inf)
+        np.minimum.at(found, groups, column)
+        return found[groups]
 
-def _own_share(stories: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return for each of *stories*, a story on a site, the share of that site's stories that no other has.
-
-    *stories* are ``story << 32 | site``, each once: int64[k]. Returns float64[k].
-    """
-    _, which, sites = np.unique(stories >> 32, return_inverse=True, return_counts=True)
-    _, site = np.unique(stories & 0xFFFFFFFF, return_inverse=True)
-    alone = np.bincount(site, weights=sites[which] == 1)
-    share: NDArray[np.float64] = (alone / np.bincount(site))[site]
-    return share
+    others = ((named != UNKNOWN) & (named != sites)).astype(np.int64)
+    columns = [*earliest(pages, ()), -share[groups], places]
+    return [(sites == UNKNOWN).astype(np.int64), -least(-others), *map(least, columns)]
 
 
 def _https(pages: Pages, _: Sequence[str]) -> SortKeys:
@@ -128,27 +106,23 @@ def _https(pages: Pages, _: Sequence[str]) -> SortKeys:
 
 
 def _declared(pages: Pages, _: Sequence[str]) -> SortKeys:
+    """By the canonical URL that pages name: those that are named, or name themselves; no others' last."""
     own = [urldefrag(url).url for url in pages.urls]
     named = [urldefrag(url).url if url else "" for url in pages.declared]
     targets = set(named)
-    standing = (standing_of(url, by, url in targets) for url, by in zip(own, named, strict=True))
+    standing = (
+        0 if by == url or (not by and url in targets) else 2 if by else 1
+        for url, by in zip(own, named, strict=True)
+    )  # fmt: skip
     return [np.fromiter(standing, np.int64, len(own))]
-
-
-def standing_of(own: str, named: str, is_target: bool) -> int:
-    """Return 0 for a page that *named* itself as canonical, or that others name and that names none.
-
-    1 is a page that no page names, 2 one that names another one. URLs are without fragments.
-    """
-    return 0 if (named == own or (not named and is_target)) else 2 if named else 1
 
 
 def _latest(pages: Pages, _: Sequence[str]) -> SortKeys:
     """By the release that the path names, the newest first; without one, and of one, by time."""
     releases = [release_of(url).order for url in pages.urls]
     places = {release: place for place, release in enumerate(sorted(set(releases), reverse=True))}
-    newest = np.fromiter((places[release] for release in releases), np.int64, len(releases))
     times = np.asarray(pages.times, np.float64)
+    newest = np.fromiter((places[release] for release in releases), np.int64, len(releases))
     return [newest, np.where(times > 0, -times, np.inf)]
 
 
@@ -172,39 +146,22 @@ def alphabetical(pages: Pages, _: Sequence[str]) -> SortKeys:
 
 #: By the name of each rule, the function that makes its columns of the pages and what the user prefers.
 COLUMNS: dict[str, Callable[[Pages, Sequence[str]], SortKeys]] = {
-    "urls": _urls,
-    "hosts": _hosts,
-    "site": _site,
-    "https": _https,
-    "declared": _declared,
-    "longest": longest,
-    "earliest": earliest,
-    "shortest": shortest,
-    "alphabetical": alphabetical,
+    "urls": _urls, "hosts": _hosts, "site": _site, "https": _https, "declared": _declared,
+    "longest": longest, "earliest": earliest, "shortest": shortest, "alphabetical": alphabetical,
     "latest": _latest,
-}
-
-
+}  # fmt: skip
 #: All rules by which a canonical page can be chosen; and those that are used by default, in their order.
 ALL_RULES = tuple(COLUMNS)
 RULES = tuple(name for name in ALL_RULES if name != "latest")
 
 
-def parse_rules(text: str) -> tuple[str, ...]:
-    """Return the rules of a list such as ``https,longest``.
-
-    Raises `ConfigurationError` for unknown and repeated ones.
-    """
-    return check_rules([name.strip() for name in text.split(",") if name.strip()])
-
-
-def check_rules(rules: Sequence[str]) -> tuple[str, ...]:
+def check_rules(rules: Sequence[str]) -> Sequence[str]:
     """Return *rules*. Raises `ConfigurationError` for unknown and repeated ones."""
     if unknown := [rule for rule in rules if rule not in COLUMNS]:
         raise ConfigurationError(f"There is no rule {unknown[0]!r}: use some of {', '.join(ALL_RULES)}.")
     if len(set(rules)) < len(rules):
         raise ConfigurationError(f"A rule is given twice in {','.join(rules)!r}: name each once.")
-    return tuple(rules)
+    return rules
 
 
 def canonical_ranks(
@@ -216,39 +173,24 @@ def canonical_ranks(
     """Return the rank of each page, 0 for the one to keep before all others; int64[n], all different.
 
     Pages that ask not to be indexed come last, whatever the rules: their copies are all that can be found.
-    *rules* are names of `ALL_RULES`, the most important first. None means those of `RULES`, in their order.
-    Rules that are left out do not count. The rules prefer:
-
-    - ``urls``: a page whose URL one of the patterns *urls* matches, in which * stands for anything and ? for
-      one character; the first of *urls* before the second.
-    - ``hosts``: a page on one of *hosts*, or on a host below it; the first of *hosts* before the second.
-    - ``site``: the better of the sites that have the story. A copier cannot choose what this rule looks at,
-      such as the length of a text. A site that is known comes before one that is not. A site of which no
-      page names a page of another site as its canonical URL comes before others. Then the site comes first
-      that the story was fetched from first; then the one with the largest share of stories that no other
-      site has; then the one with the shortest URL.
-    - ``https``: a page under https.
-    - ``declared``: a page that names itself as the canonical URL, or that others name and that names no
-      other. A page that names another one comes last.
-    - ``latest``: the newest release that a part of the path names, such as ``/2.10/`` or ``/stable/``, then
-      the page fetched last. It is not among `RULES`.
-    - ``longest``: the longest main text.
-    - ``earliest``: the page fetched first. Pages without a time come last.
-    - ``shortest``: the URL with the fewest characters once percent-decoded.
-    - ``alphabetical``: the first of the decoded URLs.
-
-    Pages that the rules leave equal are ordered by URL, time, length and digest, so the order does not
-    depend on how pages are numbered. Only pages that are equal in all of these are ordered by number. Raises
-    `ConfigurationError` for unknown and repeated rules.
+    *rules* are names of `ALL_RULES`, the most important first, as docs/audit.md describes them; None means
+    `RULES`. *hosts* are those that the rule ``hosts`` prefers, *urls* patterns of the rule ``urls``, in which
+    * stands for anything and ? for one character. Pages that the rules leave equal are ordered by URL, time,
+    length and digest, so the order does not depend on how pages are numbered. Raises `ConfigurationError`
+    for unknown and repeated rules.
     """
     columns: list[NDArray[Any]] = [pages.noindex]
     rules = RULES if rules is None else check_rules(rules)
     preferences = {"hosts": hosts, "urls": urls}
     for rule in rules:
         columns += COLUMNS[rule](pages, preferences.get(rule, ()))
-    if "alphabetical" not in rules:
-        columns += alphabetical(pages, ())
+    columns += alphabetical(pages, ())
     columns += (*earliest(pages, ()), *longest(pages, ()), pages.digests)
+    return _ranks(columns)
+
+
+def _ranks(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """Return the place of each row in the order of *columns*, the most significant first; int64[n]."""
     order = np.lexsort(columns[::-1])
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_neardup.matching.records import DIGEST, filed_url
+from scrapy_neardup.matching.rules import ELSEWHERE_CONTAINED, jaccard_asked
 from scrapy_neardup.matching.site_counter import LONGEST, SITES
 from scrapy_neardup.matching.sites import UNKNOWN
 
 from .arrays import begins
 from .canonical import Pages, canonical_ranks
+from .components import closest_leaders, components, leader_clusters
 from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIR_KINDS, PAIRS
 from .names import clashing, differ
-from .pairs.compare import Groups, PairJudge, compare_all
-from .pairs.components import closest_leaders, components, leader_clusters
-from .thresholds import parts
+from .pairs import Groups, PairJudge, compare_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,26 +30,158 @@ if TYPE_CHECKING:
 
     from .crawl import Crawl
     from .names import Names
-    from .pairs.compare import Compared
+    from .pairs import Compared
     from .settings import AuditOptions
 
     Rows = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+
+#: Pairs are kept for review if their similarity is at most this much lower than the rules ask for.
+MARGIN = 0.2
+#: A text that is less alike than is asked as a rule, but has this share of its own in the other, is a part.
+#: It is at most this long, as a share of the other: that is much else.
+PART, LENGTH = ELSEWHERE_CONTAINED[0], 0.8
 
 
-def pages_table(
-    crawl: Crawl,
-    judge: PairJudge,
-    siblings: NDArray[np.bool_],
-    leaders: Rows,
-    ranks: Rows,
-    spread: NDArray[np.bool_],
-) -> NDArray[Any]:
-    """Return the table of pages, as `Audit.pages`, but for the numbers of clusters.
+def cluster(
+    crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Compare all pages, group the duplicates around their canonical pages; return the tables of `Audit`.
 
-    *siblings* are the pages in a pair of a template (bool[n]), *leaders* the canonical pages of all
-    (int64[n]). *ranks* say which page is preferred (int64[n]), and *spread* tells which are of a short text
-    that is on many sites (bool[n]).
+    A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller page is in no
+    cluster of an excerpt's. Two kinds of pages are repeated by equal texts alone: a page of a template, but
+    for the same page in another release; and a page of the same site with another name. A cluster of short
+    texts on many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in no
+    cluster.
     """
+    judge = judge_of(crawl, settings, np.zeros(len(crawl), bool))
+    compared = compare_all(
+        judge, Groups.of(judge.documents), least=settings.least_similarity - MARGIN, advance=advance
+    )
+    near, template = compared.judgement.near, compared.judgement.template
+    edges = np.stack((compared.a[near], compared.b[near]), axis=1)
+    pages = Pages(
+        crawl.urls, crawl.declared, crawl.tokens, crawl.fetched, crawl.documents.keys[DIGEST], crawl.noindex,
+        stories=components(len(crawl), edges), sites=crawl.documents.records["site"],
+    )  # fmt: skip
+    ranks = canonical_ranks(pages, settings.rules, settings.hosts, settings.urls)
+    # A crawl that met the pages by their ranks would file the second of such a pair as one of a template.
+    # Nothing but an equal text repeats it: where other numbers agree, that is chance.
+    a, b = compared.a[template], compared.b[template]
+    later, siblings = np.zeros(len(crawl), bool), np.zeros(len(crawl), bool)
+    later[np.where(ranks[a] < ranks[b], b, a)] = True
+    siblings[a] = siblings[b] = True
+    table = group_pages(crawl, replace(judge, template=later), edges, ranks, siblings)
+    return table, number_clusters(table), pairs_table(judge, compared)
+
+
+@dataclass(frozen=True)
+class AuditJudge(PairJudge):
+    """Asks for more than the rules, see `cluster`.
+
+    A near-duplicate has at least the similarity *least*. A page of a *template* (bool[n]) is repeated by an
+    equal text alone, and so is a page of the same site that has another one of the *names*; None if names are
+    not known.
+    """
+
+    template: Flags
+    least: float
+    names: Names | None
+
+    def judge(self, a: Rows, b: Rows) -> Judgement:
+        judgement = self._with_like_items(a, b, super().judge(a, b))
+        near = judgement.near & (judgement.similarity >= np.float32(self.least))
+        other, again = self._compare_names(a, b, near & ~judgement.exact)
+        siblings = near & ~judgement.exact & (other | (self.template[b] & ~again))
+        return judgement._replace(near=near & ~siblings, template=judgement.template | siblings)
+
+    @cached_property
+    def _noted(self) -> bool:
+        return any(self.documents.notes)
+
+    def _with_like_items(self, a: Rows, b: Rows, judgement: Judgement) -> Judgement:
+        """Return *judgement* without the pairs of one site whose items say different things."""
+        notes, sites = self.documents.notes, self.documents.records["site"]
+        wanted = (judgement.near | judgement.fuller) & (sites[a] == sites[b])
+        alike = np.ones(len(a), bool)
+        for pair in np.flatnonzero(wanted).tolist() if self._noted else ():
+            alike[pair] = not differ(notes[a[pair]], notes[b[pair]])
+        return judgement._replace(
+            exact=judgement.exact & alike, near=judgement.near & alike, fuller=judgement.fuller & alike
+        )
+
+    def _compare_names(self, a: Rows, b: Rows, wanted: Flags) -> tuple[Flags, Flags]:
+        """Tell which *wanted* pairs of one site differ by name, and which are one page in two releases."""
+        other, again = np.zeros(len(a), bool), np.zeros(len(a), bool)
+        sites = self.documents.records["site"]
+        if self.names is not None:
+            for pair in np.flatnonzero(wanted & (sites[a] == sites[b])).tolist():
+                rows = int(a[pair]), int(b[pair])
+                other[pair], again[pair] = self.names.differ(*rows), self.names.are_releases(*rows)
+        return other, again
+
+
+def judge_of(crawl: Crawl, settings: AuditOptions, template: Flags) -> AuditJudge:
+    """Return what judges pairs of pages, of which some are known to be of a *template* (bool[n])."""
+    fit = crawl.long & ~crawl.wall
+    return AuditJudge(crawl.documents, fit, settings.matcher, template, settings.min_similarity, crawl.names)
+
+
+def group_pages(crawl: Crawl, judge: AuditJudge, edges: Rows, ranks: Rows, siblings: Flags) -> NDArray[Any]:
+    """Group pages around canonical pages; return their table, as `Audit.pages`, clusters not yet numbered.
+
+    *edges* (int64[m, 2]) are the pairs of which one repeats the other. *ranks* (int64[n]) say which page is
+    preferred, *siblings* which ones are in a pair of a template (bool[n]). Pages that no edges connect do not
+    matter to each other, so the components of a crawl may be grouped apart.
+    """
+
+    def repeats(kept: Rows, pages: Rows) -> Flags:
+        """Judge each page as if the leader were stored and the page came next."""
+        return judge.judge(pages, kept).near
+
+    def likeness(kept: Rows, pages: Rows) -> NDArray[np.float64]:
+        found = judge.judge(pages, kept)
+        alike = np.where(found.exact, 2.0, found.similarity.astype(np.float64))
+        return np.where(found.near, alike, np.nan)
+
+    leaders = leader_clusters(ranks, edges, repeats)
+    leaders = closest_leaders(leaders, ranks, edges, likeness)
+    # Two pages whose items differ may be like one page of another site, where only the text decides. The one
+    # that is preferred stays. The others are clustered apart, until no two of a cluster differ.
+    again, apart = leaders, _differing(leaders, judge, ranks)
+    while apart.any():
+        again = leader_clusters(ranks, edges[apart[edges].all(axis=1)], repeats)
+        leaders = np.where(apart, again, leaders)
+        apart = _differing(np.where(apart, again, np.arange(len(again))), judge, ranks)
+    spread = _spread(crawl, leaders)
+    leaders = np.where(spread, np.arange(len(crawl)), leaders)
+    return _pages_table(crawl, judge, siblings, leaders, ranks, spread)
+
+
+def _differing(leaders: Rows, judge: AuditJudge, ranks: Rows) -> Flags:
+    """Tell which pages have items unlike those of a better page of their site and cluster; bool[n]."""
+    notes, sites = judge.documents.notes, judge.documents.records["site"]
+    found = np.zeros(len(leaders), bool)
+    rows = np.flatnonzero(np.array([bool(note) for note in notes], bool))
+    rows = rows[np.lexsort((ranks[rows], sites[rows], leaders[rows]))]
+    new = begins(leaders[rows]) | begins(sites[rows])
+    for own in np.split(rows, np.flatnonzero(new)[1:]) if len(rows) else ():
+        found[own[[*clashing(notes[row] for row in own.tolist())]]] = True
+    return found
+
+
+def _spread(crawl: Crawl, leaders: Rows) -> Flags:
+    """Tell which pages are of a short text that is met on many sites; bool[n]."""
+    sites = crawl.documents.records["site"].astype(np.int64)
+    short = (crawl.tokens <= LONGEST) & (sites != UNKNOWN)
+    pairs = np.unique(np.stack((leaders[short], sites[short]), axis=1), axis=0)
+    many = np.bincount(pairs[:, 0], minlength=len(crawl)) > SITES
+    return many[leaders]
+
+
+def _pages_table(
+    crawl: Crawl, judge: PairJudge, siblings: Flags, leaders: Rows, ranks: Rows, spread: Flags
+) -> NDArray[Any]:
     pages = np.zeros(len(crawl), PAGES)
     pages["url"], pages["title"] = crawl.urls, crawl.titles
     pages["declared"], pages["noindex"], pages["alternates"] = crawl.declared, crawl.noindex, crawl.alternates
@@ -57,36 +189,44 @@ def pages_table(
     pages["tokens"], pages["fetched"] = crawl.tokens, crawl.fetched
     pages["distance"], pages["similarity"], pages["cluster"] = NO_DISTANCE, np.nan, -1
     pages["verdict"] = "unique"
-    sizes = np.bincount(leaders, minlength=len(crawl))
-    alone = sizes[leaders] == 1
+    alone = np.bincount(leaders, minlength=len(crawl))[leaders] == 1
     pages["verdict"][siblings & alone] = "template"
     pages["verdict"][~crawl.long] = "too_short"
     pages["verdict"][(crawl.wall & crawl.long) | spread] = "wall"
     members = np.flatnonzero(leaders != np.arange(len(crawl)))
-    found = judge.judge(members, leaders[members])
+    kept = leaders[members]
+    found = judge.judge(members, kept)
     pages["distance"][members], pages["similarity"][members] = found.distance, found.similarity
     filed = np.array([filed_url(url) for url in crawl.urls], "O")
-    again = (filed[members] == filed[leaders[members]]).astype(bool)
-    part = parts(judge, members, leaders[members], found)
-    verdicts = np.select([again, found.exact, part], ["revisit", "exact", "part"], "near")
-    pages["verdict"][members] = verdicts
+    again = (filed[members] == filed[kept]).astype(bool)
+    kinds = [again, found.exact, _parts(judge, members, kept, found)]
+    pages["verdict"][members] = np.select(kinds, ["revisit", "exact", "part"], "near")
     pages["cluster"][~alone] = 0  # numbered by `number_clusters`
     pages["handled"][members] = [_handled(pages, filed, row) for row in members.tolist()]
-    pages["renamed"][members] = [
-        _renamed(crawl, row, leaders[row], pages["verdict"][row] == "exact") for row in members.tolist()
-    ]
+    sites, names = crawl.documents.records["site"], crawl.names
+    for row, leader in zip(members.tolist(), kept.tolist(), strict=True):
+        if names is not None and sites[row] == sites[leader]:
+            # Of pages with equal texts each must have a word that the other lacks.
+            exact = pages["verdict"][row] == "exact"
+            pages["renamed"][row] = (
+                names.differ(row, leader) if exact else not names.are_equal(row, leader)
+            )  # fmt: skip
     return pages
 
 
-def _renamed(crawl: Crawl, page: int, kept: int, exact: bool) -> bool:
-    """Tell whether the titles of two pages of one site have different words.
+def _parts(judge: PairJudge, pages: Rows, kept: Rows, judgement: Judgement) -> Flags:
+    """Tell which of *pages* are contained in a page that is *kept* and has much else around it; bool[m].
 
-    Of pages with equal texts each must have one that the other lacks.
+    Both are rows, int64[m] each, and *judgement* is what *judge* said of them.
     """
-    sites = crawl.documents.records["site"]
-    if crawl.names is None or sites[page] != sites[kept]:
-        return False
-    return crawl.names.differ(page, kept) if exact else not crawl.names.are_equal(page, kept)
+    if not judge.matcher.verified:
+        return np.zeros(len(pages), bool)
+    tokens = judge.documents.records["tokens"]
+    contained = (judgement.similarity < jaccard_asked(tokens[pages])) & (judgement.containment >= PART)
+    found: Flags = (
+        judgement.near & ~judgement.exact & (tokens[pages] <= LENGTH * tokens[kept]) & contained
+    )  # fmt: skip
+    return found
 
 
 def _handled(pages: NDArray[Any], filed: NDArray[np.object_], row: int) -> str:
@@ -132,194 +272,15 @@ def number_clusters(pages: NDArray[Any]) -> NDArray[Any]:
 
 def pairs_table(judge: PairJudge, compared: Compared) -> NDArray[Any]:
     """Return the table of pairs, as `Audit.pairs`."""
-    judgement = compared.judgement
-    pairs = np.zeros(len(compared.a), PAIRS)
-    pairs["first"], pairs["second"] = compared.a, compared.b
+    a, b, judgement = compared
+    pairs = np.zeros(len(a), PAIRS)
+    pairs["first"], pairs["second"] = a, b
     pairs["distance"], pairs["similarity"] = judgement.distance, judgement.similarity
     pairs["containment"] = judgement.containment
     tokens = judge.documents.records["tokens"]
-    longer = tokens[compared.a] > tokens[compared.b]
-    part = parts(
-        judge,
-        np.where(longer, compared.b, compared.a),
-        np.where(longer, compared.a, compared.b),
-        judgement,
-    )
+    longer = tokens[a] > tokens[b]
+    part = _parts(judge, np.where(longer, b, a), np.where(longer, a, b), judgement)
     conditions = [judgement.exact, part, judgement.near, judgement.template]
     kinds = [PAIR_KINDS.index(kind) for kind in ("exact", "part", "near", "template")]
     pairs["kind"] = np.array(PAIR_KINDS)[np.select(conditions, kinds, PAIR_KINDS.index("rejected"))]
     return pairs
-
-
-#: Pairs are kept for review if their similarity is at most this much lower than the rules ask for.
-MARGIN = 0.2
-
-
-class Clustered(NamedTuple):
-    """The tables that `cluster` makes; `Audit` describes them."""
-
-    pages: NDArray[Any]
-    clusters: NDArray[Any]
-    pairs: NDArray[Any]
-
-
-@dataclass(frozen=True)
-class AuditJudge(PairJudge):
-    """Asks for more than the rules, see `cluster`.
-
-    A near-duplicate has at least the similarity *least*. A page of a *template* (bool[n]) is repeated by an
-    equal text alone, and so is a page of the same site that has another one of the *names*; None if names are
-    not known.
-    """
-
-    template: NDArray[np.bool_]
-    least: float
-    names: Names | None
-
-    def judge(self, a: Rows, b: Rows) -> Judgement:
-        judgement = self._with_like_items(a, b, super().judge(a, b))
-        near = judgement.near & (judgement.similarity >= np.float32(self.least))
-        other, again = self._compare_names(a, b, near & ~judgement.exact)
-        siblings = near & ~judgement.exact & (other | (self.template[b] & ~again))
-        return judgement._replace(near=near & ~siblings, template=judgement.template | siblings)
-
-    @cached_property
-    def _noted(self) -> bool:
-        return any(self.documents.notes)
-
-    def _with_like_items(self, a: Rows, b: Rows, judgement: Judgement) -> Judgement:
-        """Return *judgement* without the pairs of one site whose items say different things."""
-        notes, sites = self.documents.notes, self.documents.records["site"]
-        wanted = (judgement.near | judgement.fuller) & (sites[a] == sites[b])
-        other = np.zeros(len(a), bool)
-        for pair in np.flatnonzero(wanted).tolist() if self._noted else ():
-            other[pair] = differ(notes[a[pair]], notes[b[pair]])
-        return judgement._replace(
-            exact=judgement.exact & ~other,
-            near=judgement.near & ~other,
-            fuller=judgement.fuller & ~other,
-        )
-
-    def _compare_names(
-        self, a: Rows, b: Rows, wanted: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Tell which *wanted* pairs of one site differ by name, and which are one page in two releases.
-
-        Returns bool[m] each.
-        """
-        other, again = np.zeros(len(a), bool), np.zeros(len(a), bool)
-        sites = self.documents.records["site"]
-        if self.names is not None:
-            for pair in np.flatnonzero(wanted & (sites[a] == sites[b])).tolist():
-                rows = int(a[pair]), int(b[pair])
-                other[pair], again[pair] = self.names.differ(*rows), self.names.are_releases(*rows)
-        return other, again
-
-
-def cluster(crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]) -> Clustered:
-    """Compare all pages and group the duplicates around their canonical pages.
-
-    A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller page is in no
-    cluster of an excerpt's. Two kinds of pages are repeated by equal texts alone: a page of a template, but
-    for the same page in another release; and a page of the same site with another name. A cluster of short
-    texts on many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in no
-    cluster.
-    """
-    judge = judge_of(crawl, settings, np.zeros(len(crawl), bool))
-    compared = compare_all(
-        judge, Groups.of(judge.documents), least=settings.least_similarity - MARGIN, advance=advance
-    )
-    near = compared.judgement.near
-    edges = np.stack((compared.a[near], compared.b[near]), axis=1)
-    pages = Pages(
-        crawl.urls, crawl.declared, crawl.tokens, crawl.fetched, crawl.documents.keys[DIGEST], crawl.noindex,
-        stories=components(len(crawl), edges), sites=crawl.documents.records["site"],
-    )  # fmt: skip
-    ranks = canonical_ranks(pages, settings.rules, settings.hosts, settings.urls)
-    judge = replace(judge, template=_of_templates(ranks, compared))
-    siblings = np.zeros(len(crawl), bool)
-    for rows in (compared.a, compared.b):
-        siblings[rows[compared.judgement.template]] = True
-    table = group_pages(crawl, judge, edges, ranks, siblings)
-    clusters = number_clusters(table)
-    return Clustered(table, clusters, pairs_table(judge, compared))
-
-
-def judge_of(crawl: Crawl, settings: AuditOptions, template: NDArray[np.bool_]) -> AuditJudge:
-    """Return what judges pairs of pages, of which some are known to be of a *template* (bool[n])."""
-    fit = crawl.long & ~crawl.wall
-    return AuditJudge(crawl.documents, fit, settings.matcher, template, settings.min_similarity, crawl.names)
-
-
-def group_pages(
-    crawl: Crawl, judge: AuditJudge, edges: Rows, ranks: Rows, siblings: NDArray[np.bool_]
-) -> NDArray[Any]:
-    """Group pages around canonical pages; return their table, as `pages_table` does.
-
-    *edges* (int64[m, 2]) are the pairs of which one repeats the other. *ranks* (int64[n]) say which page is
-    preferred, *siblings* which ones are in a pair of a template (bool[n]). Pages that no edges connect do not
-    matter to each other, so the components of a crawl may be grouped apart.
-    """
-    # Each page is judged as if the leader were stored and the page came next.
-    leaders = leader_clusters(ranks, edges, lambda kept, pages: judge.judge(pages, kept).near)
-    leaders = closest_leaders(leaders, ranks, edges, lambda kept, pages: _likeness(judge.judge(pages, kept)))
-    leaders = _apart_by_items(leaders, judge, edges, ranks)
-    spread = _spread(crawl, leaders)
-    leaders = np.where(spread, np.arange(len(crawl)), leaders)
-    return pages_table(crawl, judge, siblings, leaders, ranks, spread)
-
-
-def _apart_by_items(leaders: Rows, judge: AuditJudge, edges: Rows, ranks: Rows) -> Rows:
-    """Return *leaders* such that no two pages of one site are in a cluster whose items differ.
-
-    Two of them may be like one page of another site, where only the text decides. The one that is preferred
-    stays. The others are clustered apart, until no two of a cluster differ.
-    """
-    found = leaders.copy()
-    apart = _differing(leaders, judge, ranks)
-    while apart.any():
-        inside = edges[apart[edges[:, 0]] & apart[edges[:, 1]]]
-        again = leader_clusters(ranks, inside, lambda kept, pages: judge.judge(pages, kept).near)
-        found[apart] = again[apart]
-        apart = _differing(np.where(apart, again, np.arange(len(again))), judge, ranks)
-    return found
-
-
-def _differing(leaders: Rows, judge: AuditJudge, ranks: Rows) -> NDArray[np.bool_]:
-    """Tell which pages have items unlike those of a better page of their site and cluster; bool[n]."""
-    notes, sites = judge.documents.notes, judge.documents.records["site"]
-    found = np.zeros(len(leaders), bool)
-    rows = np.flatnonzero(np.array([bool(note) for note in notes], bool))
-    rows = rows[np.lexsort((ranks[rows], sites[rows], leaders[rows]))]
-    new = begins(leaders[rows]) | begins(sites[rows])
-    for own in np.split(rows, np.flatnonzero(new)[1:]) if len(rows) else ():
-        found[own[[*clashing(notes[row] for row in own.tolist())]]] = True
-    return found
-
-
-def _likeness(judgement: Judgement) -> NDArray[np.float64]:
-    """Return the similarity of near-duplicates, 2 of equal texts, NaN of others; float64[n]."""
-    alike = np.where(judgement.exact, 2.0, judgement.similarity.astype(np.float64))
-    return np.where(judgement.near, alike, np.nan)
-
-
-def _of_templates(ranks: Rows, compared: Compared) -> NDArray[np.bool_]:
-    """Tell which pages a crawl would file as pages of a template, had it met them by their *ranks*; bool[n].
-
-    Those are the pages that differ from one of lower rank but for their numbers, title or short lines.
-    Nothing but an equal text repeats them: where other numbers agree, that is chance.
-    """
-    pairs = compared.judgement.template
-    a, b = compared.a[pairs], compared.b[pairs]
-    template = np.zeros(len(ranks), bool)
-    template[np.where(ranks[a] < ranks[b], b, a)] = True
-    return template
-
-
-def _spread(crawl: Crawl, leaders: Rows) -> NDArray[np.bool_]:
-    """Tell which pages are of a short text that is met on many sites; bool[n]."""
-    sites = crawl.documents.records["site"].astype(np.int64)
-    short = (crawl.tokens <= LONGEST) & (sites != UNKNOWN)
-    pairs = np.unique(np.stack((leaders[short], sites[short]), axis=1), axis=0)
-    many = np.bincount(pairs[:, 0], minlength=len(crawl)) > SITES
-    return many[leaders]

@@ -13,7 +13,7 @@ from scrapy_neardup.fingerprint.filters import NUMBERS
 from scrapy_neardup.matching.records import entries
 from scrapy_neardup.matching.rules import BRIEF, CONTAINMENTS, enough_elsewhere
 
-from .pairs.compare import PairJudge
+from .pairs import PairJudge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,7 +1,6 @@
-"""The result of an audit: tables of pages, clusters and pairs, and what was read to make them.
+"""The result of an audit: tables of pages, clusters and pairs, and the names of verdicts and kinds.
 
-The names of verdicts and kinds are defined here, too. `run` makes an `Audit`; the modules in ``output/``
-write it to files.
+`run` makes an `Audit`; the modules in ``output/`` write it to files.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from numpy.typing import NDArray
     from typing_extensions import Self
 
@@ -21,57 +18,30 @@ if TYPE_CHECKING:
     from .settings import AuditOptions
     from .store import Store
 
-#: What an audit says of a page. ``unique``: it is kept. ``exact``, ``near``: it repeats its canonical page.
-#: ``part``: its canonical page contains it, and much else.
-#: ``template``: it has the sentences of another page, with other numbers, another title or other short
-#: lines. ``wall``: it is a captcha, login, cookie or error page. ``too_short``: it has too few words to
-#: judge. ``revisit``: its URL was fetched before.
+#: What an audit says of a page; docs/audit.md explains each.
 VERDICTS = ("unique", "exact", "near", "part", "template", "wall", "too_short", "revisit")
-
 #: What an audit says of two pages. ``rejected``: they are similar, but not enough, or their items say other
 #: things. ``template``: they differ in numbers, title or short lines, which no threshold makes a pair.
 #: ``part``: one contains the other, and much else. ``near``, ``exact``: one repeats the other.
 PAIR_KINDS = ("rejected", "template", "part", "near", "exact")
-
 #: What tells search engines already that a page repeats its canonical page, see `Audit.pages`.
 HANDLED = ("canonical", "hreflang", "noindex")
-
 #: The distance of a page that was compared with no canonical page.
 NO_DISTANCE = 255
 
 #: The columns of `Audit.pages`.
-PAGES = np.dtype(
-    [
-        ("url", "O"),
-        ("title", "O"),
-        ("verdict", "U9"),
-        ("cluster", "i4"),
-        ("canonical", "i8"),
-        ("distance", "u1"),
-        ("similarity", "f4"),
-        ("rank", "i8"),
-        ("tokens", "u4"),
-        ("fetched", "f8"),
-        ("declared", "O"),
-        ("noindex", "?"),
-        ("alternates", "O"),
-        ("handled", "U9"),
-        ("renamed", "?"),
-    ]
-)
+PAGES = np.dtype([
+    ("url", "O"), ("title", "O"), ("verdict", "U9"), ("cluster", "i4"), ("canonical", "i8"),
+    ("distance", "u1"), ("similarity", "f4"), ("rank", "i8"), ("tokens", "u4"), ("fetched", "f8"),
+    ("declared", "O"), ("noindex", "?"), ("alternates", "O"), ("handled", "U9"), ("renamed", "?"),
+])  # fmt: skip
 #: The columns of `Audit.clusters`.
 CLUSTERS = np.dtype([(name, "i8") for name in ("canonical", "size", "exact", "near", "part", "revisit")])
 #: The columns of `Audit.pairs`.
-PAIRS = np.dtype(
-    [
-        ("first", "i8"),
-        ("second", "i8"),
-        ("kind", "U8"),
-        ("distance", "u1"),
-        ("similarity", "f4"),
-        ("containment", "f4"),
-    ]
-)
+PAIRS = np.dtype([
+    ("first", "i8"), ("second", "i8"), ("kind", "U8"), ("distance", "u1"), ("similarity", "f4"),
+    ("containment", "f4"),
+])  # fmt: skip
 
 
 class Input(NamedTuple):
@@ -138,7 +108,5 @@ class Audit:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -20,6 +20,7 @@ from .clustering import cluster
 from .crawl import load_crawl
 from .model import Audit, Input
 from .output import files as results
+from .output.report import write_report
 from .reading import fill, reading_index
 from .settings import VERSION, AuditOptions
 from .sources import SourceUnavailable, find_sources
@@ -256,4 +257,5 @@ def _judge(
     if out is not None:
         watch("Writing", 0, None)
         results.write(Path(out), audited, formats)
+        write_report(Path(out, "report.html"), audited)
     return audited

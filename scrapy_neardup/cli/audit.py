@@ -100,11 +100,9 @@ def given_options(
     **options: Any,
 ) -> dict[str, Any]:
     """Return the options of an audit that the command line names."""
-    from scrapy_neardup.audit.canonical import parse_rules
-
     given = read_assignments(assignments)
     if rules is not None:
-        given["rules"] = parse_rules(rules)
+        given["rules"] = tuple(filter(None, (name.strip() for name in rules.split(","))))
     return given | {name: value for name, value in options.items() if value not in (None, ())}
 
 
@@ -217,8 +215,7 @@ def audit(
 
 def print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
     """Print what an audit has *found*, which took so many *seconds* and is in the directory *out*."""
-    from scrapy_neardup.audit.output.files import dropped
-    from scrapy_neardup.audit.output.summary import summarise
+    from scrapy_neardup.audit.output.files import dropped, summarise
 
     facts = summarise(found)
     if as_json:

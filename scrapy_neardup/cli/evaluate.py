@@ -18,11 +18,9 @@ from .settings import read_options, set_option
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from scrapy_neardup.audit.evaluate.corpus import Text
-    from scrapy_neardup.audit.evaluate.curves import Outcome
-    from scrapy_neardup.audit.evaluate.labelled import LabelledPairs, Orders
-    from scrapy_neardup.audit.evaluate.scores import Group, Result, Scores
-    from scrapy_neardup.audit.pairs.compare import PairJudge
+    from scrapy_neardup.audit.evaluate import Group, LabelledPairs, Orders, Outcome, Result, Scores
+    from scrapy_neardup.audit.pairs import PairJudge
+    from scrapy_neardup.audit.texts import Text
     from scrapy_neardup.options import DetectionOptions
 
 _file = RegularFile()
@@ -99,9 +97,7 @@ def evaluate(
     copy of it, so fewer are found where the shorter came first. The scores of a host or a language are of the
     pairs with a document of it.
     """
-    from scrapy_neardup.audit.evaluate.curves import require_drawing
-    from scrapy_neardup.audit.evaluate.labelled import read_pairs
-    from scrapy_neardup.audit.evaluate.scores import by_document, score
+    from scrapy_neardup.audit.evaluate import by_document, read_pairs, require_drawing, score
 
     if compare and (worst or all_pairs or seeds > 1):
         option = "--worst" if worst else "--all-pairs" if all_pairs else "--seeds"
@@ -135,7 +131,7 @@ def evaluate(
 
 
 def _texts(docs: Path, wanted: set[str] | None, options: DetectionOptions, cache: Path) -> list[Text]:
-    from scrapy_neardup.audit.evaluate.corpus import read_texts
+    from scrapy_neardup.audit.texts import read_texts
 
     with progress("Extracting the texts") as bar:
         texts = read_texts(
@@ -159,15 +155,14 @@ def _cache() -> Path:
 def _judge(
     texts: list[Text], labelled: LabelledPairs, options: DetectionOptions, seed: int, *, all_pairs: bool
 ) -> tuple[Orders, dict[str, Any], PairJudge]:
-    from scrapy_neardup.audit.evaluate.curves import judge_with
-    from scrapy_neardup.audit.evaluate.labelled import judge_orders, rows_of
+    from scrapy_neardup.audit.evaluate import judge_orders, judge_with, rows_of
 
     a, b = rows_of(labelled, texts)
     with progress("Fingerprinting") as bar:
         judge = judge_with(texts, options, seed, lambda done: bar(done, len(texts)))
     if not all_pairs:
         return judge_orders(judge.judge, judge.documents, a, b), {}, judge
-    from scrapy_neardup.audit.evaluate.labelled import find_all
+    from scrapy_neardup.audit.evaluate import find_all
 
     found = find_all(judge)
     extra = {"pairs_found": len(found.a), "pairs_found_unlabelled": found.without(a, b)}
@@ -192,7 +187,7 @@ def _compare(
     plot: Path,
     as_json: bool,
 ) -> None:
-    from scrapy_neardup.audit.evaluate.curves import VARIANTS, compare, draw
+    from scrapy_neardup.audit.evaluate import VARIANTS, compare, draw
 
     outcomes: list[Outcome] = []
     with progress("Comparing schemes") as bar:
@@ -305,12 +300,11 @@ def _find_worst(
     pairs: LabelledPairs, texts: Sequence[Text], orders: Orders, judge: PairJudge, count: int
 ) -> Iterator[_Wrong]:
     """Yield the *count* pairs that are judged most wrongly."""
-    from scrapy_neardup.audit.evaluate.labelled import rows_of, steps
-    from scrapy_neardup.audit.evaluate.scores import worst
+    from scrapy_neardup.audit.evaluate import rows_of, steps, worst
 
     judgement = orders.second_stored
     a, b = rows_of(pairs, texts)
-    said = steps(judge, a, b, judgement)
+    said = [*steps(judge, a, b, judgement)]
     for row in worst(pairs, orders, count):
         one, other = (texts[rows[row]].text.splitlines() for rows in (a, b))
         changed = islice(difflib.unified_diff(one, other, n=0, lineterm=""), 2, None)  # without its head

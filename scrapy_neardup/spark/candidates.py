@@ -1,6 +1,6 @@
 """Pairs of pages that the scheme may take for candidates: pages that share a key, and near fingerprints.
 
-The rules that bound a flood of like pages are those of `audit.pairs.compare`. They name the first page of a
+The rules that bound a flood of like pages are those of `audit.pairs`. They name the first page of a
 group, by row, so it makes no difference where its members are.
 """
 
@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.audit.clustering import MARGIN, judge_of, pairs_table
-from scrapy_neardup.audit.pairs.compare import (
+from scrapy_neardup.audit.pairs import (
     MOST,
     REJECTED,
     SAME,
     SIBLINGS,
     Compared,
     Groups,
+    choose_layout,
     equal_keys,
+    found_first,
+    neighbours,
     pairs_of_values,
 )
-from scrapy_neardup.audit.pairs.joins import choose_layout, found_first, neighbours
 from scrapy_neardup.index import Documents
 from scrapy_neardup.index.tables import BITS, NO_KEY
 from scrapy_neardup.matching.records import DIGEST
@@ -186,7 +188,7 @@ def pairs_of_keys(batches: Iterable[pa.RecordBatch], scheme: Scheme) -> Iterator
         rows, places = np.unique(numbers(table, "row"), return_inverse=True)
         for kind, most in enumerate((SAME, scheme.most or MOST)):
             own = kinds == kind
-            for pairs, _ in equal_keys(keys[own], places[own], most):
+            for pairs in equal_keys(keys[own], places[own], most):
                 yield _batch(rows[pairs[:, 0]], rows[pairs[:, 1]])
 
 

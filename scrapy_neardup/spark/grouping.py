@@ -15,7 +15,7 @@ import numpy as np
 
 from scrapy_neardup.audit.canonical import COLUMNS, RULES, Pages, earliest
 from scrapy_neardup.audit.clustering import group_pages, judge_of
-from scrapy_neardup.audit.pairs.components import components
+from scrapy_neardup.audit.components import components
 from scrapy_neardup.audit.urls import release_of, split_url
 from scrapy_neardup.index import Documents
 from scrapy_neardup.matching.records import DIGEST

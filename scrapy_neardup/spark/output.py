@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_neardup.audit.model import CLUSTERS, HANDLED, NO_DISTANCE, PAGES, PAIRS, VERDICTS, Audit, Input
-from scrapy_neardup.audit.output.files import is_plain, is_url, numbers_in, only_numbers_differ
-from scrapy_neardup.audit.output.report import ReportData, write_report
-from scrapy_neardup.audit.output.summary import LARGEST, settings_of
+from scrapy_neardup.audit.output.files import (
+    LARGEST,
+    is_plain,
+    is_url,
+    numbers_in,
+    only_numbers_differ,
+    settings_of,
+)
+from scrapy_neardup.audit.output.report import write_report
 from scrapy_neardup.audit.signing import unpacked
 from scrapy_neardup.matching.records import filed_url
 
@@ -260,8 +265,6 @@ SAMPLE = 200
 #: Pages of a cluster that are in it, its canonical page first, and those of them with a text.
 MEMBERS, WITH_TEXT = 20, 5
 _PAIRS = 100_000
-#: What a report says of a whole crawl.
-_OF_ALL = {"Repeats", "Left out as boilerplate"}
 _COUNTS = ("size", "exact", "near", "part", "revisit")
 
 
@@ -327,12 +330,10 @@ def write_sample(
         _store=_Texts(stored),  # type: ignore[arg-type]
         _ids=np.arange(len(pages)),
     )
-    data = ReportData.of(audit)
-    said = {"Sample": f"{sample}. All figures are of these; summary.json has those of the crawl."}
-    said |= {name: value for name, value in data.particulars.settings.items() if name not in _OF_ALL}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, REPORT)
-        write_report(path, replace(data, particulars=replace(data.particulars, settings=said)))
+        said = f"{sample}. All figures are of these; summary.json has those of the crawl."
+        write_report(path, audit, sample=said)
         space.write_text(REPORT, path.read_text(encoding="utf-8"))
 
 

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from scrapy_neardup import Detector
-from scrapy_neardup.audit.evaluate.corpus import read_texts
+from scrapy_neardup.audit.texts import read_texts
 from scrapy_neardup.cli import main
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from lxml import etree
 from scrapy.http import HtmlResponse
 
 from scrapy_neardup import Detector, Features, Fingerprinter
-from scrapy_neardup.audit.output.report.figures import find_causes
+from scrapy_neardup.audit.output.causes import find_causes
 from scrapy_neardup.audit.sources import mirror_url, open_sources
 from scrapy_neardup.audit.sources.head import canonical_url, read_head
 from scrapy_neardup.audit.sources.records import Origin
@@ -206,7 +206,7 @@ def url(data: bytes, folder: Path) -> Any:
     split = [split_url(each) for each in (first, second, first)]
     no, repeats = np.zeros(3, bool), np.array([0, 0, 0])
     no[1:] = True
-    find_causes([first, second, first], split, no, repeats)
+    find_causes(split, no, repeats)
     return (
         [(site_key(each), host_of(each), is_domain(each), url_key(each, 7)) for each in (first, second)],
         split,

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
-from scrapy_neardup.audit.evaluate.corpus import Text
-from scrapy_neardup.audit.evaluate.labelled import judge_texts
+from scrapy_neardup.audit.evaluate import judge_texts
+from scrapy_neardup.audit.texts import Text
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
 from scrapy_neardup.fingerprint.bands import Bands
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy_neardup.audit.pairs.compare import PairJudge
+    from scrapy_neardup.audit.pairs import PairJudge
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
 

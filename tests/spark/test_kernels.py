@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.pairs.compare import equal_keys
-from scrapy_neardup.audit.pairs.components import components
-from scrapy_neardup.audit.pairs.joins import near_pairs
+from scrapy_neardup.audit.components import components
+from scrapy_neardup.audit.pairs import equal_keys, near_pairs
 from scrapy_neardup.fingerprint import load_scheme
 from scrapy_neardup.index.tables import NO_KEY, PermutedTables
 from scrapy_neardup.spark.candidates import (
@@ -98,8 +97,7 @@ def test_pairs_of_keys(sizes: list[int]) -> None:
         for pair in zip(*(batch.column(name).to_pylist() for name in "ab"), strict=True)
     }
     numbers = np.arange(count)
-    expected = [pairs for pairs, _ in equal_keys(fingerprints, numbers, 8)]
-    expected += [pairs for pairs, _ in equal_keys(own.T.ravel(), np.tile(numbers, 8), 64)]
+    expected = [*equal_keys(fingerprints, numbers, 8), *equal_keys(own.T.ravel(), np.tile(numbers, 8), 64)]
     assert found == {tuple(pair) for pair in rows[np.concatenate(expected)].tolist()}
 
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit import audit as audit_here
-from scrapy_neardup.audit.pairs.components import components
+from scrapy_neardup.audit.components import components
 from scrapy_neardup.cli import main
 from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import find_urls

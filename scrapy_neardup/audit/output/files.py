@@ -1,4 +1,4 @@
-"""Writes the results of an audit to the files in its directory.
+"""The results of an audit, as files: tables, the list of what to drop, a summary, the report.
 
 Each file appears, or takes the place of an older one, once it is complete. Equal crawls give equal files,
 except signatures.sqlite.
@@ -7,36 +7,64 @@ except signatures.sqlite.
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
+import math
 import re
 from collections import Counter
 from importlib.util import find_spec
-from typing import IO, TYPE_CHECKING, Literal
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from scrapy_neardup.arguments import require_list
+from scrapy_neardup.audit.model import HANDLED, PAGES, VERDICTS, Audit
+from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.records import filed_url
-
-from .rows import clusters_of, pages_of, pairs_of, problems_of, write_csv, write_parquet
-from .summary import summarise
+from scrapy_neardup.matching.rules import ELSEWHERE, ELSEWHERE_REBATE, JACCARDS, LENGTHS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_neardup.audit.model import Audit
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.audit.settings import AuditOptions
 
 Format = Literal["csv", "parquet"]
-TABLES = ("pages", "clusters", "pairs")
+#: The columns of each table, with their types in Parquet.
+COLUMNS = {
+    "pages": {
+        "url": "string", "verdict": "string", "cluster": "int32", "canonical": "string", "distance": "int32",
+        "similarity": "float32", "tokens": "int64", "fetched": "float64", "title": "string",
+        "noindex": "bool_", "declared": "string", "hreflang": "string", "handled": "string",
+        "copies": "int64", "closest": "string", "closest_similarity": "float32",
+    },
+    "clusters": {
+        "cluster": "int32", "canonical": "string", "size": "int64", "exact": "int64", "near": "int64",
+        "part": "int64", "revisit": "int64", "hosts": "int64", "members": "list",
+    },
+    "pairs": {
+        "url1": "string", "url2": "string", "kind": "string", "distance": "int32", "similarity": "float32",
+        "containment": "float32",
+    },
+}  # fmt: skip
 FILES = (
-    *(f"{name}.jsonl" for name in (*TABLES, "problems")), "summary.json", "drop.txt", "report.html",
-    *(f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet")),
+    *(f"{name}.jsonl" for name in (*COLUMNS, "problems")), "summary.json", "drop.txt", "report.html",
+    *(f"{name}.{ending}" for name in COLUMNS for ending in ("csv", "parquet")),
 )  # fmt: skip
-_URL = re.compile(r"https?://", re.IGNORECASE)
+#: A cell that begins with one of these, or with white space and one of these, is run by a spreadsheet as a
+#: formula.
+_FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n")
+#: Rows that are in memory as Python's values at a time.
+_ROWS = 10_000
+#: Problems, and clusters, that the summary lists.
+PROBLEMS, LARGEST = 100, 20
 #: Made once: `json.dumps` would make an encoder for each row.
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
+_URL = re.compile(r"https?://", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 #: drop.txt has one name a line. So a name in it has nothing that ends a line or steers a terminal, and a URL
 #: no white space.
@@ -61,31 +89,157 @@ def formats_in(out: Path) -> list[Format]:
 
 
 def write(out: Path, audit: Audit, formats: Sequence[Format]) -> None:
-    """Write all files of the results; those of formats that are not asked for are removed. Raises OSError."""
-    from .report import ReportData, write_report
-
-    rows = {"pages": pages_of, "clusters": clusters_of, "pairs": pairs_of, "problems": problems_of}
+    """Write all but the report; files of formats that are not asked for are removed. Raises OSError."""
+    rows = {"pages": pages_of, "clusters": clusters_of, "pairs": pairs_of, "problems": _problems_of}
     for name, function in rows.items():
-        with _replacing(out / f"{name}.jsonl") as file:
-            for row in function(audit):
-                file.write(_encoded(row) + "\n")
-    for name in TABLES:
-        for ending in ("csv", "parquet"):
-            if ending not in formats:
-                (out / f"{name}.{ending}").unlink(missing_ok=True)
+        with replacing(out / f"{name}.jsonl") as file:
+            file.writelines(_encoded(row) + "\n" for row in function(audit))
+    for name, columns in COLUMNS.items():
+        for ending in {"csv", "parquet"}.difference(formats):
+            (out / f"{name}.{ending}").unlink(missing_ok=True)
         if "csv" in formats:
-            with _replacing(out / f"{name}.csv") as file:
-                write_csv(file, name, rows[name](audit))
+            with replacing(out / f"{name}.csv") as file:
+                writer = csv.writer(file)
+                writer.writerow(columns)
+                writer.writerows(map(cell, row.values()) for row in rows[name](audit))
         if "parquet" in formats:
-            part = out / f"{name}.parquet.part"
-            write_parquet(part, name, rows[name](audit))
-            part.replace(out / f"{name}.parquet")
-    with _replacing(out / "drop.txt") as file:
+            _write_parquet(out / f"{name}.parquet", name, rows[name](audit))
+    with replacing(out / "drop.txt") as file:
         file.writelines(f"{url}\n" for url in dropped(audit))
-    with _replacing(out / "summary.json") as file:
+    with replacing(out / "summary.json") as file:
         json.dump(summarise(audit), file, indent=2, ensure_ascii=False)
         file.write("\n")
-    write_report(out / "report.html", ReportData.of(audit))
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[str]]:
+    """Open a file that takes the place of *path* once it is written, and vanishes if that fails."""
+    part = path.with_name(path.name + ".part")
+    try:
+        # UTF-8 cannot hold surrogates. They are written as escapes, as JSON has them.
+        with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_parquet(path: Path, table: str, rows: Iterable[dict[str, Any]]) -> None:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    kinds = COLUMNS[table].items()
+    schema = pa.schema([
+        (name, pa.list_(pa.string()) if kind == "list" else getattr(pa, kind)()) for name, kind in kinds
+    ])  # fmt: skip
+    part = path.with_name(path.name + ".part")
+    with ParquetWriter(part, schema, compression="zstd") as writer:
+        rest = iter(rows)
+        while some := list(islice(rest, _ROWS)):
+            for row in some:
+                row |= {k: v.encode("utf-8", "replace").decode() for k, v in row.items() if type(v) is str}
+            writer.write_table(pa.Table.from_pylist(some, schema))
+    part.replace(path)
+
+
+def cell(value: Any) -> Any:
+    """Return a cell of CSV that no spreadsheet runs as a formula."""
+    if isinstance(value, list):
+        value = " ".join(value)
+    if not isinstance(value, str):
+        return value
+    value = value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    return f"'{value}" if value.lstrip(" \u00a0\ufeff")[:1] in _FORMULA and value else value
+
+
+def _values(table: NDArray[Any]) -> Iterator[Any]:
+    """Yield the rows of *table* as Python has them, made some at a time."""
+    for start in range(0, len(table), _ROWS):
+        yield from table[start : start + _ROWS].tolist()
+
+
+def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
+    """Yield the rows of ``pages.jsonl``: all pages in the order of their URLs."""
+    pages = audit.pages
+    urls, names = pages["url"], PAGES.names or ()
+    closest, alike = closest_pages(audit)
+    sizes = audit.clusters["size"]
+    for row, other, likeness in zip(_values(pages), _values(closest), _values(alike), strict=True):
+        page = dict(zip(names, row, strict=True))
+        inside, compared = page["cluster"] >= 0, not math.isnan(page["similarity"])
+        yield {
+            "url": page["url"],
+            "verdict": page["verdict"],
+            "cluster": page["cluster"] if inside else None,
+            "canonical": urls[page["canonical"]] if inside else None,
+            "distance": page["distance"] if compared else None,
+            "similarity": round(page["similarity"], 4) if compared else None,
+            "tokens": page["tokens"],
+            "fetched": None if math.isnan(page["fetched"]) else page["fetched"],
+            "title": page["title"],
+            "noindex": page["noindex"],
+            "declared": page["declared"] or None,
+            "hreflang": page["alternates"] or None,
+            "handled": page["handled"] or None,
+            "copies": int(sizes[page["cluster"]]) - 1 if inside else 0,
+            "closest": urls[other] if other >= 0 else None,
+            "closest_similarity": round(likeness, 4) if other >= 0 else None,
+        }
+
+
+def closest_pages(audit: Audit) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return for each page the one of all compared with it that it is most like, and the similarity of both.
+
+    Arrays of n: rows, -1 for none; and 0 to 1.
+    """
+    pages, pairs = audit.pages, audit.pairs
+    members = np.flatnonzero(pages["canonical"] != np.arange(len(pages)))
+    first = np.concatenate((pairs["first"], members))
+    second = np.concatenate((pairs["second"], pages["canonical"][members]))
+    alike = np.concatenate((pairs["similarity"], pages["similarity"][members])).astype(np.float64)
+    page, other, alike = np.append(first, second), np.append(second, first), np.tile(alike, 2)
+    order = np.lexsort((other, -alike, page))
+    page, places = np.unique(page[order], return_index=True)
+    closest, likeness = np.full(len(pages), -1, np.int64), np.zeros(len(pages))
+    closest[page], likeness[page] = other[order][places], alike[order][places]
+    return closest, likeness
+
+
+def clusters_of(audit: Audit) -> Iterator[dict[str, Any]]:
+    """Yield the rows of ``clusters.jsonl``: the largest first; of the members the canonical page first."""
+    pages, urls = audit.pages, audit.pages["url"]
+    rows = np.flatnonzero(pages["cluster"] >= 0)
+    rows = rows[np.lexsort((pages["rank"][rows], pages["cluster"][rows]))]
+    ends = np.cumsum(audit.clusters["size"]).tolist()
+    for number, (canonical, size, *counts) in enumerate(_values(audit.clusters)):
+        members = urls[rows[ends[number] - size : ends[number]]].tolist()
+        yield {
+            "cluster": number,
+            "canonical": urls[canonical],
+            "size": size,
+            **dict(zip(("exact", "near", "part", "revisit"), counts, strict=True)),
+            "hosts": len({split_url(url).host for url in members}),
+            "members": members,
+        }
+
+
+def pairs_of(audit: Audit) -> Iterator[dict[str, Any]]:
+    """Yield the rows of ``pairs.jsonl``."""
+    urls = audit.pages["url"]
+    for first, second, kind, distance, similarity, containment in _values(audit.pairs):
+        yield {
+            "url1": urls[first],
+            "url2": urls[second],
+            "kind": kind,
+            "distance": distance,
+            "similarity": round(similarity, 4),
+            "containment": round(containment, 4),
+        }
+
+
+def _problems_of(audit: Audit) -> Iterator[dict[str, Any]]:
+    for file, place, reason in audit.problems:
+        yield {"file": file, "place": place, "reason": reason}
 
 
 def dropped(audit: Audit) -> list[str]:
@@ -97,25 +251,20 @@ def dropped(audit: Audit) -> list[str]:
     and in its text tell from the canonical page.
     """
     pages = audit.pages
-    names = [filed_url(url) if is_url(url) else url for url in pages["url"].tolist()]
+    urls, kept = pages["url"], pages["canonical"]
     alike = pages["similarity"] >= np.float32(audit.settings.drop_similarity)
     found = (pages["verdict"] == "exact") | (np.isin(pages["verdict"], ("near", "part")) & alike)
-    found &= ~pages["renamed"] & ~pages["noindex"][pages["canonical"]]
+    found &= ~pages["renamed"] & ~pages["noindex"][kept]
     for row in np.flatnonzero(found & (pages["verdict"] != "exact")).tolist():
-        found[row] = not _are_of_series(audit, row, int(pages["canonical"][row]))
-    repeats = found.tolist()
-    # A revisit is the text of its canonical page once more.
-    stay = {name for name, repeat in zip(names, repeats, strict=True) if not repeat}
-    wanted = {name for name, repeat in zip(names, repeats, strict=True) if repeat} - stay
-    return sorted(name for name in wanted if is_plain(name))
-
-
-def _are_of_series(audit: Audit, page: int, kept: int) -> bool:
-    """Tell whether nothing but numbers tells the URLs of two pages apart, and numbers do tell their texts."""
-    one, other = audit.pages["url"][page], audit.pages["url"][kept]
-    if not only_numbers_differ(one, other):
-        return False
-    return numbers_in(audit.text(page) or "") != numbers_in(audit.text(kept) or "")
+        found[row] = not (
+            only_numbers_differ(urls[row], urls[kept[row]])
+            and numbers_in(audit.text(row) or "") != numbers_in(audit.text(kept[row]) or "")
+        )
+    # A name stays if any page of it does. A revisit is the text of its canonical page once more.
+    names: dict[bool, set[str]] = {True: set(), False: set()}
+    for url, repeat in zip(urls.tolist(), found.tolist(), strict=True):
+        names[repeat].add(filed_url(url) if is_url(url) else url)
+    return sorted(name for name in names[True] - names[False] if is_plain(name))
 
 
 def only_numbers_differ(one: str, other: str) -> bool:
@@ -138,13 +287,76 @@ def is_plain(name: str) -> bool:
     return bool((_PLAIN_URL if _URL.match(name) else _PLAIN_IDENTIFIER).fullmatch(name))
 
 
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[IO[str]]:
-    part = path.with_name(path.name + ".part")
-    try:
-        # UTF-8 cannot hold surrogates. They are written as escapes, as JSON has them.
-        with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            yield file
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+def summarise(audit: Audit) -> dict[str, Any]:
+    """Return the content of ``summary.json``."""
+    from scrapy_neardup import __version__
+
+    pages, urls = audit.pages, audit.pages["url"]
+    repeats = pages["handled"][np.isin(pages["verdict"], ("exact", "near"))]
+    kinds, counts = np.unique(audit.pairs["kind"], return_counts=True)
+    return {
+        "version": __version__,
+        "settings": settings_of(audit.settings),
+        "sources": [{"name": each.name, "kind": each.kind, "pages": count} for each, count in audit.inputs],
+        "pages": len(pages),
+        "verdicts": {name: int((pages["verdict"] == name).sum()) for name in VERDICTS},
+        # How many repeats search engines know of, by what tells them, and how many are to fix.
+        "handled": {name or "to_fix": int((repeats == name).sum()) for name in (*HANDLED, "")},
+        "boilerplate": [
+            {
+                "host": split_url(urls[each.pages[0]]).host,
+                "paragraphs": each.paragraphs,
+                "pages": len(each.pages),
+                "example": each.example,
+            }
+            for each in audit.boilerplate
+        ],
+        "clusters": len(audit.clusters),
+        "pairs": dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
+        "skipped": audit.skipped,
+        "problems": len(audit.problems),
+        "first_problems": [*islice(_problems_of(audit), PROBLEMS)],
+        "hosts": _hosts(pages),
+        "largest_clusters": [
+            {"cluster": number, "size": size, "canonical": str(urls[row])}
+            for number, (row, size) in enumerate(audit.clusters[["canonical", "size"]][:LARGEST].tolist())
+        ],
+    }
+
+
+def _hosts(pages: NDArray[Any]) -> list[dict[str, Any]]:
+    """Return how many *pages* of each verdict every host has, those with the most duplicates first."""
+    counts: dict[str, Counter[str]] = {}
+    for url, verdict in zip(pages["url"].tolist(), pages["verdict"].tolist(), strict=True):
+        counts.setdefault(split_url(url).host, Counter())[verdict] += 1
+    rows = [
+        {"host": host, "pages": found.total(), **{name: found[name] for name in VERDICTS}}
+        for host, found in counts.items()
+    ]
+    return sorted(rows, key=lambda row: (-row["exact"] - row["near"], -row["pages"], row["host"]))
+
+
+def settings_of(settings: AuditOptions) -> dict[str, Any]:
+    """Return what an audit was asked for."""
+    least = settings.min_similarity
+    asked = (
+        f"similarity {JACCARDS[1]:.0%} of texts of {LENGTHS[1]} tokens or more, up to {JACCARDS[0]:.0%} of "
+        f"those of {LENGTHS[0]}; between sites {ELSEWHERE_REBATE:.0%} less, {ELSEWHERE:.0%} at least; "
+        f"also less of a text that is contained in the other" + (f"; {least:.0%} of all" if least else "")
+    )
+    return {
+        "scheme": settings.loaded_scheme.name,
+        "distance": settings.distance,
+        "min_similarity": least,
+        "asked": asked if settings.verified else None,
+        "drop_similarity": settings.drop_similarity,
+        "indexable_only": settings.indexable_only,
+        "verified": settings.verified,
+        "extractor": settings.extractor,
+        "include_area": list(settings.include_area),
+        "exclude_area": list(settings.exclude_area),
+        "min_tokens": settings.min_tokens,
+        "seed": settings.header.seed,
+        "rules": list(settings.rules) if settings.rules is not None else None,
+        "hosts": list(settings.hosts),
+    }

@@ -1,9 +1,8 @@
 """Groups of pages: connected components, and clusters whose members all resemble one page, the leader.
 
-Connected components are no such clusters. Of a hundred pages, each a little different from the one before,
-they make one cluster, though its ends have nothing in common. So pages are clustered around leaders. Members
-move to the leader that they resemble most in the end: the class of a library in the next release goes there,
-where the first leader is another class with the same methods.
+Connected components are no such clusters: of a hundred pages, each a little different from the one before,
+they make one. So pages are clustered around leaders, and members move in the end to the leader that they
+resemble most.
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.arguments import require_whole, whole_numbers
-from scrapy_neardup.audit.arrays import begins, ranges
 from scrapy_neardup.errors import ConfigurationError
+
+from .arrays import begins, places, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,34 +55,23 @@ class UnionFind:
 
     def union(self, a: int, b: int) -> bool:
         """Unite the sets of two elements; return False if it was one set already."""
-        a, b = self.find(a), self.find(b)
-        if a == b:
-            return False
-        if self._sizes[a] < self._sizes[b]:
-            a, b = b, a
-        self._parents[b] = a
-        self._sizes[a] += self._sizes[b]
-        return True
+        a, b = sorted((self.find(a), self.find(b)), key=self._sizes.__getitem__)
+        self._parents[a] = b
+        self._sizes[b] += self._sizes[a] * (a != b)
+        return a != b
 
     def labels(self) -> NDArray[np.int64]:
         """Return the least element of each element's set; int64[count]."""
-        roots = np.array(self._parents, np.int64)
-        while not np.array_equal(above := roots[roots], roots):
-            roots = above
-        least = np.arange(len(roots))
-        np.minimum.at(least, roots, np.arange(len(roots)))
-        return least[roots]
+        return components(len(self._parents), [*enumerate(self._parents)])
 
 
 def components(count: int, pairs: ArrayLike) -> NDArray[np.int64]:
     """Label each of 0 to *count* - 1 with the least element that *pairs* (int[m, 2]) connect it with.
 
-    Returns int64[count]. An element without a pair is its own label. `UnionFind` gives the same for pairs
-    that come one by one; where all are known, this is many times faster. Roots are hooked onto the least of
-    their neighbours and paths are cut short, all at once (after Shiloach and Vishkin, "An O(log n) parallel
-    connectivity algorithm", 1982): every two rounds at least halve the roots of a component.
-
-    Raises `ConfigurationError` for a count below 0, and for pairs that are not of these elements.
+    Returns int64[count]. `UnionFind` gives the same for pairs that come one by one; where all are known, this
+    is many times faster. Roots are hooked onto the least of their neighbours and paths are cut short, all at
+    once (after Shiloach and Vishkin, "An O(log n) parallel connectivity algorithm", 1982). Raises
+    `ConfigurationError` for a count below 0, and for pairs that are not of these elements.
     """
     require_whole("count", count, 0)
     parents = np.arange(count)
@@ -99,8 +88,7 @@ def components(count: int, pairs: ArrayLike) -> NDArray[np.int64]:
         while not np.array_equal(above := parents[parents], parents):
             parents = above
         a, b = parents[a], parents[b]
-        apart = a != b
-        a, b = a[apart], b[apart]
+        a, b = a[a != b], b[a != b]
     return parents
 
 
@@ -117,71 +105,42 @@ def leader_clusters(ranks: NDArray[np.number], pairs: NDArray[np.integer], verif
     that *verify* finds to repeat the leader. So every member matches its leader, whatever the order of the
     pairs, and no pair causes more than two checks.
 
-    The components of the graph of pairs are independent, so all of them are worked on at once: in each turn
-    the next page of every component, by rank, leads a cluster, and one call of *verify* serves all. Clusters
-    that are complete may cut what is left of a component into several, which can then take turns side by
-    side. So components are found anew after 1, 2, 4, … turns: not after each, which may be a page less only.
+    The components of the graph of pairs are independent: in each turn the next page of every component leads
+    a cluster, and one call of *verify* serves all. What is left of a component may fall into several, which
+    can then take turns side by side, so components are found anew after 1, 2, 4, … turns.
     """
+    count = len(ranks)
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
-    clusters = _Clusters(len(ranks), a, b, verify)
-    waiting = clusters.waiting
+    # The neighbours of page p are degrees[p] entries of all_neighbours from starts[p] on.
+    sources = np.concatenate((a, b))
+    all_neighbours = np.concatenate((b, a))[np.argsort(sources, kind="stable")]
+    degrees = np.bincount(sources, minlength=count)
+    starts = np.cumsum(degrees) - degrees
+    # The last leader that each page was found not to repeat, or its own leader; -1 for none.
+    asked = np.full(count, -1)
+    leaders = np.where(degrees > 0, _WAITING, np.arange(count))
+
+    def grow(members: Pages) -> None:
+        leaders[members] = members
+        while len(members):
+            near = all_neighbours[ranges(starts[members], degrees[members])]
+            of = np.repeat(leaders[members], degrees[members])
+            new = (leaders[near] == _WAITING) & (asked[near] != of)
+            near, first = np.unique(near[new], return_index=True)
+            of = of[new][first]
+            asked[near] = of
+            verified = verify(of, near) if len(near) else np.zeros(0, bool)
+            members = near[verified]
+            leaders[members] = of[verified]
+
     turns = 1
-    while waiting.any():
+    while (waiting := leaders == _WAITING).any():
         both = waiting[a] & waiting[b]
         a, b = a[both], b[both]
         for pages in islice(_next_of_each_component(np.flatnonzero(waiting), ranks, a, b), turns):
-            clusters.grow(pages)
-        waiting = clusters.waiting
+            grow(pages[leaders[pages] == _WAITING])
         turns *= 2
-    return clusters.leaders
-
-
-class _Clusters:
-    """The clusters that there are so far, of *count* pages and the pairs of *a* and *b* (int64[m] each)."""
-
-    def __init__(self, count: int, a: Pages, b: Pages, verify: Verify) -> None:
-        self._verify = verify
-        # The neighbours of page p are the self._degrees[p] entries of self._neighbours from self._starts[p]
-        # on.
-        sources = np.concatenate((a, b))
-        self._neighbours = np.concatenate((b, a))[np.argsort(sources, kind="stable")]
-        self._degrees = np.bincount(sources, minlength=count)
-        self._starts = np.cumsum(self._degrees) - self._degrees
-        # The last leader that each page was found not to repeat, or its own leader; -1 for none.
-        self._asked = np.full(count, -1)
-        #: The leader of each page; int64[count]. A page without pairs leads itself from the start.
-        self.leaders = np.where(self._degrees > 0, _WAITING, np.arange(count))
-
-    @property
-    def waiting(self) -> NDArray[np.bool_]:
-        """Which pages are in no cluster yet; bool[count]."""
-        waiting: NDArray[np.bool_] = self.leaders == _WAITING
-        return waiting
-
-    def grow(self, pages: Pages) -> None:
-        """Let those of *pages* that still wait lead clusters, and complete these.
-
-        No two are of one component.
-        """
-        joining = pages[self.leaders[pages] == _WAITING]
-        self.leaders[joining] = joining
-        while len(joining):
-            joining = self._join_neighbours(joining)
-
-    def _join_neighbours(self, members: Pages) -> Pages:
-        """Take the neighbours of new *members* into their clusters; return those that have joined."""
-        degrees = self._degrees[members]
-        near = self._neighbours[ranges(self._starts[members], degrees)]
-        leaders = np.repeat(self.leaders[members], degrees)
-        new = (self.leaders[near] == _WAITING) & (self._asked[near] != leaders)
-        near, first = np.unique(near[new], return_index=True)
-        leaders = leaders[new][first]
-        if not len(near):
-            return near
-        self._asked[near] = leaders
-        verified = self._verify(leaders, near)
-        self.leaders[near[verified]] = leaders[verified]
-        return near[verified]
+    return leaders
 
 
 def _next_of_each_component(pages: Pages, ranks: NDArray[np.number], a: Pages, b: Pages) -> Iterator[Pages]:
@@ -191,13 +150,9 @@ def _next_of_each_component(pages: Pages, ranks: NDArray[np.number], a: Pages, b
     """
     component = components(len(pages), np.searchsorted(pages, np.stack((a, b), axis=1)))
     order = np.lexsort((pages, ranks[pages], component))
-    component = component[order]
-    heads = np.flatnonzero(begins(component))
-    ends = np.append(heads[1:], len(component))
-    while len(heads):
-        yield pages[order[heads]]
-        more = heads + 1 < ends
-        heads, ends = heads[more] + 1, ends[more]
+    turn = places(component[order])
+    by_turn = np.argsort(turn, kind="stable")
+    yield from np.split(pages[order[by_turn]], np.flatnonzero(begins(turn[by_turn]))[1:])
 
 
 def closest_leaders(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.pairs.components import UnionFind, components, leader_clusters
+from scrapy_neardup.audit.components import UnionFind, closest_leaders, components, leader_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Verify = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
 
-MOZ = json.loads((Path(__file__).parents[2] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
+MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 
 
 @st.composite
@@ -82,21 +82,6 @@ def test_moz_clusters_unique() -> None:
     assert clusters_of(components(len(hashes), within(hashes, known["distance"])), hashes) == expected
 
 
-@pytest.mark.parametrize("name", ["find_all", "find_all_diverse"])
-def test_moz_pairs_make_clusters(name: str) -> None:
-    """Of its pairs: four groups in one case, one chained cluster in the other."""
-    known = MOZ[name]
-    hashes = [int(value, 16) for value in known["hashes"]]
-    numbers = {value: number for number, value in enumerate(hashes)}
-    pairs = array([(numbers[int(a, 16)], numbers[int(b, 16)]) for a, b in known["pairs"]])
-    found = clusters_of(components(len(hashes), pairs), hashes)
-    if name == "find_all":
-        groups = [{c << shift for c in (0xFF, 0xEF, 0xEE, 0xCE)} for shift in (0, 8, 16, 24)]
-        assert sorted(found, key=min) == groups
-    else:
-        assert found == [set(hashes)]
-
-
 def nearby(values: NDArray[np.float64], most: float) -> Verify:
     return lambda leaders, pages: np.abs(values[leaders] - values[pages]) <= most
 
@@ -148,19 +133,6 @@ def test_no_pair_is_checked_more_than_twice(graph: tuple[int, list[tuple[int, in
     assert checked <= 2 * len(pairs)
 
 
-def test_a_page_that_a_leader_refused_is_not_checked_again() -> None:
-    chain = [(page, page + 1) for page in range(9)]
-    refused = [(page, 10) for page in range(10)]
-    checked: list[int] = []
-
-    def verify(leaders: NDArray[np.int64], pages: NDArray[np.int64]) -> NDArray[np.bool_]:
-        checked.extend(pages.tolist())
-        return pages != 10
-
-    assert leader_clusters(np.arange(11), array(chain + refused), verify).tolist() == [0] * 10 + [10]
-    assert sorted(checked) == list(range(1, 11))
-
-
 def test_a_chain_of_small_steps_is_not_one_cluster() -> None:
     """101 fingerprints, each three bits from the one before: the ends differ in most of the 64."""
     dice = np.random.default_rng(3)
@@ -176,41 +148,6 @@ def test_a_chain_of_small_steps_is_not_one_cluster() -> None:
     )
     assert len(set(found.tolist())) >= 50
     assert (np.bitwise_count(values[found] ^ values) <= 3).all()
-
-
-@pytest.mark.parametrize("shape", ["star", "chain", "all pairs"])
-def test_identical_pages_are_one_cluster(shape: str) -> None:
-    count = 1000
-    if shape == "all pairs":
-        pairs = np.stack(np.triu_indices(count, 1), axis=1)
-    else:
-        pages = np.arange(1, count)
-        pairs = np.stack((pages * 0 if shape == "star" else pages - 1, pages), axis=1)
-    checked = 0
-
-    def verify(leaders: NDArray[np.int64], pages: NDArray[np.int64]) -> NDArray[np.bool_]:
-        nonlocal checked
-        checked += len(pages)
-        return np.ones(len(pages), np.bool_)
-
-    found = leader_clusters(np.arange(count)[::-1], pairs, verify)
-    assert (found == count - 1).all()  # which has the least rank
-    assert checked == count - 1
-
-
-@given(graphs(), st.data())
-def test_the_same_clusters_however_pages_are_numbered(
-    graph: tuple[int, list[tuple[int, int]]], data: st.DataObject
-) -> None:
-    count, pairs = graph
-    places = np.array(data.draw(st.permutations(range(count))), np.int64)
-    ranks = np.array(data.draw(st.permutations(range(count))), np.int64)
-    values = np.array(data.draw(st.lists(st.integers(0, 9), min_size=count, max_size=count)), np.float64)
-    moved_ranks, moved_values = np.empty_like(ranks), np.empty_like(values)
-    moved_ranks[places], moved_values[places] = ranks, values
-    found = leader_clusters(ranks, array(pairs), nearby(values, 3))
-    moved = leader_clusters(moved_ranks, places[array(pairs)], nearby(moved_values, 3))
-    assert np.array_equal(moved[places], places[found])
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -233,35 +170,6 @@ def test_a_chain_of_twenty_thousand_steps(ordered: bool) -> None:
         assert np.array_equal(found, np.arange(count) // 4 * 4)
     else:
         assert calls < 500
-
-
-def test_a_million_pages_are_clustered_in_seconds() -> None:
-    """Few checks at a time for 100,000 triangles, a star whose leader refuses 100,000 pages, loose pages."""
-    dice = np.random.default_rng(2)
-    count, threes = 10**6, np.arange(300_000).reshape(-1, 3)
-    star = np.arange(400_000, 500_000)
-    pairs = np.concatenate((threes[:, :2], threes[:, 1:], np.stack((star * 0 + 400_000, star), axis=1)[1:]))
-    calls = 0
-
-    def verify(leaders: NDArray[np.int64], pages: NDArray[np.int64]) -> NDArray[np.bool_]:
-        nonlocal calls
-        calls += 1
-        return leaders < 400_000
-
-    started = time.process_time()
-    found = leader_clusters(np.arange(count), dice.permutation(pairs), verify)
-    assert time.process_time() - started < 20  # takes 1
-    expected = np.arange(count)
-    expected[:300_000] -= expected[:300_000] % 3
-    assert np.array_equal(found, expected)
-    assert calls < 10
-
-
-def test_the_best_page_leads() -> None:
-    ranks = np.array([5, 1, 3, 1, 9])
-    everything = nearby(np.zeros(5), 0)
-    pairs = np.array([[0, 1], [1, 2], [3, 4], [2, 0]])
-    assert leader_clusters(ranks, pairs, everything).tolist() == [1, 1, 1, 3, 3]
 
 
 def test_nothing_to_cluster() -> None:
@@ -290,3 +198,35 @@ def test_a_million_pages_in_seconds() -> None:
     expected = np.arange(count)
     expected[: 3 * count // 4] = np.repeat(np.arange(3) * (count // 4), count // 4)
     assert np.array_equal(labels, expected)
+
+
+@given(st.integers(1, 25), st.integers(0, 2**32 - 1), st.floats(0.05, 0.6))
+def test_as_brute_force_where_all_that_match_are_pairs(count: int, seed: int, share: float) -> None:
+    dice = np.random.default_rng(seed)
+    alike = np.where(dice.random((count, count)) < share, dice.random((count, count)), np.nan)
+    ranks = dice.permutation(count)
+    pairs = np.argwhere(~np.isnan(alike))
+    pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+    leaders = leader_clusters(ranks, pairs, lambda kept, pages: ~np.isnan(alike[pages, kept]))
+    found = closest_leaders(leaders, ranks, pairs, lambda kept, pages: alike[pages, kept])
+    own = np.arange(count)
+    assert (found[leaders == own] == own[leaders == own]).all()
+    for page in np.flatnonzero(leaders != own).tolist():
+        fits = [
+            leader
+            for leader in np.flatnonzero(leaders == own).tolist()
+            if ranks[leader] < ranks[page] and not np.isnan(alike[page, leader])
+        ]
+        assert found[page] == max(fits, key=lambda leader: alike[page, leader])
+    assert (components(count, pairs)[found] == components(count, pairs)).all()
+
+
+def test_the_copies_of_a_page_follow_it() -> None:
+    """Of equal texts only the first has pairs with others: 2 joins 1, not 0, and so do its copies 3 and 4."""
+    texts = np.array([0, 1, 2, 2, 2])
+    alike = np.array([[1, np.nan, 0.7], [np.nan, 1, 0.9], [0.7, 0.9, 1]])
+    pairs = np.array([[0, 2], [1, 2], [2, 3], [2, 4]])
+    found = closest_leaders(
+        np.array([0, 1, 0, 0, 0]), np.arange(5), pairs, lambda kept, pages: alike[texts[pages], texts[kept]]
+    )
+    assert found.tolist() == [0, 1, 1, 1, 1]

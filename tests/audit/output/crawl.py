@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.audit.model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS, Input
-from scrapy_neardup.audit.output.report import Particulars, ReportData
+from scrapy_neardup.audit.model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS, Audit, Input
+from scrapy_neardup.audit.settings import AuditOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,14 +30,14 @@ def text(seed: int, change: int = 0, length: int = 120) -> str:
     return "\n".join(" ".join(sentences[i : i + 3]) for i in range(0, len(sentences), 3))
 
 
-def report_data(
+def audit_of(
     urls: Sequence[str],
     clusters: Sequence[int],
     verdicts: Sequence[str],
     pairs: Sequence[tuple[int, int, int, float, str]],
     texts: Sequence[str | None],
     **changes: Any,
-) -> ReportData:
+) -> Audit:
     """Put lists into columns; the first page of a cluster is its canonical one, *pairs* say the rest."""
     labels = np.array(clusters, np.int32).reshape(-1)
     table = np.zeros(len(urls), PAGES)
@@ -48,6 +48,13 @@ def report_data(
     table["distance"], table["similarity"] = NO_DISTANCE, np.nan
     groups = np.zeros(labels.max(initial=-1) + 1, CLUSTERS)
     groups["canonical"] = [labels.tolist().index(number) for number in range(len(groups))]
+    groups["size"] = np.bincount(labels[labels >= 0], minlength=len(groups))
+    for name in ("near", "exact"):
+        counted = labels[(labels >= 0) & (table["verdict"] == name)]
+        groups[name] = np.bincount(counted, minlength=len(groups))
+    table["canonical"] = np.where(
+        labels >= 0, np.append(groups["canonical"], 0)[labels], np.arange(len(urls))
+    )
     for a, b, distance, similarity, _ in pairs:
         for page, other in ((a, b), (b, a)):
             if labels[page] >= 0 and groups["canonical"][labels[page]] == other:
@@ -56,29 +63,31 @@ def report_data(
     for row, pair in enumerate(pairs):
         for name, value in zip(("first", "second", "distance", "similarity", "kind"), pair, strict=True):
             compared[name][row] = value
-    particulars = {
-        "inputs": [(Input("crawl.jl.gz", "feed"), len(urls))],
-        "max_distance": 3,
-        "min_similarity": 0.8,
-        "version": "0.1.0",
-        "settings": {"Extractor": "trafilatura", "Tokens, at least": "50"},
-        **changes,
-    }
-    return ReportData(table, groups, compared, lambda page: texts[page], Particulars(**particulars))
+    further = {"inputs": ((Input("crawl.jl.gz", "feed"), len(urls)),), "problems": (), **changes}
+    further |= {"skipped": {}, "boilerplate": (), "started": "new"}
+    store, rows = _Texts(texts), np.arange(len(urls))
+    return Audit(table, groups, compared, AuditOptions(seed=0), _store=store, _ids=rows, **further)  # type: ignore[arg-type]
 
 
-def empty_crawl() -> ReportData:
+class _Texts(list[Any]):
+    """What an audit takes texts from."""
+
+    def text(self, page: int) -> str | None:
+        return self[page]  # type: ignore[no-any-return]
+
+
+def empty_crawl() -> Audit:
     """No page at all."""
-    return report_data([], [], [], [], [])
+    return audit_of([], [], [], [], [])
 
 
-def unique_crawl() -> ReportData:
+def unique_crawl() -> Audit:
     """Thirty pages, none like another."""
     urls = [f"https://news.example/{i}" for i in range(30)]
-    return report_data(urls, [-1] * 30, ["unique"] * 30, [], [text(i) for i in range(30)])
+    return audit_of(urls, [-1] * 30, ["unique"] * 30, [], [text(i) for i in range(30)])
 
 
-def small_crawl() -> ReportData:
+def small_crawl() -> Audit:
     """Thirty pages: a chain, copies on another host, a parameter for tracking, exact copies, templates."""
     urls = [
         "https://news.example/road",
@@ -131,7 +140,7 @@ def small_crawl() -> ReportData:
         texts[copy] = text(original, change)
     texts[16] = text(15, 3)
     times = 1_790_000_000.0 + 86_400 * np.arange(30)
-    return report_data(urls, clusters, verdicts, pairs, texts, fetched=times)
+    return audit_of(urls, clusters, verdicts, pairs, texts, fetched=times)
 
 
 RTL = "\u202e"  # turns the direction of what follows around
@@ -158,27 +167,26 @@ HOSTILE = [
 ]
 
 
-def hostile_crawl() -> ReportData:
+def hostile_crawl() -> Audit:
     """Each hostile page is canonical in a cluster and a member of it."""
     urls = [url for _, url in HOSTILE for _ in range(2)]
     titles = [title for title, _ in HOSTILE for _ in range(2)]
     count = len(HOSTILE)
     pairs = [(2 * i, 2 * i + 1, 1, 0.9, "near") for i in range(count)]
     pairs += [(2 * i, 2 * i + 2, 5, 0.7, "rejected") for i in range(count - 1)]
-    return report_data(
+    return audit_of(
         urls,
         [i // 2 for i in range(2 * count)],
         ["unique", "near"] * count,
         pairs,
         [f"{title}\n{url} {i}" for i, (title, url) in enumerate(zip(titles, urls, strict=True))],
         titles=titles,
-        inputs=[(Input(title, url), 2) for title, url in HOSTILE],
-        problems=[(title, url, title) for title, url in HOSTILE],
-        settings=dict(HOSTILE),
+        inputs=tuple((Input(title, url), 2) for title, url in HOSTILE),
+        problems=tuple((title, url, title) for title, url in HOSTILE),
     )
 
 
-def large_crawl(clusters: int) -> ReportData:
+def large_crawl(clusters: int) -> Audit:
     """A cluster of 200 pages, then so many *clusters* of 2 to 5, on five hosts; and as many unique pages."""
     sizes = [200, *(2 + number % 4 for number in range(clusters))]
     labels = [number for number, size in enumerate(sizes) for _ in range(size)]
@@ -191,6 +199,6 @@ def large_crawl(clusters: int) -> ReportData:
     count = len(urls)
     urls += [f"https://f.example/page/{number}" for number in range(count)]
     texts = [text(label, place, 300) for label, place in zip(labels, places, strict=True)]
-    return report_data(
+    return audit_of(
         urls, [*labels, *[-1] * count], [*verdicts, *["unique"] * count], [], [*texts, *[None] * count]
     )

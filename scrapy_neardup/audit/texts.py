@@ -12,15 +12,16 @@ from collections import deque
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.audit.sources import CrawledPage, Options, Origin, find_sources, kind_of_file, read_source
-from scrapy_neardup.audit.sources.feeds import Fields
-from scrapy_neardup.audit.sources.head import canonical_url
-from scrapy_neardup.audit.sources.records import Stream, Unreadable, head
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import WHOLE_PAGE, ContentArea, Page, TextOnly, Workers, load_extractor
 from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.processors import processors
+
+from .sources import CrawledPage, Options, Origin, find_sources, kind_of_file, read_source
+from .sources.feeds import Fields
+from .sources.head import canonical_url
+from .sources.records import Stream, Unreadable, head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -36,12 +37,11 @@ _PATIENCE = 10.0
 class TextCache:
     """Texts of pages by a hash of the page and of what extracted it.
 
-    While others keep it locked, nothing is known.
+    While others keep it locked, or the disk is full, nothing is known and nothing is remembered.
     """
 
     def __init__(self, path: Path | None, extractor: str) -> None:
-        self._extractor = extractor
-        self._path = path
+        self._extractor, self._path = extractor, path
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         # Each text is committed by itself: nothing is lost with the process, and nobody has to wait for long.
@@ -49,6 +49,7 @@ class TextCache:
             self._database = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=_PATIENCE)
         except sqlite3.OperationalError as error:
             raise ConfigurationError(f"The cache {path} cannot be opened ({error}): name another.") from error
+        self.close = self._database.close
         self._run("PRAGMA synchronous=OFF")
         columns = "key BLOB PRIMARY KEY, text TEXT, title TEXT, details TEXT"
         self._run(f"CREATE TABLE IF NOT EXISTS main_texts ({columns}) WITHOUT ROWID")
@@ -65,16 +66,10 @@ class TextCache:
         parts = [part.encode("utf-8", "replace").decode() for part in text]
         self._run("INSERT OR REPLACE INTO main_texts VALUES (?, ?, ?, ?)", key, *parts)
 
-    def close(self) -> None:
-        """Close."""
-        self._database.close()
-
     def _run(self, command: str, *values: bytes | str) -> list[Any]:
-        """Return the rows that *command* finds; an empty list if it cannot be run now."""
         try:
             return self._database.execute(command, values).fetchall()
         except sqlite3.OperationalError:
-            # It is locked, on a full disk, or read-only: pages are extracted once more.
             self._database.execute("PRAGMA busy_timeout = 0")  # waiting again would not help
             return []
         except sqlite3.DatabaseError as error:
@@ -87,6 +82,7 @@ class TextCache:
 _LANG = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 _HEAD, _LONGEST_LANGUAGE = 1 << 14, 16
 #: How an array of items begins.
+_BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error, Unreadable)
 _ITEMS = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
 
 
@@ -110,15 +106,14 @@ class Text(NamedTuple):
 
 
 class _Source(NamedTuple):
-    id: str
-    text: str | None
-    html: str | None
-    url: str
-    title: str
-    #: What an extractor made of it before.
-    extracted: MainText | None = None
-    #: As `Text` has it.
-    language: str = ""
+    """A document without its text, and the text, or else the page that it is in."""
+
+    document: Text
+    main: MainText | None
+    html: str = ""
+
+    def with_text(self, main: MainText) -> Text:
+        return self.document._replace(text=main.text, title=main.title, details=main.details)
 
 
 def read_texts(
@@ -142,20 +137,11 @@ def read_texts(
     Raises `ConfigurationError` for a line that is no document.
     """
     texts: dict[str, Text] = {}
-    workers = Workers(
-        TextOnly(),
-        extractor,
-        processes=processors(),
-        timeout=timeout,
-        memory=memory,
-        keep_text=True,
-        area=area,
-    )
-    with (
-        closing(TextCache(cache, area.identity(load_extractor(extractor).identity))) as known,
-        closing(workers),
-    ):
-        waiting: deque[tuple[_Source, bytes, Future[Extraction]]] = deque()
+    waiting: deque[tuple[_Source, bytes, Future[Extraction]]] = deque()
+    limits: dict[str, Any] = {"processes": processors(), "timeout": timeout, "memory": memory}
+    workers = Workers(TextOnly(), extractor, keep_text=True, area=area, **limits)
+    known = TextCache(cache, area.identity(load_extractor(extractor).identity))
+    with closing(known), closing(workers):
 
         def settle() -> None:
             source, key, future = waiting.popleft()
@@ -163,35 +149,28 @@ def read_texts(
             # Whether a page meets a limit depends on the machine and the moment: that is not remembered.
             if extraction.reason in (None, "no_text", "not_text", "failed"):
                 known.put(key, extraction.text or MainText(""))
-            texts[source.id] = _text(source, extraction.text or MainText(""))
+            texts[source.document.id] = source.with_text(extraction.text or MainText(""))
             advance(len(texts))
 
         for source in _read(path):
-            if source.id in texts or (wanted is not None and source.id not in wanted):
+            document, main, html = source
+            if document.id in texts or (wanted is not None and document.id not in wanted):
                 continue
-            if source.text is not None:
-                own = source.extracted or main_text(source.text)._replace(title=source.title)
-                texts[source.id] = _text(source, own)
+            if main is None:
+                url = document.url or canonical_url(html) or ""
+                source = _Source(document._replace(url=url), None)
+                key, main = known.get(html)
+            if main is None:
+                page = Page(html.encode("utf-8", "replace"), url, "text/html; charset=utf-8")
+                waiting.append((source, key, workers.submit(page)))
+                if len(waiting) > 8 * processors():
+                    settle()
+            else:
+                texts[document.id] = source.with_text(main)
                 advance(len(texts))
-                continue
-            html = source.html or ""
-            source = source._replace(html=None, url=source.url or canonical_url(html) or "")
-            key, text = known.get(html)
-            if text is not None:
-                texts[source.id] = _text(source, text)
-                advance(len(texts))
-                continue
-            page = Page(html.encode("utf-8", "replace"), source.url, "text/html; charset=utf-8")
-            waiting.append((source, key, workers.submit(page)))
-            if len(waiting) > 8 * processors():
-                settle()
         while waiting:
             settle()
     return texts
-
-
-def _text(source: _Source, text: MainText) -> Text:
-    return Text(source.id, text.text, source.url, text.title, text.details, source.language)
 
 
 def _read(path: Path) -> Iterator[_Source]:
@@ -209,7 +188,7 @@ def _is_feed(path: Path) -> bool:
     try:
         line = next((line for _, line in Stream(path).lines()), None)
         fields = json.loads(line or b"null")
-    except (EOFError, OSError, ValueError, RecursionError, lzma.LZMAError, zlib.error, Unreadable):
+    except (*_BROKEN, ValueError, RecursionError):
         return False  # `_read_documents` says what is wrong
     if not isinstance(fields, dict) or "id" in fields:
         return False
@@ -221,12 +200,12 @@ def _is_feed(path: Path) -> bool:
 def _read_source(path: Path) -> Iterator[_Source]:
     for source in find_sources([path]):
         for record in read_source(source, Options()):
-            if not isinstance(record, CrawledPage) or record.revisit_of is not None:
-                continue
-            html = None if record.body is None else decode(record.body, record.content_type)
-            yield _Source(
-                record.url, record.text, html, record.url, record.title, record.extracted, _language(html)
-            )
+            if isinstance(record, CrawledPage) and record.revisit_of is None:
+                html = "" if record.body is None else decode(record.body, record.content_type)
+                main = record.extracted
+                if main is None and record.text is not None:
+                    main = main_text(record.text)._replace(title=record.title)
+                yield _Source(Text(record.url, "", record.url, language=_language(html)), main, html)
 
 
 def _read_documents(path: Path) -> Iterator[_Source]:
@@ -237,7 +216,7 @@ def _read_documents(path: Path) -> Iterator[_Source]:
                 raise Unreadable("the next line is too long")
             yield _document(line, f"{path}, line {number}")
             stream.rewarded()
-    except (EOFError, OSError, lzma.LZMAError, zlib.error, Unreadable) as error:
+    except _BROKEN as error:
         raise ConfigurationError(
             f"{path}, after line {number}: the file cannot be read on ({error}): get a whole copy."
         ) from None
@@ -250,34 +229,23 @@ def _document(line: bytes, where: str) -> _Source:
         raise ConfigurationError(f"{where}: it is not JSON ({error}).") from None
     if not isinstance(fields, dict) or not isinstance(fields.get("id"), (str, int)):
         raise ConfigurationError(f'{where}: a document is an object with "id" and "text" or "html".')
-    text, html = fields.get("text"), fields.get("html")
-    if not isinstance(text if text is not None else html, str):
+    said = {name: value for name, value in fields.items() if isinstance(value, str)}
+    if "text" not in said and (fields.get("text") is not None or "html" not in said):
         raise ConfigurationError(f'{where}: the document {fields["id"]!r} has neither "text" nor "html".')
-    title = fields.get("title")
-    said = fields.get("lang")
-    return _Source(
-        str(fields["id"]),
-        text,
-        html,
-        _url(fields),
-        title if isinstance(title, str) else "",
-        language=_primary(said) if isinstance(said, str) else _language(html),
-    )
+    url, html = said.get("url", ""), said.get("html", "")
+    if "//" not in url:
+        url = f"//{said['host']}/" if said.get("host") else ""
+    language = _primary(said["lang"]) if "lang" in said else _language(html)
+    main = main_text(said["text"])._replace(title=said.get("title", "")) if "text" in said else None
+    return _Source(Text(str(fields["id"]), "", url, language=language), main, html)
 
 
-def _language(html: object) -> str:
+def _language(html: str) -> str:
     """Return the language that a page says it is in; "" if it says none."""
-    found = _LANG.search(html[:_HEAD]) if isinstance(html, str) else None
+    found = _LANG.search(html[:_HEAD])
     return _primary(found[1]) if found else ""
 
 
 def _primary(tag: str) -> str:
     """Return the first part of a language tag, such as ``pt`` of ``pt-BR``."""
     return re.split(r"[-_]", tag.strip().lower())[0][:_LONGEST_LANGUAGE]
-
-
-def _url(fields: dict[str, Any]) -> str:
-    url, host = fields.get("url"), fields.get("host")
-    if isinstance(url, str) and "//" in url:
-        return url
-    return f"//{host}/" if isinstance(host, str) and host else ""

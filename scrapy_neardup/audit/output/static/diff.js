@@ -115,26 +115,7 @@ function wordPieces(left, right) {
   return pieces;
 }
 
-/** The pieces in rows, a new one wherever both sides begin a line. */
-function inRows(pieces) {
-  const rows = [[]];
-  for (const piece of pieces) {
-    const end = piece.same ? piece.a.findIndex((word) => word.includes("\n")) : -1;
-    if (end < 0) rows.at(-1).push(piece);
-    else {
-      let start = 0;
-      for (let at = end; at >= 0; at = piece.a.findIndex((word, i) => i >= start && word.includes("\n"))) {
-        rows.at(-1).push({ same: true, a: piece.a.slice(start, at), b: piece.b.slice(start, at) });
-        rows.push([]);
-        start = at + 1;
-      }
-      rows.at(-1).push({ same: true, a: piece.a.slice(start), b: piece.b.slice(start) });
-    }
-  }
-  return rows;
-}
-
-/** Passages of two texts in order, {same: true, lines} or {same: false, rows of pieces}; and how many words are where. */
+/** Passages of two texts in order, {same: true, lines} or {same: false, pieces}; and how many words are where. */
 function compareTexts(left, right) {
   const [a, b] = [sentences(left), sentences(right)];
   const counts = { same: 0, left: 0, right: 0 };
@@ -152,7 +133,7 @@ function compareTexts(left, right) {
         counts.right += wordCount(piece.b);
       }
     }
-    return { same: false, rows: inRows(pieces) };
+    return { same: false, pieces };
   });
   return { passages, counts };
 }

@@ -1,22 +1,167 @@
-"""All pairs are those that judging each with each finds, but for equal texts and large groups."""
+"""All pairs are those of brute force, but for equal texts and large groups, whose pairs stay few."""
 
 from __future__ import annotations
 
+import json
+import time
 from collections import Counter
+from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from scrapy_neardup.audit.evaluate.corpus import Text
-from scrapy_neardup.audit.evaluate.labelled import find_all, judge_texts
-from scrapy_neardup.audit.pairs.compare import SIBLINGS, Groups, compare_all, most_alike
+from scrapy_neardup.audit import pairs as module
+from scrapy_neardup.audit.evaluate import find_all, judge_texts
+from scrapy_neardup.audit.pairs import (
+    MAX_DISTANCE,
+    SIBLINGS,
+    Groups,
+    choose_layout,
+    compare_all,
+    equal_keys,
+    most_alike,
+    near_pairs,
+)  # fmt: skip
+from scrapy_neardup.audit.texts import Text
+from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
+from scrapy_neardup.index.tables import NO_KEY, PermutedTables
 from scrapy_neardup.matching.matcher import Matcher
-from tests.audit.corpora import edited, template, text
+
+from .corpora import edited, template, text
 
 if TYPE_CHECKING:
-    from scrapy_neardup.audit.pairs.compare import PairJudge
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.audit.pairs import PairJudge
+
+MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
+
+
+def found(values: NDArray[np.uint64], distance: int, **options: object) -> list[tuple[int, int]]:
+    chunks = list(near_pairs(values, distance, **options))  # type: ignore[arg-type]
+    assert all(chunk.dtype == np.int64 and chunk.ndim == 2 and len(chunk) for chunk in chunks)
+    return [(a, b) for chunk in chunks for a, b in chunk.tolist()]
+
+
+def brute_force(values: NDArray[np.uint64], distance: int) -> list[tuple[int, int]]:
+    near = np.triu(np.bitwise_count(values[:, None] ^ values) <= distance, 1)
+    return [(int(a), int(b)) for a, b in np.argwhere(near)]
+
+
+def crowded(count: int, seed: int) -> NDArray[np.uint64]:
+    """Fingerprints up to 8 bits from one of a few."""
+    dice = np.random.default_rng(seed)
+    values = dice.choice(dice.integers(0, 2**64, max(1, count // 8), np.uint64), count)
+    for _ in range(8):
+        values ^= (dice.random(count) < 0.5).astype(np.uint64) << dice.integers(0, 64, count, np.uint64)
+    return np.unique(values)
+
+
+@pytest.mark.parametrize("distance", range(MAX_DISTANCE + 1))
+def test_near_pairs_are_those_of_brute_force(distance: int) -> None:
+    values = crowded(1500, distance)
+    assert sorted(found(values, distance)) == brute_force(values, distance)
+
+
+@pytest.mark.parametrize("blocks", [4, 5, 6, 9, 12, 16, 64])
+def test_every_layout_finds_the_same(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With groups and pairs that are cut between slices and chunks, too."""
+    monkeypatch.setattr(module, "_COMPARED", 13)
+    monkeypatch.setattr(module, "_MADE", 7)
+    distance = 3 if blocks <= 12 else 1
+    values = crowded(300, blocks)
+    pairs = found(values, distance, layout=PermutedTables(blocks, distance))
+    assert sorted(pairs) == brute_force(values, distance)
+
+
+@given(
+    st.sets(
+        st.integers(0, 2**64 - 1)
+        | st.sets(st.integers(0, 63), max_size=5).map(lambda s: sum(1 << b for b in s))
+    ),
+    st.integers(0, MAX_DISTANCE),
+)
+def test_pairs_of_any_fingerprints(fingerprints: set[int], distance: int) -> None:
+    values = np.array(sorted(fingerprints), np.uint64)
+    assert sorted(found(values, distance)) == brute_force(values, distance)
+
+
+@pytest.mark.parametrize("name", ["find_all", "find_all_diverse"])
+def test_moz_pairs(name: str) -> None:
+    known = MOZ[name]
+    values = np.unique(np.array([int(value, 16) for value in known["hashes"]], np.uint64))
+    expected = {frozenset(int(value, 16) for value in pair) for pair in known["pairs"]}
+    for blocks in known["blocks"]:
+        pairs = found(values, known["distance"], layout=PermutedTables(blocks, known["distance"]))
+        assert len(pairs) == len(expected)
+        assert {frozenset((int(values[a]), int(values[b]))) for a, b in pairs} == expected
+
+
+def test_a_prefix_that_all_share_is_no_trap() -> None:
+    """Half of the bits are equal everywhere: with 4 or 5 blocks all pairs would be compared, 2 × 10**10."""
+    values = np.random.default_rng(7).integers(0, 2**32, 200_000, np.uint64)
+    values[:100] = values[100:200] ^ np.uint64(7)
+    values, places = np.unique(values, return_inverse=True)
+    assert choose_layout(values, 3).blocks > 6
+    started = time.process_time()
+    pairs = set(found(values, 3))
+    assert time.process_time() - started < 40  # takes 3
+    assert {
+        (min(p), max(p)) for p in zip(places[:100].tolist(), places[100:200].tolist(), strict=True)
+    } <= pairs
+
+
+@pytest.mark.parametrize("distance", [-1, MAX_DISTANCE + 1, 4])
+def test_distances_that_cannot_be_searched(distance: int) -> None:
+    with pytest.raises(ConfigurationError):
+        next(near_pairs(np.zeros(2, np.uint64), distance, layout=PermutedTables(4, 3)))
+
+
+def in_common(entries: Sequence[tuple[int, int]], most: int) -> set[tuple[int, int]]:
+    """The pairs by the words of the docstring."""
+    holders: dict[int, set[int]] = {}
+    for key, document in entries:
+        if key != int(NO_KEY):
+            holders.setdefault(key, set()).add(document)
+    return {
+        pair
+        for group in holders.values()
+        for pair in combinations(sorted(group), 2)
+        if len(group) <= most or pair[0] == min(group)
+    }
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6) | st.just(int(NO_KEY)), st.integers(0, 12)), max_size=80),
+    st.integers(1, 8),
+    st.sampled_from([1, 5, 1 << 20]),
+)
+def test_equal_keys(entries: list[tuple[int, int]], most: int, chunk: int) -> None:
+    for rows in (entries, entries[::-1]):
+        keys, documents = (
+            np.array([row[i] for row in rows], kind) for i, kind in ((0, np.uint64), (1, np.int64))
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_MADE", chunk)
+            pairs = [tuple(pair) for part in equal_keys(keys, documents, most) for pair in part.tolist()]
+        assert len(pairs) == len({*pairs})
+        assert {*pairs} == in_common(rows, most)
+
+
+def test_a_key_that_all_share_costs_one_pair_a_document() -> None:
+    count = 300_000
+    keys = np.concatenate((np.full(count, 5, np.uint64), np.arange(count).astype(np.uint64) // 2 + 10))
+    started = time.process_time()
+    pairs = np.concatenate([*equal_keys(keys, np.tile(np.arange(count), 2))])
+    assert time.process_time() - started < 15  # takes 0.3
+    assert len(pairs) == count - 1 + count // 2 - 1
 
 
 def corpus() -> list[Text]:

@@ -1,0 +1,417 @@
+"""Labelled pairs: what the live detector would say of each, how many are right, and how schemes compare."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.fingerprint import Fingerprinter
+from scrapy_neardup.index import Header
+from scrapy_neardup.matching.matcher import Matcher
+from scrapy_neardup.matching.records import entries, families, record
+
+from .explaining import reason
+from .pairs import Groups, PairJudge, compare_all
+from .settings import scheme_named
+from .signing import sign
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.fingerprint import Features
+    from scrapy_neardup.index import Documents
+    from scrapy_neardup.matching.candidates import Judgement
+    from scrapy_neardup.options import DetectionOptions
+
+    from .texts import Text
+
+    Rows = NDArray[np.int64]
+
+#: Labels: the same text · a near-duplicate · partly shared, not scored · different; empty: unsure, not
+#: scored.
+SAME, NEAR, PARTLY, DIFFERENT, UNSURE = LABELS = ("3", "2", "1", "0", "")
+
+
+class LabelledPairs(NamedTuple):
+    """Pairs of documents that a person, or a construction, has labelled: columns of n."""
+
+    id1: list[str]
+    id2: list[str]
+    label: list[str]
+    kind: list[str]
+
+
+def read_pairs(path: Path) -> LabelledPairs:
+    """Read a TSV with header and the columns ``id1 id2 label`` and, if there is one, ``kind``.
+
+    Raises `ConfigurationError` for a file that is no such table.
+    """
+    with path.open(encoding="utf-8", errors="replace") as file:
+        lines = [line.rstrip("\n").split("\t") for line in file] or [[]]
+    header = lines[0]
+    if missing := [name for name in LabelledPairs._fields[:3] if name not in header]:
+        raise ConfigurationError(
+            f"{path} has no column {', '.join(missing)}: it needs a header line with id1, id2 and label, "
+            "separated by tabs."
+        )
+    rows = []
+    for number, cells in enumerate(lines[1:], 2):
+        if cells == [""]:
+            continue
+        if len(cells) < len(header):
+            raise ConfigurationError(
+                f"{path}, line {number}: {len(cells)} columns in place of {len(header)}."
+            )
+        row = dict(zip(header, map(str.strip, cells), strict=False))
+        if row["label"] not in LABELS:
+            raise ConfigurationError(
+                f"{path}, line {number}: the label {row['label']!r} is not 3, 2, 1, 0 or empty."
+            )
+        rows.append(row)
+    if not rows:
+        raise ConfigurationError(f"{path} has no pairs below its header.")
+    return LabelledPairs(*([row.get(name, "") for row in rows] for name in LabelledPairs._fields))
+
+
+def judge_texts(
+    texts: Sequence[Text],
+    matcher: Matcher,
+    *,
+    features: Features,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda done: None,
+) -> PairJudge:
+    """Make ready to judge pairs of *texts*; *advance* is told how many texts are done."""
+    scheme = matcher.scheme
+    header = Header(families(scheme), record(scheme), {**scheme.parameters}, seed)
+    signatures = []
+    with closing(sign((each.main for each in texts), Fingerprinter(features, seed, scheme))) as signed:
+        for done, signature in enumerate(signed, 1):
+            signatures.append(signature)
+            advance(done)
+    fit = np.array([matcher.unfit(each.tokens, each.wall) is None for each in signatures], bool)
+    return PairJudge(entries(signatures, [each.url for each in texts], header), fit, matcher)
+
+
+def judge_with(
+    texts: Sequence[Text],
+    options: DetectionOptions,
+    seed: int,
+    advance: Callable[[int], None] = lambda done: None,
+) -> PairJudge:
+    """Make ready to judge pairs of *texts* by the settings; *advance* is told how many texts are done."""
+    return judge_texts(texts, _matcher_of(options), features=options.features, seed=seed, advance=advance)
+
+
+def _matcher_of(options: DetectionOptions) -> Matcher:
+    return Matcher(scheme_named(options), options.verified, options.min_tokens)
+
+
+class Orders(NamedTuple):
+    """Pairs judged in both orders."""
+
+    #: With the second document of each pair stored.
+    second_stored: Judgement
+    #: Whether they are duplicates with the longer document stored, and with the shorter: bool[n].
+    longer_first: NDArray[np.bool_]
+    shorter_first: NDArray[np.bool_]
+
+
+def judge_orders(judge: Callable[[Rows, Rows], Judgement], documents: Documents, a: Rows, b: Rows) -> Orders:
+    """Have *judge* judge the pairs of rows *a* and *b* (int64[n] each) of *documents* in both orders."""
+    one, other = judge(a, b), judge(b, a)
+    shingles = documents.records["shingles"]
+    longer = shingles[b] >= shingles[a]
+    return Orders(one, np.where(longer, one.near, other.near), np.where(longer, other.near, one.near))
+
+
+def rows_of(pairs: LabelledPairs, texts: Sequence[Text]) -> tuple[Rows, Rows]:
+    """Return the rows of both documents of each pair, int64[n] twice.
+
+    Raises `ConfigurationError` if a document is missing.
+    """
+    places = {text.id: row for row, text in enumerate(texts)}
+    if missing := sorted({*pairs.id1, *pairs.id2} - places.keys()):
+        raise ConfigurationError(
+            f"Of the ids in the pairs {len(missing)} are not among the documents, such as {missing[0]!r}: "
+            "use the documents that the pairs were made of."
+        )
+    a, b = (np.array([places[each] for each in ids], np.int64) for ids in (pairs.id1, pairs.id2))
+    return a, b
+
+
+@dataclass(frozen=True)
+class FoundPairs:
+    """All duplicates among some documents: the pairs of rows *a* and *b* (int64[m]), the lower first.
+
+    Of g equal texts they are g - 1 pairs with the first, which alone is compared with others (one for each
+    site).
+    """
+
+    a: Rows
+    b: Rows
+    judge: PairJudge
+    groups: Groups
+
+    def of(self, a: Rows, b: Rows) -> Judgement:
+        """Judge the pairs of rows *a* and *b* (int64[k]); those that were not found are no duplicates."""
+        judgement = self.judge.judge(a, b)
+        alike = self.groups.alike
+        found = judgement.exact | np.isin(self._codes(alike[a], alike[b]), self._codes(self.a, self.b))
+        return judgement._replace(near=judgement.near & found)
+
+    def without(self, a: Rows, b: Rows) -> int:
+        """Return how many of the pairs found are not among *a* and *b* (int64[k])."""
+        return int((~np.isin(self._codes(self.a, self.b), self._codes(a, b))).sum())
+
+    def _codes(self, a: Rows, b: Rows) -> Rows:
+        codes: Rows = np.minimum(a, b) * len(self.judge.fit) + np.maximum(a, b)
+        return codes
+
+
+def find_all(judge: PairJudge) -> FoundPairs:
+    """Find all duplicates among all documents, as an audit does."""
+    groups = Groups.of(judge.documents)
+    compared = compare_all(judge, groups)
+    near = compared.judgement.near
+    return FoundPairs(compared.a[near], compared.b[near], judge, groups)
+
+
+def steps(judge: PairJudge, a: Rows, b: Rows, judgement: Judgement) -> Iterator[str]:
+    """Say what decided each pair of rows *a* and *b* (int64[m] each).
+
+    *judge* judged them as *judgement* says. What is judged near but is not in *judgement* was never compared.
+    """
+    records, matcher = judge.documents.records, judge.matcher
+    tokens = np.minimum(records["tokens"][a], records["tokens"][b])
+    # Without verification, near-duplicates are what the scheme takes for candidates.
+    candidate = replace(judge, matcher=replace(matcher, verified=False)).judge(a, b).near
+    candidate &= ~(judge.judge(a, b).near & ~judgement.near)
+    for row, (one, other) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+        if not (judge.fit[one] and judge.fit[other]):
+            short = tokens[row] < matcher.min_tokens
+            yield f"too short: {tokens[row]} tokens" if short else "a wall: captcha, log-in, error page"
+        elif judgement.exact[row]:
+            yield "equal texts"
+        elif candidate[row]:
+            yield reason(judge.told(one, other)) if matcher.verified else "a candidate"
+        else:
+            said = [f"fingerprints {judgement.distance[row]} bits apart"] * bool(matcher.scheme.simhash)
+            if matcher.scheme.keys:
+                said.append(f"{'no long shingle' if matcher.scheme.simhash else 'too few bands'} shared")
+            yield f"no candidate: {', '.join(said)}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Pairs of one label and kind: how many, and how many of them were judged duplicates.
+
+    That is with the second document stored, with the longer one, and with the shorter one. A pair that was
+    judged with several seeds counts once for each.
+    """
+
+    label: str
+    kind: str
+    n: int
+    found: int
+    longer_first: int
+    shorter_first: int
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Precision, recall and F1; 0 where there is nothing to divide by."""
+
+    precision: float
+    recall: float
+    f1: float
+
+    @classmethod
+    def of(cls, found: NDArray[np.bool_], labels: NDArray[np.str_], positive: Sequence[str]) -> Scores:
+        """Score *found* (bool[k, n]) by *labels* (str[n]): *positive* ones are wanted, 0 is wrong."""
+        wanted, wrong = np.isin(labels, positive), labels == DIFFERENT
+        hits, alarms = int((found & wanted).sum()), int((found & wrong).sum())
+        precision, recall = hits / max(hits + alarms, 1), hits / max(int(wanted.sum()) * len(found), 1)
+        return cls(precision, recall, 2 * precision * recall / max(precision + recall, 1e-9))
+
+
+class Group(NamedTuple):
+    """What was found of the pairs with a document of one host, or in one language."""
+
+    by: str
+    name: str
+    #: How many pairs; how many of them are labelled 3 or 2, and how many 0.
+    n: int
+    alike: int
+    different: int
+    near: Scores
+
+
+class Result(NamedTuple):
+    """What became of labelled pairs, over all seeds."""
+
+    rows: list[Row]
+    #: With labels 3 and 2 as positives, and with 3 alone; each pair counts once in each order and for each
+    #: seed.
+    near: Scores
+    same: Scores
+
+
+def score(pairs: LabelledPairs, orders: Sequence[Orders]) -> Result:
+    """Hold what was found against the labels, over all *orders*: one for each seed."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for row, key in enumerate(zip(pairs.label, pairs.kind, strict=True)):
+        groups.setdefault(key, []).append(row)
+    columns = [(each.second_stored.near, each.longer_first, each.shorter_first) for each in orders]
+    counts = np.sum(columns, axis=0)
+    rows = [
+        Row(*key, len(own) * len(orders), *(int(each[own].sum()) for each in counts))
+        for key, own in sorted(groups.items(), key=lambda item: (LABELS.index(item[0][0]), item[0][1]))
+    ]
+    found, labels = _both_ways(orders), np.array(pairs.label)
+    return Result(rows, Scores.of(found, labels, (SAME, NEAR)), Scores.of(found, labels, (SAME,)))
+
+
+def _both_ways(orders: Sequence[Orders]) -> NDArray[np.bool_]:
+    return np.stack([each for one in orders for each in (one.longer_first, one.shorter_first)])
+
+
+def by_document(
+    pairs: LabelledPairs, orders: Sequence[Orders], names: Mapping[str, Mapping[str, str]]
+) -> list[Group]:
+    """Score the pairs of each group of documents, over all *orders*: one for each seed.
+
+    *names* has by what documents are grouped, such as ``host``, and by the identifier of each document the
+    name of its group; "" for none. The groups with the most pairs come first.
+    """
+    labels, found = np.array(pairs.label), _both_ways(orders)
+    groups: list[Group] = []
+    for by, name_of in names.items():
+        rows: dict[str, list[int]] = {}
+        for row, ids in enumerate(zip(pairs.id1, pairs.id2, strict=True)):
+            for name in {name_of[each] for each in ids} - {""}:
+                rows.setdefault(name, []).append(row)
+        for name, having in sorted(rows.items(), key=lambda item: (-len(item[1]), item[0])):
+            own = labels[having]
+            alike, different = (int(np.isin(own, each).sum()) for each in ((SAME, NEAR), (DIFFERENT,)))
+            near = Scores.of(found[:, having], own, (SAME, NEAR))
+            groups.append(Group(by, name, len(own), alike, different, near))
+    return groups
+
+
+def worst(pairs: LabelledPairs, orders: Orders, count: int) -> list[int]:
+    """Return the rows of the *count* most wrong pairs: different ones found alike, same ones missed.
+
+    Missed are those that are not found with the longer document stored: a fuller one that comes second is no
+    copy.
+    """
+    labels, judgement = np.array(pairs.label), orders.second_stored
+    found = orders.longer_first
+    wrong = np.where(
+        labels == DIFFERENT, found | orders.shorter_first, np.isin(labels, (SAME, NEAR)) & ~found
+    )
+    alike = np.maximum(judgement.similarity, judgement.containment)
+    # A different pair is the more wrong the more alike it seemed, a missed one the less.
+    degree = np.where(labels == DIFFERENT, 1 + alike, 1 - alike + (labels == SAME))
+    rows = np.flatnonzero(wrong)
+    found_worst: list[int] = rows[np.argsort(-degree[rows], kind="stable")][:count].tolist()
+    return found_worst
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to judge: a name, settings, and the setting that moves along its curve."""
+
+    name: str
+    settings: tuple[str, ...]
+    moves: str = "NEARDUP_DISTANCE"
+    steps: tuple[float, ...] = (0, 1, 2, 3, 4, 5, 6, 7)
+
+
+_UNVERIFIED = "NEARDUP_VERIFY=False"
+_THRESHOLDS = ("NEARDUP_THRESHOLD", (0.4, 0.5, 0.6, 0.7, 0.8, 0.9))
+_SIMHASH = ("NEARDUP_SCHEME=simhash",)
+_TEXT_BOOK = 'NEARDUP_FEATURES={"shingle": 3, "weight": "set", "min_paragraph": 0}'
+VARIANTS = (
+    Variant("default", ()),
+    Variant("SimHash", _SIMHASH),
+    Variant("SimHash, not verified", (*_SIMHASH, _UNVERIFIED)),
+    Variant("text-book SimHash (sets of 3 words, not verified)", (*_SIMHASH, _UNVERIFIED, _TEXT_BOOK)),
+    *(
+        Variant(name + suffix, (f"NEARDUP_SCHEME={scheme}", *further), *curve)
+        for name, scheme, curve in (
+            ("MinHash bands", "minhash", _THRESHOLDS),
+            ("bottom-k", "bottomk", _THRESHOLDS),
+            ("super-shingles", "supershingles", ("", (0,))),
+        )
+        for suffix, further in (("", ()), (", not verified", (_UNVERIFIED,)))
+    ),
+)
+
+
+class Outcome(NamedTuple):
+    """A point of a curve."""
+
+    name: str
+    setting: str
+    scores: Scores
+
+
+def compare(
+    texts: Sequence[Text],
+    pairs: LabelledPairs,
+    variant: Variant,
+    read_options: Callable[[Sequence[str]], DetectionOptions],
+    seed: int,
+) -> list[Outcome]:
+    """Score the pairs at each step of the curve."""
+    a, b = rows_of(pairs, texts)
+    outcomes = []
+    judge: PairJudge | None = None
+    for step in variant.steps:
+        setting = f"{variant.moves}={step:g}" if variant.moves else ""
+        options = read_options((*variant.settings, setting) if setting else variant.settings)
+        matcher = _matcher_of(options)
+        if judge is not None and judge.matcher.scheme.parameters == matcher.scheme.parameters:
+            judge = replace(judge, matcher=matcher)  # the signatures are the same
+        else:
+            judge = judge_with(texts, options, seed)
+        scores = score(pairs, [judge_orders(judge.judge, judge.documents, a, b)]).near
+        outcomes.append(Outcome(variant.name, setting.removeprefix("NEARDUP_").lower(), scores))
+    return outcomes
+
+
+def require_drawing() -> None:
+    """Raise `ConfigurationError` if the package that draws is missing."""
+    if find_spec("matplotlib") is None:
+        raise ConfigurationError("Drawing needs: pip install 'scrapy-neardup[plot]'.")
+
+
+def draw(outcomes: Sequence[Outcome], path: Path) -> None:
+    """Draw precision against recall, a curve for each name.
+
+    Raises `ConfigurationError` if the format of *path* is not known.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    axes = figure.add_subplot()
+    for name in dict.fromkeys(outcome.name for outcome in outcomes):
+        points = [outcome.scores for outcome in outcomes if outcome.name == name]
+        recall, precision = zip(*((point.recall, point.precision) for point in points), strict=True)
+        axes.plot(recall, precision, "x:" if "not verified" in name else "o-", label=name)
+    axes.set(xlabel="recall of labels 3 and 2", ylabel="precision", xlim=(0, 1.02))
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower left", fontsize="small")
+    try:
+        figure.savefig(path, dpi=150)
+    except ValueError as error:  # a format that it does not know
+        raise ConfigurationError(f"{path} cannot be drawn ({error}): name it .svg or .png.") from error

@@ -1,1 +1,0 @@
-"""How well labelled pairs are told apart."""

@@ -1,0 +1,401 @@
+"""All pairs of documents of which one repeats the other: tables joined with themselves, and judged.
+
+Equal documents are compared once. Of more than `MOST` that share a key, and more than `SAME` different texts
+with the same fingerprint, which a template makes, only the first is compared with the others: so the work
+hardly grows with the square of the documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.fingerprint import hamming
+from scrapy_neardup.index.tables import BITS, DISTANCE, NO_KEY, PermutedTables
+from scrapy_neardup.matching.candidates import Judgement
+from scrapy_neardup.matching.records import DIGEST
+
+from .arrays import begins, places, ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_neardup.index import Documents
+    from scrapy_neardup.matching.matcher import Matcher
+
+    Keys = NDArray[np.uint64]
+    Rows = NDArray[np.int64]
+
+#: Up to so many documents with the same key, or with the same fingerprint, are all compared with each other.
+MOST, SAME = 64, 8
+#: How many pairs of a page with others of its template are kept, those that are most alike. Further ones
+#: would say nothing new.
+SIBLINGS = 8
+#: How many rejected pairs are returned at most.
+REJECTED = 1 << 18
+#: The largest distance between fingerprints that `near_pairs` looks for.
+MAX_DISTANCE = 7
+#: How many pairs are made, and how many are judged, at a time; how many keys are compared at a time.
+_MADE, _JUDGED, _COMPARED = 1 << 17, 1 << 14, 1 << 15
+#: Seconds to permute, sort and scan one key; to compare two. On one core of a server of 2021.
+_KEY, _COMPARISON = 50e-9, 4e-9
+_SAMPLE = 1 << 14
+
+
+def equal_keys(keys: Keys, documents: NDArray[np.integer], most: int = MOST) -> Iterator[Rows]:
+    """Yield the pairs of *documents* that have *keys* in common, each once, in chunks of int64[m, 2].
+
+    ``keys[i]`` (uint64) is a key of ``documents[i]``; `NO_KEY` is none. A pair has the lower number first. A
+    key that more than *most* documents share (a stock phrase, or many copies of one page) pairs only the
+    least of them with each other one: a thousand copies stay connected, by as many pairs as copies.
+    """
+    order = np.lexsort((documents, keys))
+    keys, documents = keys[order], documents[order].astype(np.int64)
+    first = begins(keys)
+    once = (first | begins(documents)) & (keys != NO_KEY)
+    documents, first = documents[once], first[once]
+    starts = np.flatnonzero(first)
+    sizes = np.diff(starts, append=len(first))
+    behind = np.repeat(starts + sizes, sizes) - np.arange(len(first)) - 1
+    partners = np.where(np.repeat(sizes > most, sizes) & ~first, 0, behind)
+    # All pairs of a document are made together, so that each comes once.
+    entries = np.argsort(documents, kind="stable")
+    entries = entries[partners[entries] > 0]
+    heads = np.flatnonzero(begins(documents[entries]))
+    before = np.cumsum(partners[entries]) - partners[entries]
+    span = int(documents.max(initial=0)) + 1
+    for part in np.split(entries, heads[begins(before[heads] // _MADE)][1:]):
+        a = np.repeat(documents[part], partners[part])
+        b = documents[ranges(part + 1, partners[part])]
+        if len(a):
+            yield np.stack(np.divmod(np.unique(a * span + b), span), axis=1)
+
+
+def near_pairs(
+    values: Keys, distance: int = DISTANCE, *, layout: PermutedTables | None = None
+) -> Iterator[Rows]:
+    """Yield all pairs of *values* (uint64[n], ascending, all different) within *distance* bits.
+
+    They come in chunks of int64[m, 2]: two positions, the lower one first, each pair once. Raises
+    `ConfigurationError` for a distance that is not 0 to 7, or that the *layout* cannot find.
+    """
+    if not 0 <= distance <= MAX_DISTANCE:
+        raise ConfigurationError(f"Distance {distance} cannot be searched: use 0 to {MAX_DISTANCE} bits.")
+    if layout and distance > layout.distance:
+        raise ConfigurationError(
+            f"Tables for distance {layout.distance} do not find all pairs within {distance}."
+        )
+    layout = layout or choose_layout(values, distance)
+    for table, bits in enumerate(layout.prefix_bits):
+        for found in neighbours(_table(values, layout, table), bits, distance):
+            a, b = found_first(layout, table, *found)
+            if len(a):
+                yield np.sort(np.searchsorted(values, np.stack((a, b), axis=1)), axis=1)
+
+
+def choose_layout(
+    values: Keys, distance: int, count: int | None = None, key_seconds: float = _KEY
+) -> PermutedTables:
+    """Return the layout by which *values* (uint64[n], distinct) are joined fastest by the cost model.
+
+    More blocks make more tables with longer prefixes. How many pairs share a prefix is counted in a sample,
+    for real fingerprints are not spread evenly. *values* may be a sample of *count* ones. It takes
+    *key_seconds* to file a key in a table.
+    """
+    count = count or len(values)
+    sample = values
+    if len(sample) > _SAMPLE:
+        sample = np.unique(sample[np.random.default_rng(0).integers(0, len(values), _SAMPLE)])
+    scale = (count / max(1, len(sample))) ** 2
+    best, least = PermutedTables(distance + 1, distance), np.inf
+    for blocks in range(distance + 1, BITS + 1):
+        cost = comb(blocks, distance) * count * key_seconds
+        if cost >= least:
+            break
+        layout = PermutedTables(blocks, distance)
+        for table, bits in enumerate(layout.prefix_bits):
+            if cost < least:
+                prefixes = _table(sample, layout, table) >> np.uint64(BITS - bits)
+                sizes = np.diff(np.flatnonzero(begins(prefixes)), append=len(prefixes))
+                cost += int((sizes * (sizes - 1)).sum()) / 2 * scale * _COMPARISON
+        if cost < least:
+            best, least = layout, cost
+    return best
+
+
+def _table(values: Keys, layout: PermutedTables, table: int) -> Keys:
+    """Return *values* permuted for *table*, sorted."""
+    keys = np.zeros_like(values)
+    for start in range(0, len(values), _COMPARED):
+        part, top = slice(start, start + _COMPARED), BITS
+        for block in layout.orders[table]:
+            width = layout.widths[block]
+            low, top = BITS - sum(layout.widths[: block + 1]), top - width
+            keys[part] |= ((values[part] >> np.uint64(low)) & np.uint64((1 << width) - 1)) << np.uint64(top)
+    keys.sort()
+    return keys
+
+
+def neighbours(keys: Keys, bits: int, distance: int) -> Iterator[tuple[Keys, Keys]]:
+    """Yield the pairs of *keys* (sorted) that share the first *bits* and differ in at most *distance*."""
+    starts = np.flatnonzero(begins(keys >> np.uint64(BITS - bits)))
+    sizes = np.diff(starts, append=len(keys))
+    ends = np.repeat(starts + sizes, sizes)
+    for low in range(0, len(keys), _COMPARED):
+        places = np.arange(low, min(low + _COMPARED, len(keys)))
+        left_behind = places + 1 - ends[low : low + _COMPARED]  # negative
+        # Those with the most keys behind them come first, so that the ones left at each shift are a slice.
+        order = np.argsort(left_behind.astype(np.min_scalar_type(left_behind.min())), kind="stable")
+        places, left_behind = places[order], left_behind[order]
+        left, found, size = keys[places], list[Any](), 0
+        most = -int(left_behind[0])
+        active = np.searchsorted(left_behind, -np.arange(1, most + 1), side="right").tolist()
+        for shift, count in enumerate(active, 1):
+            right = keys[places[:count] + shift]
+            hits = np.flatnonzero(np.bitwise_count(left[:count] ^ right) <= distance)
+            found.append((left[hits], right[hits]))
+            size += len(hits)
+            if size and (size >= _MADE or shift == most):
+                yield np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])
+                found, size = [], 0
+
+
+def found_first(layout: PermutedTables, table: int, a: Keys, b: Keys) -> tuple[Keys, Keys]:
+    """Restore the keys *a* and *b* (uint64[m] each) of the pairs that *table* has found.
+
+    Those that an earlier table finds, too, are left out, so that each pair comes once.
+    """
+    a, b = layout.restore(table, a), layout.restore(table, b)
+    # Tables come in the lexicographic order of their leading blocks. So an earlier one has found the pair
+    # already if, and only if, it agrees in some block that comes before the last of these and is not one.
+    leading = layout.orders[table][: layout.blocks - layout.distance]
+    for block in set(range(leading[-1])) - set(leading):
+        low = BITS - sum(layout.widths[: block + 1])
+        new = (a ^ b) & np.uint64(((1 << layout.widths[block]) - 1) << low) != 0
+        a, b = a[new], b[new]
+    return a, b
+
+
+@dataclass(frozen=True)
+class PairJudge:
+    """Judges pairs of *documents* by *matcher*; those too short, and walls, are not *fit* (bool[n])."""
+
+    documents: Documents
+    fit: NDArray[np.bool_]
+    matcher: Matcher
+
+    def judge(self, a: Rows, b: Rows) -> Judgement:
+        """Judge each pair of rows (int64[m] each) as the detector would with only *b* stored."""
+        parts = []
+        for start in range(0, max(len(a), 1), _JUDGED):
+            one, other = a[start : start + _JUDGED], b[start : start + _JUDGED]
+            records, fit = self.documents.records, self.fit[one] & self.fit[other]
+            found = self.matcher.judge(
+                records[one], records[other], self.equal(one, other), self.shared(one, other)
+            )
+            flags = ("exact", "near", "fuller", "template", "text_only")
+            parts.append(found._replace(**{name: getattr(found, name) & fit for name in flags}))
+        return Judgement(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def either(self, a: Rows, b: Rows) -> Judgement:
+        """Judge each pair of rows with the longer one stored: near if any of both repeats the other."""
+        shingles = self.documents.records["shingles"]
+        longer = shingles[a] > shingles[b]
+        return self.judge(np.where(longer, b, a), np.where(longer, a, b))
+
+    def shared(self, a: Rows, b: Rows) -> Rows:
+        """Count the further keys of the scheme that each pair of rows (int64[m]) has in common; int64[m]."""
+        keys = self.documents.keys[len(self.documents.keys) - self.matcher.scheme.keys :]
+        shared = np.zeros(len(a), np.int64)
+        for own in keys:
+            mine = own[a]
+            shared += (mine == keys[:, b]).any(axis=0) & (mine != NO_KEY)
+        return shared
+
+    def told(self, a: int, b: int) -> dict[str, Any]:
+        """Return what `Matcher.explain` says of the rows *a* and *b*, with only *b* stored.
+
+        That is nothing if they are no candidates.
+        """
+        records, scheme = self.documents.records, self.matcher.scheme
+        shared = [0, 0]
+        if scheme.simhash:
+            shared.append(int(hamming(*records["fingerprint"][[a, b]].tolist()) <= scheme.distance))
+        if scheme.keys:
+            shared += self.shared(np.array([a]), np.array([b])).tolist()
+        return self.matcher.explain(records[a], records[b : b + 1], shared) if any(shared) else {}
+
+    def equal(self, a: Rows, b: Rows) -> NDArray[np.bool_]:
+        """Tell which pairs of rows (int64[m] each) have equal texts; bool[m]."""
+        keys, digests = self.documents.keys[DIGEST], self.documents.records["digest"]
+        found: NDArray[np.bool_] = (keys[a] == keys[b]) & (digests[a] == digests[b])
+        return found
+
+
+class Compared(NamedTuple):
+    """Pairs of rows, the lower first, in ascending order: arrays of m."""
+
+    a: Rows
+    b: Rows
+    judgement: Judgement
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Compared:
+        """Return some of the pairs."""
+        columns: Any = (column[rows] for column in self.judgement)
+        return Compared(self.a[rows], self.b[rows], Judgement(*columns))
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of n documents that are compared only once. Each is named by its first row; int64[n] each."""
+
+    #: For each row the first row with the same text.
+    same_text: Rows
+    #: For each row the first row with the same text and note.
+    same_note: Rows
+    #: For each row the first row with the same text, note, fingerprint and site: compared with any other
+    #: document, both give the same result.
+    alike: Rows
+
+    @classmethod
+    def of(cls, documents: Documents) -> Groups:
+        """Group *documents*."""
+        records = documents.records
+        text = (documents.keys[DIGEST], records["digest"])
+        return cls.of_texts(text, documents.notes, records["fingerprint"], records["site"])
+
+    @classmethod
+    def of_texts(
+        cls,
+        text: tuple[NDArray[np.generic], NDArray[np.generic]],
+        notes: Sequence[bytes],
+        *others: NDArray[np.generic],
+    ) -> Groups:
+        """Group by both halves of the digest of each *text*, its note, its fingerprint and site: *others*."""
+        numbers: dict[bytes, int] = {}
+        note = np.array([numbers.setdefault(each, len(numbers)) for each in notes], np.int64)
+        return cls(_firsts(*text), _firsts(*text, note), _firsts(*text, note, *others))
+
+    def copies(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Return each of *rows* beside the first with its text, and beside the first with its note, too.
+
+        The pairs are int64[m] twice.
+        """
+        text, note = self.same_text[rows], self.same_note[rows]
+        again = (note != rows) & (note != text)
+        copy = text != rows
+        return np.concatenate((text[copy], note[again])), np.concatenate((rows[copy], rows[again]))
+
+
+def compare_all(
+    judge: PairJudge,
+    groups: Groups,
+    *,
+    least: float = 2.0,
+    advance: Callable[[int], None] = lambda pairs: None,
+) -> Compared:
+    """Return all pairs of fit documents that are duplicates or pages of one template.
+
+    A pair is judged as if the longer document were stored, whichever came first. Of g documents with equal
+    texts, g - 1 pairs with the first are returned, and only the first (one for each site) is compared with
+    other documents. Of the pairs of a template those `most_alike` are returned. Rejected pairs with a
+    similarity of *least* or more are returned too, the most similar ones. *advance* is called with the number
+    of pairs compared so far.
+    """
+    rows = np.flatnonzero(judge.fit)
+    parts = [_judged(judge, *groups.copies(rows))]
+    total = 0
+    for a, b in _candidates(judge, rows[groups.alike[rows] == rows]):
+        found = _judged(judge, np.minimum(a, b), np.maximum(a, b))
+        judgement = found.judgement
+        alike = judgement.template | judgement.near | (judgement.similarity >= least)
+        parts.append(found.take(np.flatnonzero(alike & ~judge.equal(found.a, found.b))))
+        total += len(a)
+        advance(total)
+        if sum(len(part.a) for part in parts[1:]) > 2 * REJECTED:
+            parts = [_merged(parts, len(judge.fit))]
+    return _merged(parts, len(judge.fit))
+
+
+def _merged(parts: list[Compared], count: int) -> Compared:
+    """Put parts together, sorted, each pair once, without the least similar ones of what is only listed."""
+    columns: Any = (np.concatenate(each) for each in zip(*(part.judgement for part in parts), strict=True))
+    a, b = (np.concatenate(each) for each in zip(*((part.a, part.b) for part in parts), strict=True))
+    _, once = np.unique(a * count + b, return_index=True)
+    found = Compared(a, b, Judgement(*columns)).take(once)
+    judgement = found.judgement
+    kept = np.ones(len(found.a), bool)
+    template = np.flatnonzero(judgement.template & ~judgement.near)
+    kept[template] = most_alike(found.a[template], found.b[template], judgement.similarity[template])
+    rejected = np.flatnonzero(~judgement.near & ~judgement.template)
+    kept[rejected[np.argsort(-judgement.similarity[rejected], kind="stable")[REJECTED:]]] = False
+    return found.take(np.flatnonzero(kept))
+
+
+def most_alike(a: Rows, b: Rows, similarity: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Tell which of m pairs are among the `SIBLINGS` most similar ones of one of their pages; bool[m].
+
+    Of equally similar pairs of a page those with the first pages count. So it makes no difference in which
+    order pairs are found, nor whether some that are not among them have been left out before.
+    """
+    page, other = np.concatenate((a, b)), np.concatenate((b, a))
+    order = np.lexsort((other, -np.tile(similarity, 2), page))
+    found = np.zeros(len(a), bool)
+    found[order[places(page[order]) < SIBLINGS] % max(len(a), 1)] = True
+    return found
+
+
+def _judged(judge: PairJudge, a: Rows, b: Rows) -> Compared:
+    return Compared(a, b, judge.either(a, b))
+
+
+def _candidates(judge: PairJudge, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the pairs of *rows* that the scheme may take for candidates, in chunks; some come twice."""
+    scheme, documents = judge.matcher.scheme, judge.documents
+    if scheme.simhash:
+        fingerprints = documents.records["fingerprint"][rows]
+        for pairs in equal_keys(fingerprints, np.arange(len(rows)), SAME):
+            yield rows[pairs[:, 0]], rows[pairs[:, 1]]
+        if scheme.distance:
+            values, group, sizes = np.unique(fingerprints, return_inverse=True, return_counts=True)
+            members, starts = rows[np.argsort(group, kind="stable")], np.cumsum(sizes) - sizes
+            for pairs in near_pairs(values, scheme.distance):
+                yield from pairs_of_values(members, starts, sizes, *pairs.T)
+    if scheme.keys:
+        own = documents.keys[len(documents.keys) - scheme.keys :, rows]
+        numbers = np.tile(np.arange(len(rows), dtype=np.int32), scheme.keys)
+        for pairs in equal_keys(own.ravel(), numbers, scheme.most or MOST):
+            yield rows[pairs[:, 0]], rows[pairs[:, 1]]
+
+
+def pairs_of_values(
+    members: Rows, starts: Rows, sizes: Rows, a: Rows, b: Rows
+) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the pairs of documents of which one has value *a*, the other value *b*: int64[m] twice.
+
+    The documents of value v are *members* from ``starts[v]`` on, ``sizes[v]`` of them. Of many only the first
+    are paired, and no others are looked at.
+    """
+    counts = sizes[a] * sizes[b]
+    counts[counts > SAME * SAME] = 1  # the first of each
+    cuts = np.searchsorted(np.cumsum(counts), np.arange(_MADE, counts.sum(), _MADE))
+    for part in np.split(np.arange(len(a)), cuts):
+        which = np.repeat(part, counts[part])
+        place = ranges(np.zeros(len(part), np.int64), counts[part])
+        row, column = np.divmod(place, sizes[b[which]])
+        yield members[starts[a[which]] + row], members[starts[b[which]] + column]
+
+
+def _firsts(*columns: NDArray[np.generic]) -> Rows:
+    """Return for each row the first row that is equal in all *columns*; int64[n]."""
+    order = np.lexsort(columns)
+    new = np.any([begins(column[order]) for column in columns], axis=0)
+    firsts = np.empty(len(order), np.int64)
+    firsts[order] = order[np.flatnonzero(new)][np.cumsum(new) - 1]
+    return firsts

@@ -1,1 +1,0 @@
-"""All pairs of pages that repeat each other, and the clusters that they make."""

@@ -1,0 +1,377 @@
+"""The report opens without a network, shows right figures at any size, and nothing in a crawl harms it."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import gzip
+import json
+import random
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.audit.output.report import Limits, write_report
+
+from .crawl import (
+    HOSTILE,
+    RTL,
+    audit_of,
+    empty_crawl,
+    hostile_crawl,
+    large_crawl,
+    small_crawl,
+    text,
+    unique_crawl,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from scrapy_neardup.audit import Audit
+
+    from .conftest import Opened
+
+    Open = Callable[..., Opened]
+
+in_browser = pytest.mark.slow
+
+#: Elements that reach beyond the right edge of the window, but for those in a box that scrolls.
+BEYOND = """() => [...document.querySelectorAll("main *")].filter((e) =>
+    !e.closest("svg, .unseen, .scroll, .diff") && e.getBoundingClientRect().right > innerWidth + 1)
+    .map((e) => e.outerHTML.slice(0, 100))"""
+
+
+def joined(path: Path, name: str) -> list[Any]:
+    """Return what the blocks of a report hold."""
+    found = re.findall(rf'id="data-{name}-\d+">([^<]*)</script>', path.read_text("utf-8"))
+    return [row for packed in found for row in json.loads(gzip.decompress(base64.b64decode(packed)))]
+
+
+@pytest.mark.parametrize("crawl", [empty_crawl, small_crawl, hostile_crawl])
+def test_same_bytes_for_the_same_data(tmp_path: Path, crawl: Any) -> None:
+    write_report(tmp_path / "a.html", crawl())
+    write_report(str(tmp_path / "b.html"), crawl())
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def with_texts(audit: Audit, text: Callable[[int], str]) -> Audit:
+    store = type("Texts", (), {"text": staticmethod(text)})()
+    return dataclasses.replace(audit, _store=store)
+
+
+def test_a_failure_leaves_the_earlier_report(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("earlier")
+
+    def fail(page: int) -> str:
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        write_report(path, with_texts(small_crawl(), fail))
+    assert path.read_text() == "earlier"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_pages_of_clusters_with_their_texts(tmp_path: Path) -> None:
+    data, path = small_crawl(), tmp_path / "report.html"
+    write_report(path, data)
+    assert [page[0] for page in joined(path, "pages")] == data.pages["url"][:9].tolist()
+    assert joined(path, "texts") == [data.text(page) for page in range(9)]
+    assert joined(path, "pages")[0][7:] == [4, 1, 2, 2]  # of the cluster that it leads
+    assert 'class="note">So that' not in path.read_text()
+
+
+def test_most_of_a_huge_cluster_is_left_out_and_its_canonical_page_is_not(tmp_path: Path) -> None:
+    urls = [f"https://a.example/{i}" for i in range(9)]
+    data, path = (
+        audit_of(urls, [1, 0, 0, 0, 0, 0, 1, -1, -1], ["unique"] * 9, [], ["t"] * 9),
+        tmp_path / "report.html",
+    )
+    data.clusters["canonical"][0] = 4
+    data.pages["canonical"][1:6] = 4
+    write_report(path, data, Limits(of_cluster=3))
+    assert [page[0][-1] for page in joined(path, "pages")] == ["4", "1", "2", "0", "6"]
+    assert "lists 5 of 7 pages of clusters, in 2 of 2 clusters" in path.read_text()
+
+
+@pytest.mark.parametrize("what", ["addresses", "texts"])
+def test_the_size_is_bounded(tmp_path: Path, what: str) -> None:
+    dice, data, path = np.random.default_rng(0), large_crawl(1_000), tmp_path / "report.html"
+    if what == "addresses":
+        data.pages["url"] = [f"https://a.example/{dice.bytes(200).hex()}" for _ in data.pages]
+    data = with_texts(data, lambda page: dice.bytes(5_000).hex())
+    write_report(path, data, Limits(size=2_500_000, texts=1_500_000))
+    assert 2_000_000 < path.stat().st_size < 2_500_000
+    assert (len(joined(path, "pages")) < 3_600) == (what == "addresses")
+
+
+def test_times_out_of_range_are_unknown(tmp_path: Path) -> None:
+    times = np.array([np.inf, -5, np.nan, 1e12])
+    data = audit_of(["https://a.example/"] * 4, [0] * 4, ["unique"] * 4, [], [None] * 4, fetched=times)
+    write_report(tmp_path / "report.html", data)
+    assert [page[4:7:2] for page in joined(tmp_path / "report.html", "pages")] == [[None, None]] * 4
+
+
+@in_browser
+def test_small_crawl_at_a_glance(open_report: Open) -> None:
+    report = open_report(small_crawl())
+    assert report.page.inner_text(".headline") == "20 % of this crawl repeats itself: 6 of 30 pages."
+    expected = {
+        "pages": 30, "unique": 19, "near copies": 3, "exact copies": 3, "clusters": 3, "of one template": 2,
+        "walls": 1, "too short": 1, "revisits": 1, "repeats to fix": 6,
+    }  # fmt: skip
+    assert {label: report.figure(label) for label in expected} == expected
+    assert [[cell for cell in row if cell] for row in report.rows("Host")] == [
+        ["news.example", "13", "4", "30.8 %"], ["wire.example", "2", "2", "100 %"],
+        ["blog.example", "15", "0", "0 %"],
+    ]  # fmt: skip
+    (cause,) = [row for row in report.rows("Cause") if row[1] == "parameter"]
+    assert cause[:5] == ["utm_source", "parameter", "2", "2", "100 %"]
+    assert "the same in 2 of 2 comparisons" in cause[5]
+    widths = report.page.locator("main > .line rect").evaluate_all(
+        "all => all.map(r => r.getAttribute('width'))"
+    )
+    assert widths[:3] == ["63.333%", "10.000%", "10.000%"]
+
+
+@in_browser
+@pytest.mark.parametrize("crawl", [empty_crawl, unique_crawl])
+def test_nothing_to_show(open_report: Open, crawl: Callable[[], object]) -> None:
+    report = open_report(crawl())
+    assert re.fullmatch(r"No page of \d+ repeats another\.", report.page.inner_text(".headline"))
+    assert "No cluster is like that." in report.page.inner_text("#cluster-list")
+
+
+@in_browser
+def test_figures_are_of_all_pages_whatever_is_listed(open_report: Open) -> None:
+    data = large_crawl(300)
+    every, some = open_report(data), open_report(data, limits=Limits(pages=500))
+    assert [some.rows(name) for name in ("Host", "Cause")] == [every.rows(name) for name in ("Host", "Cause")]
+    assert some.page.inner_text(".totals") == every.page.inner_text(".totals")
+    assert "lists 500 of 1,250 pages of clusters" in some.page.inner_text(".note >> nth=0")
+    assert len(some.rows("Clusters")) == 20
+    some.page.click("button:text('Show more')")
+    assert len(some.rows("Clusters")) == 40
+    some.page.click(".opener >> nth=0")
+    assert "100 pages more in clusters.jsonl" in some.page.inner_text(".detail")
+
+
+@in_browser
+def test_hostile_titles_and_urls_are_inert(open_report: Open) -> None:
+    report = open_report(hostile_crawl())
+    page = report.page
+    report.compare()
+    assert page.locator(".diff").count() == len(HOSTILE)
+    assert page.evaluate("window.hacked") is None
+    inserted = "main :is(img, iframe, object, embed, form, base, script, style)"
+    assert page.locator(inserted).count() == 0
+    links = page.locator("a").evaluate_all("all => all.map(a => [a.protocol, a.rel].join(' '))")
+    assert {*links} <= {f"{scheme}: noopener noreferrer nofollow" for scheme in ("http", "https")}
+    shown = page.inner_text("body")
+    assert "<script>window.hacked = 1</script>" in shown
+    assert "⟨U+202E⟩fdp.exe" in shown
+    assert "␛[31mred" in shown
+    assert not set(shown) & {RTL, "\x1b", "\x07"}
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_file_holds_nothing_of_the_crawl_that_is_markup(tmp_path: Path) -> None:
+    write_report(tmp_path / "report.html", hostile_crawl())
+    content = (tmp_path / "report.html").read_text("utf-8")
+    assert content.count("<script>") == content.count("</script>") - content.count("<script type=") == 1
+    before = content.split("<script")[0].split("<main>")[1]
+    # Tags with text of the crawl in them are links to pages of the web, in quotes.
+    for tag in re.findall(r"<[^>]*>", before):
+        assert "hacked" not in tag or re.fullmatch(
+            r'<a class="url" href="https?://[^"<>]*" [^"<>]*"[^"<>]*" target="_blank">', tag
+        )
+        assert not re.search(r"\son[a-z]+\s*=", tag)
+        assert 'href="' not in tag or re.search(r'href="https?://', tag, re.IGNORECASE)
+
+
+@in_browser
+def test_policy_refuses_scripts_styles_and_requests(open_report: Open) -> None:
+    report = open_report(small_crawl())
+    # The browser, not the report, is what stops these.
+    blocked = report.page.evaluate(
+        """async () => {
+            const script = document.createElement("script");
+            let refused = 0;
+            const violated = new Set();
+            document.addEventListener(
+                "securitypolicyviolation", (event) => violated.add(event.effectiveDirective));
+            try { script.text = "window.hacked = 1"; document.body.append(script); } catch { refused++; }
+            try { document.body.innerHTML += "<img src=x onerror='window.hacked = 1'>"; } catch { refused++; }
+            try { setTimeout("window.hacked = 1"); } catch { refused++; }
+            try { await fetch("https://a.example/"); } catch { refused++; }
+            const link = document.createElement("a");
+            link.href = "javascript:window.hacked = 1";
+            link.click();
+            new Image().src = "https://a.example/x.png";
+            const style = document.createElement("style");
+            style.textContent = "body { display: none }";
+            document.body.append(style);
+            await new Promise((resolve) => setTimeout(resolve, 100));
+            return [refused, window.hacked, [...violated].sort()];
+        }"""
+    )
+    directives = ["connect-src", "img-src", "require-trusted-types-for", "script-src-elem", "style-src-elem"]
+    assert blocked == [4, None, directives]
+    report.complaints.clear()
+
+
+@in_browser
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("crawl", [small_crawl, hostile_crawl])
+def test_nothing_is_wider_than_the_window(open_report: Open, crawl: Callable[[], object], width: int) -> None:
+    report = open_report(crawl(), viewport={"width": width, "height": 800})
+    report.compare()
+    assert report.page.evaluate(BEYOND) == []
+    assert report.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@in_browser
+def test_without_scripts_the_tables_are_there(browser: Browser, tmp_path: Path) -> None:
+    write_report(tmp_path / "report.html", small_crawl())
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.locator("noscript table tbody tr").count() == 3
+    assert page.get_by_role("cell", name="news.example").first.is_visible()
+    assert page.locator("#clusters").is_hidden()
+    context.close()
+
+
+@in_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast(open_report: Open, scheme: str) -> None:
+    """WCAG 2.2, 1.4.3: 4.5 to 1."""
+    page = open_report(small_crawl(), color_scheme=scheme).page
+    pairs = page.evaluate(
+        """() => ["ink paper", "soft paper", "soft raised", "accent paper", "accent raised",
+                  "ink gone", "ink come"].map((pair) => pair.split(" ").map((name) => {
+                document.body.style.color = `var(--${name})`;
+                return getComputedStyle(document.body).color;
+            }))"""
+    )
+    for ink, paper in pairs:
+        low, high = sorted((_luminance(ink), _luminance(paper)))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, (ink, paper)
+    dark = _luminance(pairs[0][1]) < 0.1
+    assert dark == (scheme == "dark")
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@in_browser
+def test_search_finds_members_by_url_and_title(open_report: Open) -> None:
+    report = open_report(small_crawl())
+
+    def searched(wanted: str, count: int) -> list[str]:
+        report.page.fill("#search", wanted)
+        report.wait(f"document.querySelectorAll('#cluster-list .opener').length === {count}")
+        return [row[1].split("\n")[0] for row in report.rows("Clusters")]
+
+    assert searched("", 3) == ["Story 0", "Story 4", "Story 7"]
+    assert searched("BRIDGE-to-be-built", 1) == ["Story 4"]
+    assert searched("", 3)
+    assert searched("story 8", 1) == ["Story 7"]
+    assert searched("no such page", 0) == []
+
+
+@in_browser
+def test_a_cluster_is_opened_and_compared_by_keys_alone(open_report: Open) -> None:
+    page = open_report(small_crawl()).page
+    page.focus("#search")
+
+    def tab_to(expression: str) -> None:
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.evaluate(expression):
+                break
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        page.keyboard.press("Enter")
+
+    tab_to("document.activeElement.className === 'opener'")
+    assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
+    tab_to("document.activeElement.ariaLabel?.includes('road-to-be-widened')")
+    page.wait_for_selector(".diff")
+    assert "4 only on the left, 4 only on the right" in page.inner_text(".comparison")
+    assert page.locator("del").count() == page.locator("ins").count() == 4
+    assert set(page.locator("ins").all_inner_texts()) == {"change1"}
+
+
+@in_browser
+def test_comparison_shows_both_texts_whole(open_report: Open) -> None:
+    texts = [text(1), text(1, 5).replace(". ", ".  ", 1) + "\nA new paragraph at the end."]
+    urls = ["https://a.example/1", "https://a.example/2"]
+    report = open_report(audit_of(urls, [0, 0], ["unique", "near"], [(0, 1, 2, 0.9, "near")], texts))
+    report.compare()
+    page = report.page
+    for fold in page.locator(".fold button").all():
+        fold.click()
+    for side, original in (("left", texts[0]), ("right", texts[1])):
+        shown = " ".join(page.locator(f".diff .{side}").all_text_contents())
+        assert shown.split() == original.split()
+    assert "A new paragraph at the end" in page.locator("ins").last.inner_text()
+
+
+@in_browser
+def test_texts_with_nothing_in_common_do_not_freeze_the_page(open_report: Open) -> None:
+    han = [
+        "".join(chr(random.Random(seed).randrange(0x4E00, 0x9000)) for _ in range(30_000)) for seed in (1, 2)
+    ]
+    words = [
+        " ".join(str(random.Random(seed + i).randrange(5000)) for i in range(4500)) for seed in (1, 20_000)
+    ]
+    urls = [f"https://a.example/{i}" for i in range(4)]
+    pairs = [(0, 1, 3, 0.8, "near"), (2, 3, 3, 0.8, "near")]
+    report = open_report(audit_of(urls, [0, 0, 1, 1], ["unique", "near"] * 2, pairs, [*han, *words]))
+    report.compare()
+    assert "Only the first 20,000 characters are compared." in report.page.inner_text("#cluster-list")
+
+
+@in_browser
+def test_alignment_is_the_longest_common_subsequence(open_report: Open) -> None:
+    """The comparison of words that the page shows has as many equal words as dynamic programming finds."""
+    dice = random.Random(4)
+    texts = []
+    for _ in range(20):
+        left = [f"w{dice.randrange(6)}" for _ in range(dice.randrange(8, 30))]
+        right = [
+            word if dice.random() < 0.8 else f"w{dice.randrange(6)}" for word in left if dice.random() < 0.9
+        ]
+        texts += [" ".join(left), " ".join(right)]
+    urls, pairs = (
+        [f"https://a.example/{number}" for number in range(40)],
+        [(n, n + 1, 2, 0.9, "near") for n in range(0, 40, 2)],
+    )
+    report = open_report(audit_of(urls, [i // 2 for i in range(40)], ["unique", "near"] * 20, pairs, texts))
+    report.compare()
+    said = report.page.locator(".comparison > p").all_inner_texts()
+    for sentence, left, right in zip(said, texts[::2], texts[1::2], strict=True):
+        same = left == right
+        assert (
+            sentence == "The texts are equal."
+            if same
+            else sentence.split(" word")[0] == str(_common(left.split(), right.split()))
+        )
+
+
+def _common(a: list[str], b: list[str]) -> int:
+    row = [0] * (len(b) + 1)
+    for x in a:
+        diagonal = 0
+        for j, y in enumerate(b, 1):
+            diagonal, row[j] = row[j], diagonal + 1 if x == y else max(row[j], row[j - 1])
+    return row[-1]
