@@ -2,8 +2,8 @@
 
 `scrapy_neardup.Addon` switches on four components of a crawler. The extension owns what they share: settings,
 index, worker processes. The downloader middleware has the main text of each page extracted and fingerprinted.
-The spider middleware asks the index about the page and applies the policy. The item pipeline does the same
-with items, if wanted.
+The spider middleware has it judged before its callback, see `page.Page`, and its items after that. The item
+pipeline compares items by the text of their fields, if wanted.
 """
 
 from __future__ import annotations

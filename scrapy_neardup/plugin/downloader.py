@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.asyncio import call_later
+from twisted.internet.defer import Deferred, DeferredLock
 
-from scrapy_neardup.extraction import Page
+from scrapy_neardup.extraction import Page as ExtractedPage
+from scrapy_neardup.extraction.fair_queue import FairQueue
+from scrapy_neardup.matching.sites import site_key
 
+from .eventloop import result_of, wait_through_stop
 from .extension import NearDupExtension
 from .outcome import clear_marks
-from .page import Page as CrawledPage
-from .responses import carries_item, is_for_spider, skip_reason
+from .page import Page
+from .responses import is_for_spider, skip_reason
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -21,43 +25,36 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.extraction import Extraction
 
+#: A page has to be extracted within three time limits and so many seconds: it may queue behind other pages.
+GRACE_SECONDS = 5.0
+
 
 class NearDupDownloaderMiddleware:
     """Has the main text of each HTML page extracted and fingerprinted in a worker process.
 
     This middleware decides nothing, and stores nothing in the index: the spider middleware does, with the
     signature found here. There have to be two middlewares. Only a downloader middleware can wait for a worker
-    before the callback is called. But downloader middlewares also see robots.txt, files of media pipelines,
-    and pages that a callback downloads by itself, and none of these may be recorded as a page of the crawl.
-
-    While a page is extracted it still counts for ``CONCURRENT_REQUESTS``.
+    while the page still counts for ``CONCURRENT_REQUESTS``. But downloader middlewares also see robots.txt,
+    files of media pipelines, and pages that a callback downloads by itself, and none of these may be recorded
+    as a page of the crawl.
     """
 
     def __init__(self, extension: NearDupExtension) -> None:
         self.extension = extension
+        self._timeout = extension.config.extract_timeout
+        # One page more than workers is handed out, so that a worker that is done has the next one at once.
+        self._turns = FairQueue(extension.config.processes + 1, self._timeout)
+        self._loop_lock = DeferredLock()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(NearDupExtension.of(crawler))
 
-    def process_request(self, request: Request) -> None:
-        ended = False
-        with self.extension.reporter.fails_open("closespider", request.url):
-            # A request that carries an item is sent nevertheless: its page completes the item.
-            ended = (
-                self.extension.no_new_pages.has_ended(request.url)
-                and is_for_spider(request)
-                and not carries_item(request)
-            )
-        if ended:
-            self.extension.reporter.count("ended/request")
-            raise IgnoreRequest(f"The crawl of the site of {request.url} has come to where nothing is new")
-
     async def process_response(self, request: Request, response: Response) -> Response:
         with self.extension.reporter.fails_open("extract", response.url):
             clear_marks(request, response)
             if is_for_spider(request):
-                page = CrawledPage.in_progress[request] = CrawledPage(self.extension, "")
+                page = Page.in_progress[request] = Page(self.extension, "")
                 page.arguments = frozenset(request.cb_kwargs)
                 page.outcome = await self._examine(request, response)
         return response
@@ -66,11 +63,34 @@ class NearDupDownloaderMiddleware:
         try:
             reason = skip_reason(request, response, self.extension.config)
         except TimeoutError:
-            self.extension.reporter.failed(
-                "rules", f"the patterns of NEARDUP_RULES take too long for {response.url}", trace=False
-            )
+            message = f"the patterns of NEARDUP_RULES take too long for {response.url}"
+            self.extension.reporter.failed("rules", message, trace=False)
             return ""
         if reason is not None:
             return f"skipped/{reason}"
-        content_type = response.headers.get("Content-Type") or b""
-        return await self.extension.extract(Page(response.body, response.url, content_type.decode("latin-1")))
+        content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+        return await self._extract(ExtractedPage(response.body, response.url, content_type))
+
+    async def _extract(self, page: ExtractedPage) -> Extraction | str:
+        """Have a worker extract and fingerprint *page*, when it is its site's turn.
+
+        Returns the name of a stat if it is not: its site is too slow, or no worker has answered. Pages that
+        are done go on one in each turn of the event loop: all together would hold up everything else.
+        """
+        decided: Deferred[bool] = Deferred()
+        turn = self._turns.ask(site_key(page.url), decided.callback)
+        seconds, late = 0.0, False
+        try:
+            if not await result_of(decided):
+                return "skipped/slow_site"
+            future = self.extension.workers.submit(page)
+            if not await wait_through_stop(future.add_done_callback, GRACE_SECONDS + 3 * self._timeout):
+                future.cancel()
+                return "error/extract/stuck"
+            extraction = future.result()
+            seconds, late = extraction.seconds, extraction.reason == "timeout"
+            await result_of(self._loop_lock.acquire())
+            call_later(0, self._loop_lock.release)
+            return extraction
+        finally:
+            self._turns.end(turn, seconds, late=late)

@@ -35,7 +35,12 @@ async def wait_done(subscribe: Callable[[Callable[[object], None]], object], tim
         if not done.called:
             done.callback(result)
 
-    call_in_loop = _threadsafe_call()
+    if is_asyncio_available():
+        call_in_loop: Callable[..., object] = asyncio.get_running_loop().call_soon_threadsafe
+    else:
+        from twisted.internet import reactor
+
+        call_in_loop = reactor.callFromThread
 
     def called(_: object) -> None:
         with suppress(RuntimeError):  # the event loop is closed, so nobody waits any more
@@ -87,12 +92,3 @@ async def run_bounded(function: Callable[[], None], timeout_seconds: float) -> b
             run()
 
     return await wait_done(subscribe, timeout_seconds)
-
-
-def _threadsafe_call() -> Callable[[Callable[[bool], None], bool], object]:
-    """Return what calls a function in the event loop that runs now, from any thread."""
-    if is_asyncio_available():
-        return asyncio.get_running_loop().call_soon_threadsafe
-    from twisted.internet import reactor
-
-    return reactor.callFromThread  # type: ignore[no-any-return]

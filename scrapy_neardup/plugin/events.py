@@ -6,7 +6,6 @@ Lines that would come with every page come once, or a few times.
 from __future__ import annotations
 
 import errno
-import inspect
 import json
 import logging
 import math
@@ -17,7 +16,6 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy import signals as scrapy_signals
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.surrogates import escaped
@@ -26,7 +24,6 @@ from . import signals
 from .outcome import NearDuplicateItem, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
     from io import FileIO
     from pathlib import Path
 
@@ -44,24 +41,20 @@ Action = Literal["passed", "tag", "drop_items", "drop_page", "drop_item"]
 
 #: How the names of the stats of pages and of items begin.
 _PREFIXES: dict[What, str] = {"page": "", "item": "item/"}
-#: The words of the line that sums up the crawl, each with the stat whose value stands before it.
-_SUMMARY_STATS = {
-    "judged": "checked",
-    "unique": "unique",
-    "exact": "duplicate/exact",
-    "near": "duplicate/near",
-    "of a template": "template",
-    "with a text of their site": "boilerplate",
-    "fuller than another": "fuller",
-    "better than another": "preferred",
-    "with items that differ": "items_differ",
-    "walls": "wall",
-    "too short": "too_short",
-    "revisits": "revisit",
+#: The stats in the line that sums up the crawl, each with the words for several and for one.
+_SUMMARY = {
+    "unique": ("unique", "unique"),
+    "duplicate/exact": ("exact", "exact"),
+    "duplicate/near": ("near", "near"),
+    "template": ("of a template", "of a template"),
+    "boilerplate": ("with a text of their site", "with a text of its site"),
+    "fuller": ("fuller than another", "fuller than another"),
+    "preferred": ("better than another", "better than another"),
+    "items_differ": ("with items that differ", "with items that differ"),
+    "wall": ("walls", "wall"),
+    "too_short": ("too short", "too short"),
+    "revisit": ("revisits", "revisit"),
 }
-#: Those words of which one is said in another way.
-_SINGULARS = {"walls": "wall", "revisits": "revisit"}
-
 
 logger = logging.getLogger("scrapy_neardup")
 
@@ -74,49 +67,168 @@ _NO_MORE_FAILURES = (
 _NO_MORE_DUPLICATES = " - no more duplicates will be shown (NEARDUP_DEBUG shows all)"
 
 
-class CrawlLog:
-    """The log of one crawl. With *debug* (NEARDUP_DEBUG) it has every failure and every duplicate.
+class FailsOpen:
+    """The block of `EventReporter.fails_open`. A page meets ten of them, so it is not made of a generator."""
 
-    No method raises, whatever the user's logging handlers do.
+    __slots__ = ("_reporter", "_stage", "_subject")
+
+    def __init__(self, reporter: EventReporter, stage: str, subject: str) -> None:
+        self._reporter, self._stage, self._subject = reporter, stage, subject
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self._reporter.failed(self._stage, self._subject)
+        return True
+
+
+class EventReporter:
+    """Reports the events of one crawl.
+
+    No method but `require_report` raises, whatever the user's stats collector, logging handlers and signal
+    handlers do.
     """
 
-    def __init__(self, crawler: Crawler, *, debug: bool) -> None:
-        self._crawler = crawler
-        self._debug = debug
+    def __init__(self, crawler: Crawler, config: CrawlOptions) -> None:
+        self.crawler = crawler
+        self._config = config
+        self._report = ReportFile(config.report) if config.report is not None else None
         self._said: set[str] = set()
         self._failures: Counter[str] = Counter()
         self._duplicates = 0
 
-    def write(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
+    def require_report(self) -> None:
+        """Raise `ConfigurationError` if there is to be a report and its file cannot be written."""
+        if self._report is not None:
+            self._report.require()
+
+    def log(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
         """Log *message* with *values* in it, and with *trace* the error that is being handled.
 
         ``%(spider)s`` is the name of the spider: one process may have several crawls.
         """
         # If a logging handler or filter of the user's raises, there is nowhere to report it.
         with suppress(Exception):
-            values["spider"] = getattr(self._crawler.spider, "name", None)
+            values["spider"] = getattr(self.crawler.spider, "name", None)
             logger.log(
                 level,
                 message,
                 {name: escaped(str(value)) for name, value in values.items()},
                 exc_info=trace,
-                extra={"spider": self._crawler.spider},
+                extra={"spider": self.crawler.spider},
             )
 
-    def warn_once(self, message: str, url: str, **values: str) -> None:
+    def warn_once(self, message: str, url: str, **values: Any) -> None:
         """Log *message* with *values* and the URL of an example, unless it was logged with these before."""
         said = message % {"url": "", **values}
         if said not in self._said:
             self._said.add(said)
-            self.write(logging.WARNING, message % {"url": "%(url)s", **values}, url=url)
+            self.log(logging.WARNING, message, url=url, **values)
 
-    def failure(self, stage: str, message: str, *, trace: bool) -> None:
+    def count(self, name: str, by: float = 1) -> None:
+        """Add to the stat ``neardup/{name}``."""
+        try:
+            # Scrapy's hints ask for whole numbers, but seconds are counted, too.
+            self.crawler.stats.inc_value(f"neardup/{name}", by)  # type: ignore[arg-type]
+        except Exception:  # noqa: BLE001
+            self._log_failure("stats", f"neardup/{name} is not counted.", trace=True)
+
+    def fails_open(self, stage: str, subject: str) -> FailsOpen:
+        """Report and swallow what the body of the ``with`` raises: no page is lost by a failure of ours."""
+        return FailsOpen(self, stage, subject)
+
+    def failed(self, stage: str, message: str, *, trace: bool = True) -> None:
+        """Count and log that *stage* has failed, so that a page or an item passes unjudged."""
+        self.count(f"error/{stage}")
+        self._log_failure(stage, message, trace=trace)
+
+    def decided(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
+        """Report the decision about the page or item at *url* in stats, log and report."""
+        names = ["checked", verdict.kind]
+        if verdict.is_duplicate:
+            names[1:] = ["duplicate", f"duplicate/{verdict.kind}"]
+            if verdict.distance is not None:
+                names.append(f"duplicate/distance/{verdict.distance}")
+        elif verdict.kind == "revisit":
+            names.append(f"revisit/{'unchanged' if verdict.unchanged else 'changed'}")
+            names.append(f"revisit/similarity/{math.floor(10 * (verdict.similarity or 0)) / 10}")
+        if verdict.bounded:
+            names.append("bounded")
+        if action == "tag":
+            names.append("tagged")
+        for name in names:
+            self.count(_PREFIXES[what] + name)
+        dropped = {"drop_page": "dropped/page", "drop_item": "item/dropped"}.get(action)
+        if dropped is not None:
+            self.count(dropped)
+        if action != "passed":
+            self._log_duplicate(url, verdict, action)
+        if verdict.kind != "unique":
+            self._write(what, url, verdict, action)
+
+    async def tell_page(self, response: Response, verdict: Verdict, action: Action) -> None:
+        """Send the signal about a page that repeats another or comes again, and wait for its handlers."""
+        if verdict.is_duplicate or verdict.kind == "revisit":
+            signal = signals.page_revisited if verdict.kind == "revisit" else signals.page_duplicate
+            policy = "keep" if action == "passed" else action
+            await self._send(signal, response=response, verdict=verdict, policy=policy)
+
+    async def item_refused(self, response: Response, item: Any, verdict: Verdict) -> None:
+        """Report that *item* is dropped because an item of a page that its page repeats says the same."""
+        self.count("dropped/item")
+        exception = NearDuplicateItem(item, response.url, verdict, response)
+        await self._send(scrapy_signals.item_dropped, item=item, response=response, exception=exception)
+
+    async def item_judged(self, item: Any, url: str, verdict: Verdict) -> None:
+        """Report the decision about an item, and wait for the handlers of its signal."""
+        policy = self._config.policy
+        action: Action = "tag" if policy == "tag" else "drop_item"
+        self.decided("item", url, verdict, action if verdict.is_duplicate else "passed")
+        if verdict.is_duplicate:
+            await self._send(signals.item_duplicate, item=item, verdict=verdict, policy=policy)
+
+    def close(self) -> None:
+        """Log a line that sums up the crawl, and one of its items; close the report file."""
+        with self.fails_open("close", "the sum of the stats"):
+            self._sum_up("page")
+            if self._config.item_fields:
+                self._sum_up("item")
+        if self._report is not None:
+            with self.fails_open("report", str(self._report.path)):
+                self._report.close()
+
+    def _sum_up(self, what: What) -> None:
+        prefix = f"neardup/{_PREFIXES[what]}"
+        stats: dict[str, Any] = {
+            name.removeprefix(prefix): value
+            for name, value in sorted(self.crawler.stats.get_stats().items())
+            if name.startswith(prefix)
+        }
+        judged = stats.get("checked", 0)
+        parts = [f"{judged} {what}{'s' * (judged != 1)} judged"]
+        parts += [
+            f"{stats[name]} {words[stats[name] == 1]}" for name, words in _SUMMARY.items() if stats.get(name)
+        ]
+        for words, group in (("skipped", "skipped/"), ("failed", "error/")):
+            reasons = {
+                name.removeprefix(group): count for name, count in stats.items() if name.startswith(group)
+            }
+            if reasons:
+                why = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
+                parts.append(f"{sum(reasons.values())} {words} ({why})")
+        message = "Near-duplicate detection of spider %(spider)s: %(sum)s"
+        self.log(logging.INFO, message, sum=", ".join(parts))
+
+    def _log_failure(self, stage: str, message: str, *, trace: bool) -> None:
         """Log that *stage* has failed; only the first times, since one fault often meets every page."""
         self._failures[stage] += 1
-        if self._failures[stage] > _SHOWN_FAILURES and not self._debug:
+        if self._failures[stage] > _SHOWN_FAILURES and not self._config.debug:
             return
-        last = self._failures[stage] == _SHOWN_FAILURES and not self._debug
-        self.write(
+        last = self._failures[stage] == _SHOWN_FAILURES and not self._config.debug
+        self.log(
             logging.WARNING,
             "Near-duplicate detection of spider %(spider)s failed (%(stage)s) and lets this pass: "
             "%(message)s%(more)s",
@@ -126,19 +238,29 @@ class CrawlLog:
             more=_NO_MORE_FAILURES if last else "",
         )
 
-    def duplicate(self, url: str, verdict: Verdict, action: Action) -> None:
+    def _log_duplicate(self, url: str, verdict: Verdict, action: Action) -> None:
         """Log the first duplicate, as an example."""
         self._duplicates += 1
-        if self._duplicates > 1 and not self._debug:
+        if self._duplicates == 1 or self._config.debug:
+            more = "" if self._config.debug else _NO_MORE_DUPLICATES
+            message = "<%(url)s> is %(match)s: %(action)s%(more)s"
+            self.log(logging.DEBUG, message, url=url, match=describe(verdict), action=action, more=more)
+
+    async def _send(self, signal: object, **arguments: Any) -> None:
+        # Scrapy catches and logs what a handler raises, but its logging may raise, too.
+        with self.fails_open("signal", "a signal"):
+            await self.crawler.signals.send_catch_log_async(signal, spider=self.crawler.spider, **arguments)
+
+    def _write(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
+        if self._report is None:
             return
-        self.write(
-            logging.DEBUG,
-            "<%(url)s> is %(match)s: %(action)s%(more)s",
-            url=url,
-            match=describe(verdict),
-            action=action,
-            more="" if self._debug else _NO_MORE_DUPLICATES,
-        )
+        try:
+            self._report.write(what, url, verdict, action)
+        except OSError as error:
+            message = f"cannot write {self._report.path} ({error.strerror}), which lacks a line."
+            self.failed("report", message, trace=False)
+        except Exception:  # noqa: BLE001
+            self.failed("report", f"{self._report.path} lacks a line.")
 
 
 class ReportFile:
@@ -157,14 +279,14 @@ class ReportFile:
         """Raise `ConfigurationError` if the file cannot be opened for writing."""
         try:
             self._open().close()
-        except FileNotFoundError:
-            raise ConfigurationError(
-                f"NEARDUP_REPORT is {str(self.path)!r}, whose folder does not exist: make it or name another."
-            ) from None
         except OSError as error:
             raise ConfigurationError(
-                f"NEARDUP_REPORT is {str(self.path)!r}, which cannot be written ({error.strerror}): "
-                "set it to a file that can be."
+                f"NEARDUP_REPORT is {str(self.path)!r}, "
+                + (
+                    "whose folder does not exist: make it or name another."
+                    if isinstance(error, FileNotFoundError)
+                    else f"which cannot be written ({error.strerror}): set it to a file that can be."
+                )
             ) from error
 
     def write(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
@@ -222,204 +344,3 @@ def _without_waiting(path: str, flags: int) -> int:
 
 def _rounded(value: object) -> object:
     return round(value, 4) if isinstance(value, float) else value
-
-
-class FailsOpen:
-    """The block of `EventReporter.fails_open`. A page meets ten of them, so it is not made of a generator."""
-
-    __slots__ = ("_reporter", "_stage", "_subject")
-
-    def __init__(self, reporter: EventReporter, stage: str, subject: str) -> None:
-        self._reporter, self._stage, self._subject = reporter, stage, subject
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        self._reporter.failed(self._stage, self._subject)
-        return True
-
-
-class EventReporter:
-    """Reports the events of one crawl.
-
-    No method but `require_report` raises, whatever the user's stats collector, logging handlers and signal
-    handlers do.
-    """
-
-    def __init__(self, crawler: Crawler, config: CrawlOptions) -> None:
-        self.crawler = crawler
-        self.policy = config.policy
-        self._compares_items = bool(config.item_fields)
-        self.log = CrawlLog(crawler, debug=config.debug)
-        self._report = ReportFile(config.report) if config.report is not None else None
-
-    def require_report(self) -> None:
-        """Raise `ConfigurationError` if there is to be a report and its file cannot be written."""
-        if self._report is not None:
-            self._report.require()
-
-    def count(self, name: str, by: float = 1) -> None:
-        """Add to the stat ``neardup/{name}``."""
-        try:
-            # Scrapy's hints ask for whole numbers, but seconds are counted, too.
-            self.crawler.stats.inc_value(f"neardup/{name}", by)  # type: ignore[arg-type]
-        except Exception:  # noqa: BLE001
-            self.log.failure("stats", f"neardup/{name} is not counted.", trace=True)
-
-    def fails_open(self, stage: str, subject: str) -> FailsOpen:
-        """Report and swallow what the body of the ``with`` raises: no page is lost by a failure of ours."""
-        return FailsOpen(self, stage, subject)
-
-    def failed(self, stage: str, message: str, *, trace: bool = True) -> None:
-        """Count and log that *stage* has failed, so that a page or an item passes unjudged."""
-        self.count(f"error/{stage}")
-        self.log.failure(stage, message, trace=trace)
-
-    def page_decided(self, url: str, verdict: Verdict, action: Action) -> None:
-        """Report the decision about the page at *url* in stats, log and report."""
-        self._decided("page", url, verdict, action)
-
-    def page_signals(self, response: Response, verdict: Verdict, action: Action) -> list[Awaitable[object]]:
-        """Send the signal about a page, before its callback; return the signal handlers to await."""
-        if not verdict.is_duplicate and verdict.kind != "revisit":
-            return []
-        signal = signals.page_revisited if verdict.kind == "revisit" else signals.page_duplicate
-        policy = "keep" if action == "passed" else action
-        return self._send(signal, response=response, verdict=verdict, policy=policy)
-
-    async def item_refused(self, response: Response, item: Any, verdict: Verdict) -> None:
-        """Report that *item* is dropped because an item of a page that its page repeats says the same."""
-        self.count("dropped/item")
-        await self.crawler.signals.send_catch_log_async(
-            scrapy_signals.item_dropped,
-            item=item,
-            response=response,
-            spider=self.crawler.spider,
-            exception=NearDuplicateItem(item, response.url, verdict, response),
-        )
-
-    def item_judged(self, item: Any, url: str, verdict: Verdict) -> list[Awaitable[object]]:
-        """Report the decision about an item; return the signal handlers to await."""
-        action: Action = "passed"
-        if verdict.is_duplicate:
-            action = "tag" if self.policy == "tag" else "drop_item"
-        self._decided("item", url, verdict, action)
-        if not verdict.is_duplicate:
-            return []
-        return self._send(signals.item_duplicate, item=item, verdict=verdict, policy=self.policy)
-
-    def site_ended(self, url: str) -> None:
-        """Report that no more pages of the site of *url* are asked for."""
-        self.count("ended/site")
-        message = (
-            "Nothing new has come from the site of <%(url)s> for long enough: no more of its pages are "
-            "asked for"
-        )
-        self.log.write(logging.INFO, message, url=url)
-
-    def close(self) -> None:
-        """Log a line that sums up the crawl, and one of its items; close the report file."""
-        with self.fails_open("close", "the sum of the stats"):
-            self._sum_up("page")
-            if self._compares_items:
-                self._sum_up("item")
-        if self._report is not None:
-            with self.fails_open("report", str(self._report.path)):
-                self._report.close()
-
-    def _sum_up(self, what: What) -> None:
-        counts = {
-            words: self.crawler.stats.get_value(f"neardup/{_PREFIXES[what]}{name}", 0)
-            for words, name in _SUMMARY_STATS.items()
-        }
-        judged = counts.pop("judged")
-        aside = [
-            f"{sum(reasons.values())} {words} ({', '.join(f'{n} {why}' for why, n in reasons.items())})"
-            for words, group in (("skipped", "skipped"), ("failed", "error"))
-            if (reasons := self._reasons(_PREFIXES[what] + group))
-        ]
-        self.log.write(
-            logging.INFO,
-            "Near-duplicate detection of spider %(spider)s: %(sum)s",
-            sum=", ".join(
-                (
-                    f"{judged} {what if judged == 1 else f'{what}s'} judged",
-                    *(_counted(count, words) for words, count in counts.items() if count),
-                    *aside,
-                )
-            ),
-        )
-
-    def _reasons(self, group: str) -> dict[str, int]:
-        """Return how often each reason was counted of a group of stats, such as ``skipped``."""
-        prefix = f"neardup/{group}/"
-        stats = sorted(self.crawler.stats.get_stats().items())
-        return {name.removeprefix(prefix): count for name, count in stats if name.startswith(prefix)}
-
-    def _decided(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
-        prefix = _PREFIXES[what]
-        self.count(f"{prefix}checked")
-        if verdict.bounded:
-            self.count(f"{prefix}bounded")
-        if not verdict.is_duplicate:
-            self.count(prefix + verdict.kind)
-            if verdict.kind == "revisit":
-                self.count(f"{prefix}revisit/{'unchanged' if verdict.unchanged else 'changed'}")
-                self.count(f"{prefix}revisit/similarity/{math.floor(10 * (verdict.similarity or 0)) / 10}")
-        else:
-            self.count(f"{prefix}duplicate")
-            self.count(f"{prefix}duplicate/{verdict.kind}")
-            if verdict.distance is not None:
-                self.count(f"{prefix}duplicate/distance/{verdict.distance}")
-        if action == "tag":
-            self.count(f"{prefix}tagged")
-        elif action == "drop_page":
-            self.count("dropped/page")
-        elif action == "drop_item":
-            self.count("item/dropped")
-        if action != "passed":
-            self.log.duplicate(url, verdict, action)
-        if verdict.kind != "unique":
-            self._write(what, url, verdict, action)
-
-    def _send(self, signal: object, **arguments: Any) -> list[Awaitable[object]]:
-        """Call all handlers of *signal*; return those that are coroutines, which run already.
-
-        What handlers raise is logged.
-        """
-        # Scrapy catches what a handler raises, but its logging may raise, too.
-        with self.fails_open("signal", "a signal"):
-            answers = self.crawler.signals.send_catch_log(signal, spider=self.crawler.spider, **arguments)
-            return [
-                maybe_deferred_to_future(deferred_from_coro(self._finish(receiver, answer)))
-                for receiver, answer in answers
-                if inspect.iscoroutine(answer)
-            ]
-        return []
-
-    async def _finish(self, receiver: object, answer: Awaitable[object]) -> None:
-        try:
-            await answer
-        except Exception:  # noqa: BLE001
-            # The words are those that Scrapy uses for handlers that are no coroutines.
-            self.log.write(
-                logging.ERROR, "Error caught on signal handler: %(receiver)s", trace=True, receiver=receiver
-            )
-
-    def _write(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
-        if self._report is None:
-            return
-        try:
-            self._report.write(what, url, verdict, action)
-        except OSError as error:
-            message = f"cannot write {self._report.path} ({error.strerror}), which lacks a line."
-            self.failed("report", message, trace=False)
-        except Exception:  # noqa: BLE001
-            self.failed("report", f"{self._report.path} lacks a line.")
-
-
-def _counted(count: object, words: str) -> str:
-    return f"{count} {_SINGULARS.get(words, words) if count == 1 else words}"

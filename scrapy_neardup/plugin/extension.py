@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import CloseSpider, NotConfigured
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.datatypes import LocalCache
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, IndexUnavailable, NearDupError
@@ -18,16 +19,11 @@ from scrapy_neardup.extraction.loading import rehearse
 from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.matching.items import ItemNotes
 
-from .canonical import CanonicalMemory
-from .closing import REASON, NoNewPages
 from .eventloop import run_bounded
 from .events import EventReporter
-from .extracting import Extracting
-from .pending import PendingResolver
+from .reservations import Reservations
 from .responses import page_url
-from .rules import POLICIES
-from .settings import CrawlOptions, is_enabled
-from .settlement import ReservationTracker
+from .settings import POLICIES, CrawlOptions, is_enabled
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -35,17 +31,15 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_neardup.extraction import Extraction
-    from scrapy_neardup.extraction import Page as ExtractedPage
+    from .settings import Policy
 
-    from .rules import Policy
-
-#: The crawls that have opened an index and have not begun, each with its detector. Scrapy makes the
-#: extensions first. If another component cannot be made then, no extension is told that the crawl has failed,
-#: and a process that runs one crawl after another would keep each of these indexes open.
+#: The crawls that have opened an index and have not begun. If another component cannot be made then, no
+#: extension is told that the crawl has failed, so the next crawl of the process closes its index.
 _opened: dict[Crawler, Detector] = {}
 #: The indexes that crawls of this process have emptied: the second of two crawls keeps what the first stores.
 _emptied: set[str] = set()
+#: Of how many pages it is remembered what they have named as canonical: of those that were met last.
+REMEMBERED = 100_000
 
 
 class NearDupExtension:
@@ -69,11 +63,11 @@ class NearDupExtension:
         self.config = CrawlOptions.from_settings(crawler.settings)
         self.reporter = EventReporter(crawler, self.config)
         self.reporter.require_report()
-        self.reservations = ReservationTracker(crawler, self.reporter)
         #: Tells which items say the same.
         self.item_notes = ItemNotes(self.config.item_ignore)
-        #: Which pages have named which as canonical.
-        self.canonical = CanonicalMemory()
+        #: Which pages have named which as canonical, as Python's hashes of their URLs, which differ from
+        #: process to process: no site can craft one that collides.
+        self.canonical: LocalCache[int, int] = LocalCache(REMEMBERED)
         #: URL and scope of the page that yielded an item, by the item's ``id()``, until the page is settled.
         self.item_origins: dict[int, tuple[str, str]] = {}
         extractor = load_extractor(self.config.extractor)
@@ -89,16 +83,9 @@ class NearDupExtension:
             area=self.config.area,
             server=self.fork_server,
         )
-        self.pending = PendingResolver(
-            self.detector,
-            self.reservations,
-            self.reporter,
-            self.config.pending_timeout,
-            drops_revisits=self.config.revisits != "keep",
+        self.reservations = Reservations(
+            crawler, self.reporter, self.config.pending_timeout, remote=self.detector.index.remote
         )
-        #: Tells which sites have come to where nothing is new.
-        self.no_new_pages = NoNewPages(self.config.closespider_pagecount_no_new)
-        self._extracting = Extracting(self.workers, self.config.processes, self.config.extract_timeout)
         self._froze = False
 
     @classmethod
@@ -113,7 +100,6 @@ class NearDupExtension:
         if extension is None:
             raise NotConfigured
         crawler.signals.connect(extension.spider_opened, signals.spider_opened)
-        crawler.signals.connect(extension.spider_idle, signals.spider_idle)
         crawler.signals.connect(extension.spider_closed, signals.spider_closed)
         return extension
 
@@ -144,10 +130,6 @@ class NearDupExtension:
             self.workers.start()
         self._spare_garbage_collector()
 
-    def spider_idle(self) -> None:
-        if self.no_new_pages.any_has_ended:
-            raise CloseSpider(REASON)
-
     async def spider_closed(self) -> None:
         if self._froze:
             gc.unfreeze()
@@ -157,10 +139,6 @@ class NearDupExtension:
                 "close", f"not done after {self.close_timeout_seconds:.0f} seconds", trace=False
             )
         self.reporter.close()
-
-    async def extract(self, page: ExtractedPage) -> Extraction | str:
-        """Have a worker extract and fingerprint *page*, see `Extracting.extract`."""
-        return await self._extracting.extract(page)
 
     def policy_for(self, url: str, request: Request) -> tuple[Policy, bool]:
         """Return the policy for a page, and whether it was named for this page rather than for the crawl.
@@ -253,7 +231,6 @@ class NearDupExtension:
         """Close workers and index. Runs in a thread, because the last commit to the disk may take long."""
         with self.reporter.fails_open("close", "the extraction workers"):
             self.workers.close()
-        self.pending.close()
         with self.reporter.fails_open("flush", "the last fingerprints"):
             self.detector.flush()
         with self.reporter.fails_open("gauges", "the stats of the index"):

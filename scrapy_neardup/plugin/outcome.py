@@ -14,14 +14,11 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.verdict import Verdict
 
-#: Key of ``response.meta`` with the kind of the verdict, such as ``unique``.
-VERDICT_KEY = "neardup_verdict"
 #: Key of ``response.meta``, and field of items, with what a duplicate repeats, see `match_of`.
 MATCH_KEY = "neardup_match"
-#: Key of ``response.meta`` with how much a revisit has changed, see `mark_revisit`.
-REVISIT_KEY = "neardup_revisit"
-#: Key of ``response.meta`` with the page that a ``preferred`` one is a better version of, as in `match_of`.
-BETTER_KEY = "neardup_better_than"
+#: Keys of ``response.meta`` with the kind of the verdict, with how much a revisit has changed, and with the
+#: page that a ``preferred`` one is a better version of.
+VERDICT_KEY, REVISIT_KEY, BETTER_KEY = "neardup_verdict", "neardup_revisit", "neardup_better_than"
 #: Flag in ``response.flags`` of a duplicate.
 FLAG = "neardup"
 
@@ -42,33 +39,24 @@ def match_of(verdict: Verdict, policy: str) -> dict[str, Any]:
 
 def clear_marks(request: Request, response: Response | None = None) -> None:
     """Remove the marks of an earlier page, which redirects, retries and callbacks copy with its meta."""
-    meta = request.meta
     for key in (VERDICT_KEY, MATCH_KEY, REVISIT_KEY, BETTER_KEY):
-        meta.pop(key, None)
+        request.meta.pop(key, None)
     if response is not None and FLAG in response.flags:
         response.flags.remove(FLAG)
 
 
-def mark_verdict(response: Response, verdict: Verdict) -> None:
-    """Say in the meta of *response* what it is."""
+def mark(response: Response, verdict: Verdict, policy: str) -> None:
+    """Say in meta and flags of *response* what it is, and what it repeats."""
     response.meta[VERDICT_KEY] = verdict.kind
-
-
-def mark_duplicate(response: Response, verdict: Verdict, policy: str) -> None:
-    """Say in meta and flags of *response* what it repeats."""
-    response.meta[MATCH_KEY] = match_of(verdict, policy)
-    if FLAG not in response.flags:
-        response.flags.append(FLAG)
-
-
-def mark_revisit(response: Response, verdict: Verdict, policy: str) -> None:
-    """Say in the meta of *response* how much the page has changed, see `match_of`."""
-    response.meta[REVISIT_KEY] = {**match_of(verdict, policy), "changed": not verdict.unchanged}
-
-
-def mark_better(response: Response, verdict: Verdict, policy: str) -> None:
-    """Say in the meta of *response* which page it is a better version of."""
-    response.meta[BETTER_KEY] = match_of(verdict, policy)
+    match = match_of(verdict, policy)
+    if verdict.is_duplicate:
+        response.meta[MATCH_KEY] = match
+        if FLAG not in response.flags:
+            response.flags.append(FLAG)
+    elif verdict.kind == "revisit":
+        response.meta[REVISIT_KEY] = {**match, "changed": not verdict.unchanged}
+    elif verdict.kind == "preferred":
+        response.meta[BETTER_KEY] = match
 
 
 def describe(verdict: Verdict) -> str:
@@ -84,7 +72,7 @@ def describe(verdict: Verdict) -> str:
         found.append(f"distance {verdict.distance}")
     if verdict.similarity is not None:
         found.append(f"similarity {verdict.similarity:.2f}")
-    return f"{kind} of <{verdict.url}> ({', '.join(found)})" if found else f"{kind} of <{verdict.url}>"
+    return f"{kind} of <{verdict.url}>" + (f" ({', '.join(found)})" if found else "")
 
 
 class NearDuplicatePage(IgnoreRequest):

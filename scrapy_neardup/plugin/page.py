@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
+from scrapy import Request
+
 from scrapy_neardup.matching.decision import Preference
 from scrapy_neardup.matching.items import Described, Difference, Found, RepeatedItems, is_variant, pack
 
-from .callback import Called, WatchedCallback
-from .canonical import declared_canonical
-from .closing import origin_of
-from .outcome import NearDuplicatePage, clear_marks, mark_better, mark_duplicate, mark_revisit, mark_verdict
-from .pending import Document
-from .responses import browser_page, carries_item, carries_value, close_browser_page
+from .outcome import NearDuplicatePage, clear_marks, mark
+from .responses import asks_again, browser_page, carries_item, carries_value, declared_canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Callable
 
-    from scrapy import Request
     from scrapy.http import Response
 
     from scrapy_neardup.extraction import Extraction
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
     from .events import Action
     from .extension import NearDupExtension
-    from .rules import Policy
+    from .settings import Policy
 
 #: Warning about pages whose callback is not called, shown once in a crawl.
 DROPPED_CARRIED = (
@@ -49,10 +47,10 @@ LEARNED = (
 class Page:
     """One page, from its response to the fate of its last item.
 
-    `judge` is asked before the page's callback, `pass_on` for each of its items, `settle` when Scrapy is done
-    with the page. *Export first, fingerprint second*: the index keeps a page only if its output is stored, so
-    no page is ever dropped as the copy of a page that was lost. The object must not refer to the request or
-    the response, which are the keys under which it is found.
+    `judge` is awaited before the page's callback, `pass_on` for each of its items, and `settle` is called
+    when Scrapy is done with the page. *Export first, fingerprint second*: the index keeps a page only if its
+    output is stored, so no page is ever dropped as the copy of a page that was lost. The object must not
+    refer to the request or the response, which are the keys under which it is found.
 
     A page whose text repeats a stored one is dropped or tagged by the policy. Under ``drop_items`` its items
     decide: on one site an item is dropped only if an item of a page that it repeats says the same. On two
@@ -73,23 +71,21 @@ class Page:
         #: Names of the callback's arguments that the request had before its response came. What components
         #: put there later, such as the page objects of scrapy-poet, is made of the response.
         self.arguments: frozenset[str] | None = None
-        #: The URL that the page is filed under.
-        self.url = ""
+        #: Whether the page has come to the spider.
+        self.begun = False
+        #: The URL that the page is filed under, and the part of the index that it is compared with.
+        self.url = self.scope = ""
         #: The policy for this page, if it is a duplicate.
         self.policy: Policy = extension.config.policy
-        #: The part of the index that the page is compared with.
-        self.scope = ""
-        #: What the index is asked about; None if the page is not examined.
-        self.document: Document | None = None
         #: The page's place in the index; None if it has none.
         self.reservation: Reservation | None = None
         #: The verdict on a page that repeats a stored one, or is an unchanged revisit.
         self.match: Verdict | None = None
-        #: The URL that the page declares as canonical, if the settings ask for it.
-        self.canonical: str | None = None
         #: The first item that is told from those of the repeated pages.
         self.differing: Found | None = None
-        self.called = Called()
+        #: Whether the callback has come to its end, how many items it has yielded, and whether the page was
+        #: asked for again, as it is in place of one that was blocked.
+        self.ended, self.yielded_items, self.asked_again = False, 0, False
         #: How often output of this page was begun, and how many such iterations run now. More than one means
         #: that another middleware has handled an exception.
         self.outputs_begun = self.outputs_running = 0
@@ -97,114 +93,93 @@ class Page:
         self.passed_items = self.stored_items = self.dropped_items = 0
         #: Whether the callback or an item has failed.
         self.failed = False
+        #: Asks the index about the page; None if the page is not examined.
+        self._reserve: Callable[..., Verdict] | None = None
         #: The items passed on by their ``id()``, and what each says; None once it is lost.
         self._passed: dict[int, tuple[Any, Described | None]] = {}
         #: An item of which only those that follow can tell whether it is dropped.
         self._held: Any = None
         #: The items of the stored pages that this one repeats.
         self._repeated: RepeatedItems | None = None
-        self._origin = 0
-        self._handlers: list[Awaitable[object]] = []
-        self._reports_later = False
-        self._will_be_settled = False
+        self._reports_later = self._will_be_settled = False
 
     # Before the callback
 
-    def judge(self, response: Response, request: Request) -> NearDuplicatePage | None:
-        """Judge the page and prepare for its callback.
+    async def judge(self, response: Response, request: Request) -> NearDuplicatePage | None:
+        """Judge the page, mark and report it; return the exception for the errback if it is dropped.
 
-        Returns the exception for the errback if the page is dropped, else None. This cannot wait, as
-        ``process_spider_input`` cannot. Where there is something to wait for, the page gets a
-        `WatchedCallback` that waits and decides later.
+        Waits if the answer hangs on another page in progress.
         """
+        verdict = await self._verdict(response, request)
+        if verdict is not None:
+            await self._decided(response, request, verdict)
+        if self.match is None or self.policy != "drop_page":
+            return None
+        if (left_open := browser_page(request)) is not None:
+            with self.extension.reporter.fails_open("close_page", response.url):
+                # A browser that hangs must not keep the crawl from ending.
+                await asyncio.wait_for(left_open.close(), self.extension.browser_page_timeout_seconds)
+        return NearDuplicatePage(response, self.match)
+
+    def saw(self, output: Any, request: Request) -> None:
+        """Note what the callback yields."""
+        if isinstance(output, Request):
+            self.asked_again |= asks_again(output, request)
+        elif output is not None:
+            self.yielded_items += 1
+
+    async def _verdict(self, response: Response, request: Request) -> Verdict | None:
+        """Ask the index about the page; return None if the page is not examined, or if that fails."""
+        extension, config = self.extension, self.extension.config
         clear_marks(request, response)
-        extension = self.extension
         signature = self._signature(response.url)
-        if signature is None and not extension.config.item_fields:
+        if signature is None and not config.item_fields:
             return None
         self.url = extension.url_of(response, request)
         self.policy, named = extension.policy_for(response.url, request)
         self.scope = extension.scope_for(response.url, request)
         # The callback may have asked again, and gives up this time: then there is nothing to repeat.
-        self.called.asked_again = "retry_times" in request.meta
+        self.asked_again |= "retry_times" in request.meta
         if signature is None:
             return None
         if self.policy == "drop_page" and not named and carries_item(request, self.arguments):
             self.policy = "drop_items"  # only the callback has the item
-        self._origin = origin_of(response)
-        self.document = Document(signature, self.url, self.scope, preference=self._preference(response))
-        if extension.pending.remote:
-            self._watch(response, request, partial(self._before_callback, response, request, None))
-            return None
-        verdict = extension.pending.reserve(self.document)
-        if verdict is None:
-            return None
-        waits = extension.pending.depends(self.document, verdict)
-        if not waits:
-            self._decided(response, request, verdict)
-        refusal = self._refusal(response)
-        if waits or self._handlers or (refusal is not None and browser_page(request) is not None):
-            self._watch(response, request, partial(self._before_callback, response, request, verdict))
-        elif refusal is not None:
-            return refusal
-        elif self.reservation is not None or self.match is not None:
-            self._watch(response, request, None)
-        return None
+        canonical = declared_canonical(response) if config.prefer_canonical else None
+        self._reserve = partial(
+            extension.detector.reserve,
+            signature,
+            self.url,
+            scope=self.scope,
+            keep_fragment=True,
+            preference=self._preference(),
+        )
+        verdict = await extension.reservations.judge(
+            self._reserve, self.url, revisits_wait=config.revisits != "keep"
+        )
+        if verdict is not None:
+            self._take(verdict, request)
+            if self.reservation is not None and canonical not in (None, self.url):
+                extension.canonical[hash(self.url)] = hash(canonical)
+        return verdict
 
-    async def _before_callback(
-        self, response: Response, request: Request, verdict: Verdict | None
-    ) -> NearDuplicatePage | None:
-        """Wait for what there is to wait for; return the exception for the errback if the page is dropped.
-
-        Without a *verdict* the index, which is on another machine, is asked first.
-        """
-        pending, reporter = self.extension.pending, self.extension.reporter
-        assert self.document is not None
-        deadline = pending.deadline()
-        open_ = verdict is None or pending.depends(self.document, verdict)
-        with reporter.fails_open("pending", response.url):
-            if verdict is None:
-                verdict = await pending.ask(self.document, deadline)
-            if verdict is not None and pending.depends(self.document, verdict):
-                reporter.count("waited")
-                verdict = await pending.resolve(self.document, verdict, deadline)
-            if open_ and verdict is not None:
-                self._decided(response, request, verdict)
-        for handler in self._handlers:
-            await handler
-        refusal = self._refusal(response)
-        if refusal is not None and (left_open := browser_page(request)) is not None:
-            with reporter.fails_open("close_page", response.url):
-                await close_browser_page(left_open, self.extension.browser_page_timeout_seconds)
-        return refusal
-
-    def _decided(self, response: Response, request: Request, verdict: Verdict) -> None:
+    async def _decided(self, response: Response, request: Request, verdict: Verdict) -> None:
         """Apply a final verdict to the page: mark the response and report the verdict."""
-        self._take(verdict, request)
-        if self.reservation is not None and self.canonical:
-            self.extension.canonical.note(self.url, self.canonical)
-        mark_verdict(response, verdict)
         action: Action = "passed"
         if verdict.is_duplicate:
-            self.match = verdict
-            action = self.policy
-            mark_duplicate(response, verdict, action)
-        elif verdict.kind == "revisit":
-            if verdict.unchanged:
-                self.match = verdict
-                self.policy = self._revisit_policy(verdict, request)
-                action = "passed" if self.policy == "tag" else self.policy
-            mark_revisit(response, verdict, "keep" if action == "passed" else action)
-        elif verdict.kind == "preferred":
-            mark_better(response, verdict, action)
+            self.match, action = verdict, self.policy
+        elif verdict.kind == "revisit" and verdict.unchanged:
+            self.match, self.policy = verdict, self._revisit_policy(verdict, request)
+            action = "passed" if self.policy == "tag" else self.policy
+        mark(response, verdict, "keep" if (verdict.kind, action) == ("revisit", "passed") else action)
+        reporter = self.extension.reporter
         if action == "drop_page" and carries_value(request, self.arguments):
-            self.extension.reporter.log.warn_once(DROPPED_CARRIED, self.url)
-        self._handlers = self.extension.reporter.page_signals(response, verdict, action)
+            reporter.warn_once(DROPPED_CARRIED, self.url)
         self._reports_later = action == "drop_items"
         if self._reports_later:
             self._settle_in_the_end(request)
         else:
-            self._report(verdict, action)
+            reporter.decided("page", self.url, verdict, action)
+        await reporter.tell_page(response, verdict, action)
 
     def _revisit_policy(self, verdict: Verdict, request: Request) -> Policy:
         """Return what happens to an unchanged revisit; ``tag`` stands for nothing."""
@@ -216,12 +191,6 @@ class Page:
         if revisits == "drop_page" and carries_item(request, self.arguments):
             return "drop_items"
         return revisits
-
-    def _report(self, verdict: Verdict, action: Action) -> None:
-        extension = self.extension
-        extension.reporter.page_decided(self.url, verdict, action)
-        if extension.no_new_pages.judged(self.url, self._origin, verdict):
-            extension.reporter.site_ended(self.url)
 
     def _signature(self, url: str) -> Signature | None:
         """Return the signature that the downloader middleware has found, or count why there is none."""
@@ -240,37 +209,23 @@ class Page:
             reporter.failed(f"extract/{outcome.reason}", detail, trace=False)
         return outcome.signature
 
-    def _preference(self, response: Response) -> Preference | None:
+    def _preference(self) -> Preference | None:
         """Say which near-duplicates the page is better than; None if the settings do not ask for it."""
-        config = self.extension.config
-        if config.prefer_canonical:
-            self.canonical = declared_canonical(response)
-        elif config.prefer_longer is None:
+        longer, canonical = self.extension.config.prefer_longer, self.extension.config.prefer_canonical
+        if longer is None and not canonical:
             return None
+        named = self.extension.canonical
         return Preference(
-            math.inf if config.prefer_longer is None else 1 + config.prefer_longer,
-            partial(self._is_named_by, self.url) if config.prefer_canonical else None,
+            math.inf if longer is None else 1 + longer,
+            (lambda other: named.get(hash(other)) == hash(self.url)) if canonical else None,
         )
-
-    def _is_named_by(self, url: str, other: str) -> bool:
-        return self.extension.canonical.names(other, url)
-
-    def _refusal(self, response: Response) -> NearDuplicatePage | None:
-        if self.match is None or self.policy != "drop_page":
-            return None
-        return NearDuplicatePage(response, self.match)
-
-    def _watch(self, response: Response, request: Request, before: Any) -> None:
-        spider = self.extension.crawler.spider
-        assert spider is not None
-        WatchedCallback(response, request, self.called, spider, before).install()
 
     # Its items
 
     async def pass_on(self, response: Response, item: Any) -> list[Any]:
         """Return the items that go on now that the page has yielded *item*: it may be dropped, or held."""
         held, self._held = self._held, None
-        several = held is not None or self.called.items > 1
+        several = held is not None or self.yielded_items > 1
         items = [item] if held is None else [held, item]
         return [each for each in items if await self._passes(response, each, several=several)]
 
@@ -284,12 +239,12 @@ class Page:
 
     async def _passes(self, response: Response, item: Any, *, several: bool) -> bool:
         """Whether *item* goes on. Does not raise: if anything fails, the item passes."""
-        reporter = self.extension.reporter
         found = described = None
-        with reporter.fails_open("output", response.url):
-            if self.document is not None:
+        with self.extension.reporter.fails_open("output", response.url):
+            if self._reserve is not None:
                 described = self.extension.item_notes.describe(item)
-                if self._is_compared:
+                # Items of a copy are compared to drop them, and those of a revisit to note new ones.
+                if self.match is not None and (self.policy == "drop_items" or self.match.kind == "revisit"):
                     found = await self._compare(response, item, described, several=several)
         if found is not None and self.policy == "drop_items":
             if found.kind == "undecided":
@@ -305,11 +260,6 @@ class Page:
             if response.request is not None:
                 self._settle_in_the_end(response.request)
         return True
-
-    @property
-    def _is_compared(self) -> bool:
-        """Whether the page's items are: those of a copy, to drop them, and of a revisit, to note new ones."""
-        return self.match is not None and (self.policy == "drop_items" or self.match.kind == "revisit")
 
     async def _compare(self, response: Response, item: Any, described: Described, *, several: bool) -> Found:
         """Compare an item with those of the repeated pages; file the page beside them if it differs."""
@@ -335,12 +285,11 @@ class Page:
         closest = found.closest
         if closest is None or 2 * len(found.differences) > max(found.fields, 1):
             return False
-        same_page = is_variant(self.url, closest.url) or declared_canonical(response) == closest.url
-        if not same_page:
+        if not (is_variant(self.url, closest.url) or declared_canonical(response) == closest.url):
             return False
         field = self.extension.item_notes.learn(found.differences, closest.url, unchanged=closest.exact)
         if field is not None:
-            self.extension.reporter.log.warn_once(LEARNED, self.url, field=field)
+            self.extension.reporter.warn_once(LEARNED, self.url, field=field)
         return field is not None
 
     async def _file_beside(self, response: Response) -> bool:
@@ -348,10 +297,13 @@ class Page:
 
         Returns whether the items have to be compared again: another copy may have come in meanwhile.
         """
-        assert self.document is not None
+        assert isinstance(self._reserve, partial)
         assert self._repeated is not None
-        self.document = replace(self.document, beside=self.document.beside | self._repeated.compared)
-        verdict = await self.extension.pending.settle(self.document)
+        beside = self._reserve.keywords.get("beside", frozenset()) | self._repeated.compared
+        self._reserve = partial(self._reserve, beside=beside)
+        verdict = await self.extension.reservations.judge(
+            self._reserve, self.url, revisits_wait=self.extension.config.revisits != "keep"
+        )
         if verdict is None or response.request is None:
             return False
         self._take(verdict, response.request)
@@ -366,10 +318,6 @@ class Page:
             await self.extension.reporter.item_refused(response, item, self.match)
 
     # Its fate
-
-    def item_stored(self) -> None:
-        """Note that an item of the page is stored."""
-        self.stored_items += 1
 
     def item_lost(self, item: Any, *, failed: bool) -> None:
         """Note that a pipeline has dropped *item*, or has *failed*."""
@@ -393,9 +341,9 @@ class Page:
         It does if its callback was called and has ended without failure, if no item has vanished on its way,
         and if at least one item is stored, or the page never had any and was not asked for again.
         """
-        ended = self.called.ended and not self.failed and self.outputs_running == 0
+        ended = self.ended and not self.failed and self.outputs_running == 0
         arrived = self.stored_items + self.dropped_items >= self.passed_items
-        had_none = self.called.items == self.passed_items == 0 and not self.called.asked_again
+        had_none = self.yielded_items == self.passed_items == 0 and not self.asked_again
         return ended and arrived and (self.stored_items > 0 or had_none)
 
     def settle(self) -> None:
@@ -418,16 +366,12 @@ class Page:
         if not self._reports_later or self.match is None:
             return
         self._reports_later = False
-        if self.differing is None:
-            self._report(self.match, "drop_items")
-            return
-        verdict = replace(
-            self.match,
-            kind="items_differ",
-            unchanged=False,
-            explain=partial(_told, self.match, self.differing),
-        )
-        self._report(verdict, "passed")
+        verdict = self.match
+        if self.differing is not None:
+            explain = partial(_told, self.match, self.differing)
+            verdict = replace(self.match, kind="items_differ", unchanged=False, explain=explain)
+        action: Action = "drop_items" if self.differing is None else "passed"
+        self.extension.reporter.decided("page", self.url, verdict, action)
 
     def _take(self, verdict: Verdict, request: Request) -> None:
         """Give the page the reservation that came with *verdict*, if any, to be settled in the end."""

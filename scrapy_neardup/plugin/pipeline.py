@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
@@ -14,7 +15,6 @@ from scrapy_neardup.matching.records import filed_url
 
 from .extension import NearDupExtension
 from .outcome import MATCH_KEY, NearDuplicateItem, match_of
-from .pending import Document
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -69,8 +69,7 @@ class NearDupPipeline:
         if verdict is None:
             return item
         _reservation.set(verdict.reservation)
-        for handler in self.extension.reporter.item_judged(item, url, verdict):
-            await handler
+        await self.extension.reporter.item_judged(item, url, verdict)
         if not verdict.is_duplicate:
             return item
         if self.extension.config.policy != "tag":
@@ -101,7 +100,7 @@ class NearDupPipeline:
         page_url, scope = self.extension.item_origins.get(id(item), (None, None))
         if not text.strip():
             if not {*fields} & {*adapter.field_names()}:
-                self.extension.reporter.log.warn_once(NO_FIELDS, page_url or type(item).__name__)
+                self.extension.reporter.warn_once(NO_FIELDS, page_url or type(item).__name__)
             return self._skip("no_text")
         if len(text) > self.extension.config.max_body_size:
             return self._skip("too_large")
@@ -114,9 +113,10 @@ class NearDupPipeline:
         sign = self.extension.detector.fingerprinter.signature
         signature = await run_in_thread(sign, text) if len(text) > _THREAD_CHARACTERS else sign(text)
         filed = filed_url(url) if own and not self.extension.config.keep_fragments else url
-        document = Document(signature, filed, f"item:{scope}", is_item=True)
-        pending = self.extension.pending
-        return url, await pending.settle(document)
+        ask = partial(
+            self.extension.detector.reserve, signature, filed, scope=f"item:{scope}", keep_fragment=True
+        )
+        return url, await self.extension.reservations.judge(ask, filed, prefix="item/")
 
     def _tag(self, item: Any, verdict: Verdict) -> None:
         try:

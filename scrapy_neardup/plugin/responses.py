@@ -1,14 +1,17 @@
-"""Which responses are pages that are examined, under which URL, and what came along with their requests."""
+"""What a response and its request say: is it a page to examine, under which URL, and what came along."""
 
 from __future__ import annotations
 
-import asyncio
+import re
+from html import unescape
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 from itemadapter import ItemAdapter
 from itemloaders import ItemLoader
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
+from w3lib.url import safe_url_string
 
 from scrapy_neardup.extraction.decoding import is_html_type
 
@@ -32,6 +35,17 @@ _OF_COMPONENTS = (
 )  # fmt: skip
 #: How many elements of a list are looked at.
 _MOST = 100
+#: Bytes of a page in which the link is looked for.
+_HEAD = 1 << 17
+#: Bytes of all Link headers together in which it is looked for: a page may come with hundreds of long ones.
+_HEADERS = 1 << 14
+_END = re.compile(rb"</head|<body", re.IGNORECASE)
+_LINK = re.compile(rb"<link\s([^<>]{1,2500})>", re.IGNORECASE)
+_REL, _HREF = (
+    re.compile(rf"""\b{name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>;]+))""", re.IGNORECASE)
+    for name in ("rel", "href")
+)
+_HEADER = re.compile(r"""<([^<>]{1,2500})>([^<>,]{0,200})""")
 
 
 def is_for_spider(request: Request) -> bool:
@@ -100,19 +114,12 @@ def page_url(
 def browser_page(request: Request) -> Any:
     """Return the browser page that nobody closes if the callback of *request* is not called; else None.
 
-    The errback closes the page of a request that has one.
+    The errback closes the page of a request that has one. A page that is left open would count for
+    ``PLAYWRIGHT_MAX_PAGES_PER_CONTEXT`` for ever.
     """
     if request.errback is not None or not request.meta.get("playwright_include_page"):
         return None
     return request.meta.get("playwright_page")
-
-
-async def close_browser_page(page: Any, timeout_seconds: float) -> None:
-    """Close the browser page. A page left open would count for ``PLAYWRIGHT_MAX_PAGES_PER_CONTEXT`` for ever.
-
-    Raises TimeoutError after *timeout_seconds*: a browser that hangs must not keep the crawl from ending.
-    """
-    await asyncio.wait_for(page.close(), timeout_seconds)
 
 
 def carries_item(request: Request, arguments: Collection[str] | None = None) -> bool:
@@ -140,3 +147,45 @@ def _of_user(request: Request, arguments: Collection[str] | None) -> Iterator[An
 def _is_item(value: Any) -> bool:
     elements = value[:_MOST] if isinstance(value, (list, tuple)) else [value]
     return any(ItemAdapter.is_item(each) or isinstance(each, ItemLoader) for each in elements)
+
+
+def declared_canonical(response: Response) -> str | None:
+    """Return the canonical URL that a page declares in a link header or element, without its fragment."""
+    header = b",".join(response.headers.getlist("Link"))[:_HEADERS].decode("latin-1")
+    for target, parameters in _HEADER.findall(header):
+        if "canonical" in _value(_REL, parameters).lower().split():
+            return _absolute(response.url, target)
+    # A link in the body may come from what readers have written.
+    head = _END.split(response.body[:_HEAD], maxsplit=1)[0]
+    for found in _LINK.finditer(head):
+        tag = found[1].decode("utf-8", "replace")
+        if "canonical" in _value(_REL, tag).lower().split():
+            return _absolute(response.url, unescape(_value(_HREF, tag)))
+    return None
+
+
+def _value(attribute: re.Pattern[str], tag: str) -> str:
+    found = attribute.search(tag)
+    return next(filter(None, found.groups()), "") if found else ""
+
+
+def _absolute(base: str, target: str) -> str | None:
+    try:
+        url = safe_url_string(urljoin(base, target.strip())).partition("#")[0]
+    except ValueError:  # such as an unclosed bracket
+        return None
+    return url if target and url.startswith(("http://", "https://")) else None
+
+
+def asks_again(request: Request, first: Request) -> bool:
+    """Tell whether *request* asks for what *first* has asked for, before redirects or after, by any headers.
+
+    Scrapy sends it if one of the two is not filtered: those of ``start`` are not, and not noted either.
+    """
+    if not (request.dont_filter or first.dont_filter):
+        return False
+    url = request.url.partition("#")[0]
+    asked = [each.partition("#")[0] for each in (first.url, *first.meta.get("redirect_urls", ()))]
+    if url in asked[1:]:  # by a method that may be another one since
+        return True
+    return url == asked[0] and (request.method, request.body) == (first.method, first.body)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
+import re
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
+import regex
+from scrapy import Spider
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
@@ -17,6 +22,7 @@ from scrapy.utils.project import data_path
 from scrapy_neardup.arguments import takes
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.stores import BACKENDS
+from scrapy_neardup.matching.sites import host_of
 from scrapy_neardup.options import (
     PREFIX,
     DetectionOptions,
@@ -25,18 +31,68 @@ from scrapy_neardup.options import (
     duration,
     parsed,
     similar_name,
-    whole_number,
 )
 
-from .rules import POLICIES, REVISITS, SCOPES, Policy, Revisits, Scope, UrlRules, read_rules
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
-logger = logging.getLogger(__name__)
+Policy = Literal["tag", "drop_items", "drop_page"]
+POLICIES: tuple[Policy, ...] = ("tag", "drop_items", "drop_page")
+
+#: What happens to a page that is stored already, under its URL and with its text.
+Revisits = Literal["keep", "drop_items", "drop_page"]
+REVISITS: tuple[Revisits, ...] = ("keep", "drop_items", "drop_page")
+
+#: From the URL of a document and the spider to the name of the part of the index that it is compared with.
+Scope = Callable[[str, Spider], str]
+SCOPES: dict[str, Scope] = {
+    "global": lambda url, spider: "",
+    "spider": lambda url, spider: spider.name,
+    "host": lambda url, spider: host_of(url),
+}
+
+#: Seconds of this thread's processor time after which the search of a URL for all patterns is given up, at
+#: the next occasion. A pattern is the user's, but a URL is anybody's. Time spent waiting for a processor does
+#: not count: on a machine that is busy any search would take long.
+SEARCH_SECONDS = 0.02
+_REMEDY = (
+    "set it to a list of rules such as "
+    "{'url': a regular expression, 'policy': a policy or False, 'scope': a scope}."
+)
+_SCOPE = "set it to 'global', 'spider', 'host', a function (url, spider) -> str or a name."
+
+
+class Rule(NamedTuple):
+    """What applies to the pages in whose URL a pattern is found. None stands for what the settings say."""
+
+    pattern: Any
+    #: False: the pages are neither examined nor stored.
+    policy: Policy | Literal[False] | None
+    scope: Scope | None
+
+
+class UrlRules:
+    """The rules of a crawl (NEARDUP_RULES): the first one whose pattern is found in a URL applies."""
+
+    def __init__(self, rules: Sequence[Rule] = ()) -> None:
+        self.rules = tuple(rules)
+
+    def find(self, url: str) -> Rule | None:
+        """Return the rule for *url*. Raises TimeoutError if that takes longer than `SEARCH_SECONDS`."""
+        if not self.rules:
+            return None
+        ends = time.thread_time() + SEARCH_SECONDS
+        for rule in self.rules:
+            left = ends - time.thread_time()
+            if left <= 0:
+                raise TimeoutError
+            # With concurrent=True other threads would run meanwhile, and their time would count.
+            if rule.pattern.search(url, timeout=left, concurrent=False):
+                return rule
+        return None
 
 
 def _path(name: str, value: object) -> Path:
@@ -138,6 +194,46 @@ def _names(name: str, value: object) -> tuple[str, ...]:
     return tuple(each.strip() for each in names)
 
 
+def _named_scope(name: str, url: str, spider: Spider) -> str:
+    return name
+
+
+def read_rules(name: str, value: object) -> UrlRules:
+    """Read a list of dicts, or JSON with one. Raises `ConfigurationError`, which names the rule."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise ConfigurationError(f"{name} is {value!r}: {_REMEDY}") from None
+    if not isinstance(value, (list, tuple)):
+        raise ConfigurationError(f"{name} is {value!r}: {_REMEDY}")
+    return UrlRules([_rule(f"{name}[{number}]", each) for number, each in enumerate(value)])
+
+
+def _rule(name: str, value: object) -> Rule:
+    if not isinstance(value, Mapping) or not isinstance(value.get("url"), str):
+        raise ConfigurationError(f"{name} is {value!r}: {_REMEDY}")
+    unknown = [key for key in value if key not in ("url", "policy", "scope")]
+    if unknown:
+        raise ConfigurationError(f"{name} has {unknown[0]!r}: {_REMEDY}")
+    try:
+        pattern = regex.compile(value["url"])
+    except regex.error as error:
+        raise ConfigurationError(
+            f"{name} has the pattern {value['url']!r}, which is no regular expression ({error}): {_REMEDY}"
+        ) from None
+    policy, scope = value.get("policy"), value.get("scope")
+    if policy is not None and policy is not False:
+        choice(f"{name}['policy']", policy, (*POLICIES, "False"))
+    if scope is not None and not callable(scope):
+        if not isinstance(scope, str) or not scope:
+            raise ConfigurationError(f"{name}['scope'] is {scope!r}: {_SCOPE}")
+        scope = SCOPES.get(scope) or partial(_named_scope, scope)
+    if scope is not None and not takes(scope, "", None):
+        raise ConfigurationError(f"{name}['scope'] is {scope!r}, which takes other arguments: {_SCOPE}")
+    return Rule(pattern, policy, scope)
+
+
 @dataclass(frozen=True)
 class CrawlOptions(DetectionOptions):
     """The options of a crawl: those that it shares with an audit, and its own."""
@@ -159,8 +255,6 @@ class CrawlOptions(DetectionOptions):
     prefer_longer: float | None = field(default=None, metadata=parsed(_share))
     #: Whether a page is kept that its copy names as canonical.
     prefer_canonical: bool = field(default=False, metadata=parsed(boolean))
-    #: Pages of a site in a row without a new one after which the crawl of the site ends; 0: never.
-    closespider_pagecount_no_new: int = field(default=0, metadata=parsed(whole_number, 0, 1_000_000_000))
     #: Seconds that a page or an item waits for those in progress that it repeats.
     pending_timeout: float = field(default=60.0, metadata=parsed(duration, "seconds"))
     #: Days after which a stored document no longer counts.
@@ -175,15 +269,16 @@ class CrawlOptions(DetectionOptions):
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read the ``NEARDUP_*`` settings, and warn of unknown ones.
+        """Read the ``NEARDUP_*`` settings.
 
-        Raises `ConfigurationError` for a value that cannot work.
+        Raises `ConfigurationError` for a value that cannot work, and for a name that is none of them.
         """
-        for name in settings:
-            if str(name).startswith(PREFIX) and name not in SETTINGS:
-                near = similar_name(str(name), SETTINGS)
+        for name in map(str, settings):
+            misspelt = name not in SETTINGS and _LIKE_OURS.match(name)
+            if misspelt:
+                near = similar_name(PREFIX + name[misspelt.end() :].upper(), SETTINGS)
                 hint = f"did you mean {near}?" if near else f"the settings are {', '.join(SETTINGS)}."
-                logger.warning("There is no setting %s, so it has no effect: %s", name, hint)
+                raise ConfigurationError(f"There is no setting {name}: {hint}")
         values = cls.read(settings.get)
         if "store" not in values:
             values["dir"] = _index_folder(values.get("dir"), settings)
@@ -200,6 +295,8 @@ class CrawlOptions(DetectionOptions):
 
 
 _ENABLED = PREFIX + "ENABLED"
+#: How the names begin that are meant for ours.
+_LIKE_OURS = re.compile(r"near_?dup(?:e|licates?)?_?", re.IGNORECASE)
 #: The names of all settings.
 SETTINGS = (_ENABLED, *CrawlOptions.settings())
 

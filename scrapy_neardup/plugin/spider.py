@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.http import Response
+from scrapy.utils.asyncgen import as_async_generator
+from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.misc import warn_on_generator_with_return_value
+from scrapy.utils.spider import iterate_spider_output
+from twisted.python.failure import Failure
 
-from .closing import pass_origin
 from .extension import NearDupExtension
 from .outcome import NearDuplicateItem, NearDuplicatePage, clear_marks
 from .page import Page
 from .responses import is_for_spider
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable
 
+    from scrapy import Spider
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
@@ -44,16 +50,16 @@ class NearDupSpiderMiddleware:
         return middleware
 
     def process_spider_input(self, response: Response) -> None:
-        refusal = None
         with self.extension.reporter.fails_open("input", response.url):
             request = response.request
             if request is not None and is_for_spider(request):
                 page = Page.in_progress.get(request)
-                if page is None or page.url:  # it did not come by the downloader middleware, or comes again
+                if page is None or page.begun:  # it did not come by the downloader middleware, or comes again
                     page = Page.in_progress[request] = Page(self.extension)
-                refusal = page.judge(response, request)
-        if refusal is not None:
-            raise refusal
+                page.begun = True
+                spider = self.extension.crawler.spider
+                assert spider is not None
+                judge_before_callback(page, response, request, spider)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -63,7 +69,8 @@ class NearDupSpiderMiddleware:
             result = self._items_of(page, response, result)
         async for output in result:
             if isinstance(output, Request):
-                self._mark(output, response)
+                with self.extension.reporter.fails_open("output", response.url):
+                    clear_marks(output)
             yield output
 
     async def _items_of(
@@ -98,7 +105,7 @@ class NearDupSpiderMiddleware:
     def item_scraped(self, response: Response | None) -> None:
         page = self._page(response)
         if page is not None:
-            page.item_stored()
+            page.stored_items += 1
 
     def item_dropped(self, item: Any, response: Response | None, exception: Exception) -> None:
         page = self._page(response)
@@ -120,9 +127,60 @@ class NearDupSpiderMiddleware:
             return None
         return Page.in_progress.get(response.request)
 
-    def _mark(self, request: Request, response: Response) -> None:
-        """Give a request that a page yields the marks that it is to have, and no others. Does not raise."""
-        with self.extension.reporter.fails_open("output", response.url):
-            clear_marks(request)
-            if self.extension.no_new_pages.pages:
-                pass_origin(response, request)
+
+def judge_before_callback(page: Page, response: Response, request: Request, spider: Spider) -> None:
+    """Put a function in the place of the request's callback that has the page judged, then calls it.
+
+    ``process_spider_input`` cannot wait, and a spider middleware cannot see by itself whether the callback
+    comes to its end: others may keep the page from it, swallow what it raises, or filter its items.
+    """
+    callback: Callable[..., Any] = request.callback or spider._parse
+    errback = request.errback
+    replaced = request.callback, errback
+
+    @wraps(callback)
+    async def judged(answer: Response, /, **kwargs: Any) -> AsyncIterator[Any]:
+        # Before anybody can copy or pickle the request.
+        request.callback, request.errback = replaced
+        if answer is not response:  # somebody has copied the request before
+            async for output in _each(callback(answer, **kwargs)):
+                yield output
+            return
+        refusal = None
+        with page.extension.reporter.fails_open("input", response.url):
+            refusal = await page.judge(response, request)
+        if refusal is not None:
+            result = _refused(errback, refusal, request)
+        else:
+            # Scrapy warns of such callbacks, but has looked at this function instead.
+            warn_on_generator_with_return_value(spider, callback)
+            result = callback(response, **kwargs)
+        async for output in _each(result):
+            page.saw(output, request)
+            yield output
+        page.ended = True
+
+    def missed(failure: Failure) -> Any:
+        """Call the errback, if there is one: something has kept the page from its callback."""
+        request.callback, request.errback = replaced
+        return failure if errback is None else errback(failure)
+
+    request.callback, request.errback = judged, missed
+
+
+async def _each(output: Any) -> AsyncIterator[Any]:
+    """Yield what a callback has returned, of whatever kind, as Scrapy does with it."""
+    async for each in as_async_generator(await ensure_awaitable(iterate_spider_output(output))):
+        yield each
+
+
+def _refused(errback: Callable[[Failure], Any] | None, error: NearDuplicatePage, request: Request) -> Any:
+    """Call *errback* with *error* and return its output; raise *error* without one."""
+    if errback is None:
+        raise error
+    failure = Failure(error)  # type: ignore[no-untyped-call]
+    failure.request = request  # type: ignore[attr-defined]
+    output = errback(failure)
+    if isinstance(output, Failure):
+        output.raiseException()
+    return output

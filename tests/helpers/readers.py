@@ -42,8 +42,8 @@ from scrapy_neardup.index.redis.server import Address, require_fit
 from scrapy_neardup.index.redis.store import read_header
 from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of, url_key
 from scrapy_neardup.matching.sites import host_of, is_domain, site_key
-from scrapy_neardup.plugin.canonical import declared_canonical
-from scrapy_neardup.plugin.rules import read_rules
+from scrapy_neardup.plugin.responses import declared_canonical
+from scrapy_neardup.plugin.settings import read_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import time
 import pytest
 from scrapy.http import HtmlResponse
 
-from scrapy_neardup.plugin.canonical import CanonicalMemory, declared_canonical
+from scrapy_neardup.plugin.responses import declared_canonical
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
 
@@ -131,12 +131,3 @@ def test_many_long_link_headers_are_not_read_to_their_end():
         started = time.process_time()
         assert declared_canonical(response) == canonical
         assert time.process_time() - started < 0.2
-
-
-def test_the_memory_is_bounded():
-    memory = CanonicalMemory(most=2)
-    for number in range(4):
-        memory.note(f"https://a.example/{number}", "https://a.example/")
-    memory.note("https://a.example/4", "https://a.example/4")  # of no interest
-    found = [memory.names(f"https://a.example/{number}", "https://a.example/") for number in range(5)]
-    assert found == [False, False, True, True, False]

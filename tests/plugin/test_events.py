@@ -52,35 +52,18 @@ def reporter(**settings):
     return EventReporter(crawler, CrawlOptions.from_settings(Settings(names)))
 
 
-def tell_all(told, url=ODD):
+async def tell_all(told, url=ODD):
     """Call every method."""
     told.count("unique")
     told.count("extract_seconds", 0.25)
     told.failed("reserve", url)
     with told.fails_open("item", url):
         fail()
-    told.page_signals(HtmlResponse(url), COPY, "tag")
-    told.page_decided(url, COPY, "tag")
+    await told.tell_page(HtmlResponse(url), COPY, "tag")
+    told.decided("page", url, COPY, "tag")
     for verdict in (COPY, Verdict("exact"), Verdict("unique"), Verdict("too_short")):
-        told.item_judged({"url": url}, url, verdict)
+        await told.item_judged({"url": url}, url, verdict)
     told.close()
-
-
-@pytest.mark.parametrize("policy", ["tag", "drop_items"])
-async def test_items_with_odd_urls_all_come_out(site, crawl, pages, text, tmp_path, policy):
-    """Those that pass, under each policy, and each has its line in the report."""
-    urls = ["https://a.example/\ud800", "\udc80", "ünï %s %(x)s\r\n", "\0"]
-
-    class Items(pages):
-        def parse(self, response):
-            for number, url in enumerate(urls):
-                yield {"url": url, "text": text(number, 5)}
-
-    settings = {"NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": policy, "NEARDUP_REPORT": "report.jsonl"}
-    result = await crawl(Items, settings, urls=[site.article("/a")])
-    assert [item["url"] for item in result.items] == urls
-    assert [line["url"] for line in lines(tmp_path / "report.jsonl")] == urls
-    assert not result.errors
 
 
 async def test_copies_of_an_item_with_an_odd_url_all_come_out(site, crawl, pages, text, tmp_path):
@@ -113,11 +96,11 @@ async def test_copies_of_an_item_with_an_odd_url_all_come_out(site, crawl, pages
 
 
 @pytest.mark.parametrize("url", [ODD, "", None, 7, b"\xff", object(), ["a"], {1: {2}}, Brittle("x")])
-def test_urls_of_any_kind(tmp_path, url, caplog):
+async def test_urls_of_any_kind(tmp_path, url, caplog):
     told = reporter(report=str(tmp_path / "report.jsonl"), debug=True)
     with caplog.at_level(logging.DEBUG):
         for verdict in (COPY, Verdict("revisit", url=url)):
-            told.item_judged({}, url, verdict)
+            await told.item_judged({}, url, verdict)
         told.failed("item", url)
         told.close()
     for record in caplog.records:
@@ -127,11 +110,11 @@ def test_urls_of_any_kind(tmp_path, url, caplog):
         assert url not in (ODD, "") or line["url"] == url
 
 
-def test_a_collector_that_raises(caplog):
+async def test_a_collector_that_raises(caplog):
     told = reporter(policy="tag")
     told.crawler.stats = SimpleNamespace(inc_value=fail, get_value=fail, set_value=fail)
     with caplog.at_level(logging.WARNING, "scrapy_neardup"):
-        tell_all(told)
+        await tell_all(told)
     said = [message for message in caplog.messages if "failed (stats)" in message]
     assert len(said) == 3
     assert "neardup/unique is not counted" in said[0]
@@ -139,7 +122,7 @@ def test_a_collector_that_raises(caplog):
 
 
 @pytest.mark.parametrize("kind", ["handler", "filter"])
-def test_a_log_that_raises(kind, tmp_path):
+async def test_a_log_that_raises(kind, tmp_path):
     logger = logging.getLogger("scrapy_neardup")
     handler = logging.Handler()
     handler.emit = fail
@@ -152,7 +135,7 @@ def test_a_log_that_raises(kind, tmp_path):
     logger.setLevel(logging.DEBUG)
     add(what)
     try:
-        tell_all(told)
+        await tell_all(told)
     finally:
         remove(what)
         logger.setLevel(level)
@@ -160,59 +143,50 @@ def test_a_log_that_raises(kind, tmp_path):
     assert len(lines(tmp_path / "report.jsonl")) == 4
 
 
-def test_a_receiver_of_signals_that_raises(caplog):
+async def test_a_receiver_of_signals_that_raises(caplog):
     told = reporter()
     for each in (signals.page_duplicate, signals.item_duplicate):
         told.crawler.signals.connect(fail, each)
-    tell_all(told)
+    await tell_all(told)
     assert any("Error caught on signal handler" in message for message in caplog.messages)
-    told.crawler.signals = SimpleNamespace(send_catch_log=fail)
-    tell_all(told)
+    told.crawler.signals = SimpleNamespace(send_catch_log_async=fail)
+    await tell_all(told)
     assert told.crawler.stats.get_value("neardup/error/signal") == 3
-    assert told.item_judged({}, ODD, COPY) == []  # there is nothing to wait for
 
 
-def test_a_report_on_a_full_disk(caplog):
+async def test_a_report_on_a_full_disk(caplog):
     told = reporter(report="/dev/full")
-    tell_all(told)
+    await tell_all(told)
     assert told.crawler.stats.get_value("neardup/error/report") == 4
     assert any("cannot write /dev/full (No space left on device)" in message for message in caplog.messages)
 
 
-@pytest.mark.parametrize("path", ["/dev/null/x", "."])
-def test_a_report_that_cannot_be_opened(path, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    told = reporter(report=path)
-    tell_all(told)
-    assert told.crawler.stats.get_value("neardup/error/report") == 4
-
-
-def test_a_report_goes_on_once_it_can_be_written(tmp_path):
+async def test_a_report_goes_on_once_it_can_be_written(tmp_path):
     path = tmp_path / "deep" / "report.jsonl"
     told = reporter(report=str(path))
-    told.item_judged({}, "https://a.example/", COPY)
+    await told.item_judged({}, "https://a.example/", COPY)
     path.parent.mkdir()
-    told.item_judged({}, "https://b.example/", COPY)
+    await told.item_judged({}, "https://b.example/", COPY)
     assert [line["url"] for line in lines(path)] == ["https://b.example/"]
     assert told.crawler.stats.get_value("neardup/error/report") == 1
 
 
-def test_a_line_that_a_full_disk_has_cut_spoils_no_other_one(tmp_path):
+async def test_a_line_that_a_full_disk_has_cut_spoils_no_other_one(tmp_path):
     resource = pytest.importorskip("resource")
     path = tmp_path / "report.jsonl"
     told = reporter(report=str(path))
-    told.item_judged({}, "https://a.example/", COPY)
+    await told.item_judged({}, "https://a.example/", COPY)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 30, limits[1]))
     try:
         for number in range(2):
-            told.item_judged({}, f"https://a.example/{number}", COPY)
+            await told.item_judged({}, f"https://a.example/{number}", COPY)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, before)
     for number in range(2):
-        told.item_judged({}, f"https://b.example/{number}", COPY)
+        await told.item_judged({}, f"https://b.example/{number}", COPY)
     first, cut, *others = path.read_text().splitlines()
     assert json.loads(first)["url"] == "https://a.example/"
     assert len(cut) == 30
@@ -220,26 +194,17 @@ def test_a_line_that_a_full_disk_has_cut_spoils_no_other_one(tmp_path):
     assert told.crawler.stats.get_value("neardup/error/report") == 2
 
 
-def test_lines_of_several_reporters_stay_whole(tmp_path):
+async def test_lines_of_several_reporters_stay_whole(tmp_path):
     path = tmp_path / "report.jsonl"
     many = [reporter(report=str(path)) for _ in range(3)]
     for number in range(20):
         for told in many:
-            told.item_judged({}, "https://a.example/" + "x" * 10_000 + str(number), COPY)
+            await told.item_judged({}, "https://a.example/" + "x" * 10_000 + str(number), COPY)
     assert len(lines(path)) == 60
 
 
 def lines(path: Path):
     return [json.loads(line) for line in path.read_bytes().decode("utf-8").splitlines()]
-
-
-def test_lookups_that_met_a_bound_are_counted():
-    told = reporter()
-    for verdict in (Verdict("unique", bounded=True), Verdict("exact", url="https://b.example/"), COPY):
-        told.page_decided(ODD, verdict, "passed")
-    told.item_judged({}, ODD, Verdict("unique", bounded=True))
-    stats = told.crawler.stats.get_stats()
-    assert (stats["neardup/bounded"], stats["neardup/item/bounded"]) == (1, 1)
 
 
 REVISIT = Verdict("revisit", url="https://b.example/", similarity=0.87, unchanged=True)
@@ -249,6 +214,7 @@ REVISIT = Verdict("revisit", url="https://b.example/", similarity=0.87, unchange
     ("verdict", "action", "counted"),
     [
         (Verdict("unique"), "passed", {"unique": 1}),
+        (Verdict("unique", bounded=True), "passed", {"unique": 1, "bounded": 1}),
         (Verdict("wall"), "passed", {"wall": 1}),
         (Verdict("template", url="https://b.example/"), "passed", {"template": 1}),
         (COPY, "passed", {"duplicate": 1, "duplicate/near": 1, "duplicate/distance/2": 1}),
@@ -270,7 +236,7 @@ REVISIT = Verdict("revisit", url="https://b.example/", similarity=0.87, unchange
 )
 def test_what_is_counted_and_reported_of_a_page(tmp_path, verdict, action, counted):
     told = reporter(report=str(tmp_path / "report.jsonl"))
-    told.page_decided("https://a.example/", verdict, action)
+    told.decided("page", "https://a.example/", verdict, action)
     stats = told.crawler.stats.get_stats()
     assert {name.removeprefix("neardup/"): count for name, count in stats.items()} == {
         "checked": 1,
@@ -289,10 +255,10 @@ def test_what_is_counted_and_reported_of_a_page(tmp_path, verdict, action, count
     ("policy", "action", "counted"),
     [("tag", "tag", {"item/tagged": 1}), ("drop_page", "drop_item", {"item/dropped": 1})],
 )
-def test_what_is_counted_and_reported_of_an_item(tmp_path, policy, action, counted):
+async def test_what_is_counted_and_reported_of_an_item(tmp_path, policy, action, counted):
     told = reporter(policy=policy, report=str(tmp_path / "report.jsonl"))
-    told.item_judged({}, "https://a.example/", COPY)
-    told.item_judged({}, "https://a.example/", Verdict("unique"))
+    await told.item_judged({}, "https://a.example/", COPY)
+    await told.item_judged({}, "https://a.example/", Verdict("unique"))
     stats = told.crawler.stats.get_stats()
     assert {name.removeprefix("neardup/"): count for name, count in stats.items()} == {
         "item/checked": 2,
@@ -315,7 +281,7 @@ def test_what_is_counted_and_reported_of_an_item(tmp_path, policy, action, count
         (Verdict("fuller", url="u"), None, ""),
     ],
 )
-def test_which_signal_a_verdict_sends(verdict, signal, policy):
+async def test_which_signal_a_verdict_sends(verdict, signal, policy):
     told, heard = reporter(), []
     listeners = {
         each: lambda policy, each=each: heard.append((each, policy))
@@ -323,47 +289,60 @@ def test_which_signal_a_verdict_sends(verdict, signal, policy):
     }
     for each, listener in listeners.items():
         told.crawler.signals.connect(listener, each)
-    told.page_signals(HtmlResponse("https://a.example/"), verdict, "drop_items")
+    await told.tell_page(HtmlResponse("https://a.example/"), verdict, "drop_items")
     assert heard == ([] if signal is None else [(signal, policy)])
     heard.clear()
-    told.page_signals(HtmlResponse("https://a.example/"), verdict, "passed")
+    await told.tell_page(HtmlResponse("https://a.example/"), verdict, "passed")
     assert heard == ([] if signal is None else [(signal, "keep")])
 
 
-def test_the_line_that_sums_a_crawl_up(caplog):
-    told = reporter()
+async def test_the_line_that_sums_a_crawl_up(caplog):
+    told = reporter(item_fields=["text"])
     for verdict in (Verdict("unique"), Verdict("unique"), COPY, Verdict("wall"), REVISIT):
-        told.page_decided("https://a.example/", verdict, "passed")
+        told.decided("page", "https://a.example/", verdict, "passed")
+    await told.item_judged({}, "https://a.example/", Verdict("too_short"))
+    told.count("skipped/no_text", 2)
+    told.failed("reserve", "", trace=False)
     with caplog.at_level(logging.INFO):
-        told.close()
-        told.page_decided("https://a.example/", Verdict("wall"), "passed")
         told.close()
     begin = "Near-duplicate detection of spider some: "
-    assert [each for each in caplog.messages if each.startswith(begin)] == [
-        f"{begin}5 pages judged, 2 unique, 1 near, 1 wall, 1 revisit",
-        f"{begin}6 pages judged, 2 unique, 1 near, 2 walls, 1 revisit",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kinds", "expected"), [([], "0 pages judged"), (["too_short"], "1 page judged, 1 too short")]
-)
-def test_the_line_that_sums_a_small_crawl_up(kinds, expected, caplog):
-    told = reporter()
-    for kind in kinds:
-        told.page_decided("https://a.example/", Verdict(kind), "passed")
-    with caplog.at_level(logging.INFO):
-        told.close()
-    assert caplog.messages[-1].endswith(f": {expected}")
-
-
-def test_items_have_a_line_of_their_own_in_the_sum(caplog):
-    told = reporter(item_fields=["text"])
-    told.item_judged({}, "https://a.example/", Verdict("unique"))
-    told.item_judged({}, "https://a.example/", Verdict("too_short"))
-    with caplog.at_level(logging.INFO):
-        told.close()
+    aside = "2 skipped (2 no_text), 1 failed (1 reserve)"
     assert caplog.messages[-2:] == [
-        "Near-duplicate detection of spider some: 0 pages judged",
-        "Near-duplicate detection of spider some: 2 items judged, 1 unique, 1 too short",
+        f"{begin}5 pages judged, 2 unique, 1 near, 1 wall, 1 revisit, {aside}",
+        f"{begin}1 item judged, 1 too short",
     ]
+
+
+@pytest.mark.parametrize(("debug", "count"), [(False, 3), (True, 5)])
+def test_three_failures_of_a_kind_are_logged(caplog, debug, count):
+    told = reporter(debug=debug)
+    for number in range(5):
+        with told.fails_open("item", f"it was {number}"):
+            fail()
+    told.failed("report", "another", trace=False)
+    *said, last = caplog.records
+    numbers = [record.getMessage().partition(": it was ")[2][:1] for record in said]
+    assert numbers == [*"01234"[:count]]
+    no_more = ["no more" in record.getMessage() for record in said]
+    assert no_more == [False] * (count - 1) + [not debug]
+    assert all(record.exc_info[0] is BrokenError for record in said)
+    assert ("(report)" in last.getMessage(), bool(last.exc_info)) == (True, False)
+
+
+@pytest.mark.parametrize(("debug", "count"), [(False, 1), (True, 3)])
+def test_the_first_duplicate_is_an_example(caplog, debug, count):
+    told = reporter(debug=debug)
+    with caplog.at_level(logging.DEBUG):
+        for number in range(3):
+            told.decided("page", f"https://a.example/{number}", COPY, "drop_items")
+    assert len(caplog.messages) == count
+    assert "a.example/0> is a near-duplicate of" in caplog.messages[0]
+    assert ["no more duplicates will be shown" in text for text in caplog.messages] == [not debug] * count
+
+
+def test_each_warning_comes_once(caplog):
+    told = reporter()
+    for number in range(2):
+        for word in ("odd", "even"):
+            told.warn_once("<%(url)s> is %(what)s", f"https://a.example/{number}", what=word)
+    assert caplog.messages == ["<https://a.example/0> is odd", "<https://a.example/0> is even"]

@@ -16,14 +16,15 @@ from scrapy_neardup.extraction.fair_queue import STRIKES
 from scrapy_neardup.index.reservation import Reservation
 from scrapy_neardup.matching.items import ItemNotes
 from scrapy_neardup.plugin import (
+    NearDupDownloaderMiddleware,
     NearDupExtension,
     NearDupPipeline,
     downloader,
     pipeline,
-    settlement,
+    reservations,
 )
 from scrapy_neardup.plugin.page import Page
-from scrapy_neardup.plugin.settlement import ReservationTracker
+from scrapy_neardup.plugin.reservations import Reservations
 
 SETTINGS = {"NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": "drop_page"}
 
@@ -73,14 +74,14 @@ async def test_nothing_fails(crawl_five):
         (downloader, "skip_reason", "error/extract"),
         (downloader, "clear_marks", "error/extract"),
         (downloader, "Page", "error/extract"),
-        (NearDupExtension, "extract", "error/extract"),
+        (NearDupDownloaderMiddleware, "_extract", "error/extract"),
         (NearDupExtension, "scope_for", "error/input"),
         (NearDupExtension, "policy_for", "error/input"),
         (Page, "judge", "error/input"),
         (Page, "_signature", "error/input"),
         (ItemNotes, "describe", "error/output"),
-        (ReservationTracker, "confirm", "error/settle"),
-        (settlement, "flush_feeds", "error/flush"),
+        (Reservations, "confirm", "error/settle"),
+        (reservations, "_flush_feeds", "error/flush"),
         (pipeline, "ItemAdapter", "error/item"),
     ],
 )
@@ -137,10 +138,10 @@ async def test_every_reason_of_the_extraction(crawl_five, monkeypatch, reason):
     assert result["checked"] == 0
 
 
-async def test_stuck_workers(crawl_five, monkeypatch, with_extension):
+async def test_stuck_workers(crawl_five, monkeypatch):
     monkeypatch.setattr(Workers, "submit", lambda self, page: Future())
-    settings = with_extension(worker_grace_seconds=0.2)
-    result = await crawl_five({**settings, "NEARDUP_EXTRACT_TIMEOUT": 0.1})
+    monkeypatch.setattr(downloader, "GRACE_SECONDS", 0.2)
+    result = await crawl_five({"NEARDUP_EXTRACT_TIMEOUT": 0.1})
     assert result["error/extract/stuck"] == 5
 
 

@@ -148,7 +148,7 @@ async def test_a_page_that_a_later_middleware_refuses(site, crawl, pages, with_e
     settings = {"SPIDER_MIDDLEWARES": {Refusing: 500}}
     result = await crawl(Asking, settings, urls=[site.article("/a")])
     assert [str(failure.value) for failure in result.spider.failures] == ["not this page"] * with_errback
-    assert (result["unique"], result["released"], result.items) == (1, 1, [])
+    assert (result["checked"], result["index/documents"], result.items) == (0, 0, [])
     assert result.stats.get("spider_exceptions/ValueError", 0) == (not with_errback)
 
 

@@ -14,7 +14,7 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
 
-from scrapy_neardup.plugin.callback import asks_again
+from scrapy_neardup.plugin.responses import asks_again
 
 POLICIES = ("tag", "drop_items", "drop_page")
 #: The copies of each story, in the order in which they are asked for. The first comes to grief.

@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 
 from scrapy_neardup.plugin import NearDuplicateItem, NearDuplicatePage
-from scrapy_neardup.plugin.outcome import clear_marks, describe, mark_revisit, match_of
+from scrapy_neardup.plugin.outcome import clear_marks, describe, mark, match_of
 from scrapy_neardup.verdict import Verdict
 
 URL = "https://b.example/"
@@ -52,8 +52,11 @@ def test_marks():
     for unchanged in (False, True):
         revisit = Verdict("revisit", url=URL, unchanged=unchanged)
         response = HtmlResponse(URL, request=Request(URL))
-        mark_revisit(response, revisit, "keep")
-        assert response.meta == {"neardup_revisit": {**match_of(revisit, "keep"), "changed": not unchanged}}
+        mark(response, revisit, "keep")
+        assert response.meta == {
+            "neardup_verdict": "revisit",
+            "neardup_revisit": {**match_of(revisit, "keep"), "changed": not unchanged},
+        }
 
 
 def test_marks_of_an_earlier_page_are_removed():

@@ -16,7 +16,7 @@ COUNTS = st.integers(0, 3)
 def page(**fields):
     state = Page(SimpleNamespace(config=CrawlOptions()))
     for name, value in fields.items():
-        setattr(state.called if hasattr(state.called, name) else state, name, value)
+        setattr(state, name, value)
     return state
 
 
@@ -43,7 +43,7 @@ def test_when_a_page_is_stored(ended, failed, running, yielded, passed, stored, 
         ended=ended,
         failed=failed,
         outputs_running=running,
-        items=yielded,
+        yielded_items=yielded,
         passed_items=passed,
         stored_items=stored,
         dropped_items=dropped,
@@ -61,12 +61,12 @@ def test_a_new_page_is_not_stored():
 
 def test_a_page_that_was_asked_for_again_is_stored_only_with_an_item():
     assert not page(ended=True, asked_again=True).is_stored
-    counts = dict.fromkeys(("items", "passed_items", "stored_items"), 1)
+    counts = dict.fromkeys(("yielded_items", "passed_items", "stored_items"), 1)
     assert page(ended=True, asked_again=True, **counts).is_stored
 
 
 def test_a_page_of_which_an_item_has_vanished_is_not_stored():
-    state = page(ended=True, items=2, passed_items=2, stored_items=1)
+    state = page(ended=True, yielded_items=2, passed_items=2, stored_items=1)
     assert not state.is_stored
     state.dropped_items += 1
     assert state.is_stored

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
-from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from scrapy import Request
 from scrapy.exceptions import DropItem
-from scrapy.utils.asyncio import call_later, run_in_thread
+from scrapy.utils.asyncio import run_in_thread
 
-from scrapy_neardup.index.reservation import Reservation
 from scrapy_neardup.plugin import NearDuplicatePage
-from scrapy_neardup.plugin.eventloop import wait_done, wait_through_stop
-from scrapy_neardup.plugin.pending import Document, PendingResolver
-from scrapy_neardup.verdict import Verdict
 
 POLICIES = ["tag", "drop_items", "drop_page"]
 SIX = {"CONCURRENT_REQUESTS": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 6}
@@ -229,131 +222,3 @@ async def test_waits_no_longer_than_the_limit(site, crawl, pages):
     result = await crawl(Slow, settings, urls=site.copies(6))
     assert result["error/pending_timeout"] == 5
     assert len(result.items) == 6
-
-
-# Without a crawl
-
-
-class Index:
-    """Gives the verdicts it was told, in turn, and notes what it was asked."""
-
-    def __init__(self, *verdicts):
-        self.index = SimpleNamespace(remote=False)
-        self.verdicts, self.asked = [*verdicts], []
-
-    def reserve(self, signature, url, **options):
-        self.asked.append((signature, url, options))
-        verdict = self.verdicts.pop(0)
-        if isinstance(verdict, Exception):
-            raise verdict
-        return verdict
-
-
-def resolver(*verdicts, seconds=20.0, drops_revisits=False):
-    happened = []
-    reporter = SimpleNamespace(
-        fails_open=lambda stage, url: suppress(ValueError),
-        failed=lambda stage, message, trace: happened.append((stage, message, trace)),
-    )
-    reservations = SimpleNamespace(hold=lambda *arguments: happened.append(arguments))
-    made = PendingResolver(Index(*verdicts), reservations, reporter, seconds, drops_revisits=drops_revisits)
-    return made, happened
-
-
-def pending_one(url="https://b.example/"):
-    return Reservation(url, lambda _: None)
-
-
-PAGE = Document("signature", "https://a.example/", "scope")
-ITEM = replace(PAGE, is_item=True, beside=frozenset({("https://c.example/", b"")}), preference="preference")
-
-
-@pytest.mark.parametrize("document", [PAGE, ITEM])
-def test_what_the_index_is_asked(document):
-    reservation = pending_one()
-    made, happened = resolver(
-        Verdict("unique", reservation=reservation), Verdict("exact", url="u"), ValueError()
-    )
-    assert made.reserve(document).kind == "unique"
-    assert happened == [(reservation, "item/" if document.is_item else "")]
-    assert made.reserve(document).kind == "exact"
-    assert made.reserve(document) is None  # what has failed passes
-    assert len(happened) == 1
-    options = {
-        "scope": "scope",
-        "beside": document.beside,
-        "keep_fragment": True,
-        "preference": document.preference,
-    }
-    assert made.detector.asked == [("signature", "https://a.example/", options)] * 3
-
-
-@pytest.mark.parametrize(
-    ("verdict", "drops", "page", "item"),
-    [
-        (Verdict("near", url="u", pending=pending_one()), False, True, True),
-        (Verdict("exact", url="u", pending=pending_one()), True, True, True),
-        (Verdict("near", url="u"), True, False, False),
-        (Verdict("revisit", url="u", unchanged=True, pending=pending_one()), True, True, False),
-        (Verdict("revisit", url="u", unchanged=True, pending=pending_one()), False, False, False),
-        (Verdict("revisit", url="u", pending=pending_one()), True, False, False),
-        (Verdict("template", url="u", pending=pending_one()), True, False, False),
-    ],
-)
-def test_what_depends_on_another_document(verdict, drops, page, item):
-    made, _ = resolver(drops_revisits=drops)
-    assert (made.depends(PAGE, verdict), made.depends(ITEM, verdict)) == (page, item)
-
-
-async def test_the_last_verdict_counts():
-    first, second = pending_one(), pending_one()
-    verdicts = [Verdict("near", url="u", pending=each) for each in (first, second)]
-    made, _ = resolver(*verdicts, Verdict("unique"))
-    first.release()
-    call_later(0.05, second.release)
-    assert (await made.settle(PAGE)).kind == "unique"
-    assert len(made.detector.asked) == 3
-
-
-@pytest.mark.parametrize(("document", "stage"), [(PAGE, "pending_timeout"), (ITEM, "item_pending_timeout")])
-async def test_a_document_that_is_never_settled_is_waited_for_so_long(document, stage):
-    made, happened = resolver(Verdict("near", url="u", pending=pending_one()), seconds=0.2)
-    started = time.monotonic()
-    assert 0 < made.deadline() - started < 5
-    assert await made.settle(document) is None
-    assert time.monotonic() - started > 0.15
-    assert happened == [
-        (stage, "https://a.example/ waited 0 seconds for https://b.example/ to be stored", False)
-    ]
-
-
-async def test_an_index_that_fails_after_the_wait():
-    other = pending_one()
-    other.release()
-    made, _ = resolver(Verdict("near", url="u", pending=other), ValueError("injected"))
-    assert await made.settle(PAGE) is None
-    made.close()
-
-
-async def test_a_time_that_has_passed_is_no_error_with_any_reactor(monkeypatch):
-    def strict(delay, function, *arguments):
-        assert delay >= 0  # as Twisted's reactors do
-        return call_later(delay, function, *arguments)
-
-    monkeypatch.setattr("scrapy_neardup.plugin.eventloop.call_later", strict)
-    assert not await wait_done(lambda _: None, -1.0)
-
-
-@pytest.mark.parametrize(("stopped", "known"), [(False, False), (True, True)])
-async def test_what_is_done_while_the_process_was_stopped_is_not_given_up(monkeypatch, stopped, known):
-    now = [0.0]
-    monkeypatch.setattr("scrapy_neardup.plugin.eventloop.time", SimpleNamespace(monotonic=lambda: now[0]))
-    subscribed = []
-
-    def subscribe(done):
-        if subscribed:
-            done(None)
-        subscribed.append(done)
-        now[0] += 60.0 if stopped else 0.01
-
-    assert await wait_through_stop(subscribe, 0.01) is known

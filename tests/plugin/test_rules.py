@@ -14,9 +14,8 @@ from scrapy.settings import Settings
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.plugin.rules import SEARCH_SECONDS, UrlRules
-from scrapy_neardup.plugin.rules import Rule as UrlRule
-from scrapy_neardup.plugin.settings import CrawlOptions
+from scrapy_neardup.plugin.settings import SEARCH_SECONDS, CrawlOptions, UrlRules
+from scrapy_neardup.plugin.settings import Rule as UrlRule
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
 #: What backtracks without end: two ways to read each letter.

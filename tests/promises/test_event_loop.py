@@ -22,7 +22,7 @@ from scrapy.crawler import Crawler
 from scrapy_neardup.extraction import Workers
 from scrapy_neardup.plugin import NearDupSpiderMiddleware
 from scrapy_neardup.plugin.page import Page
-from scrapy_neardup.plugin.settlement import ReservationTracker
+from scrapy_neardup.plugin.reservations import Reservations
 
 from .site import page
 
@@ -67,7 +67,7 @@ async def test_no_hook_holds_the_loop(tmp_path: Path, monkeypatch: pytest.Monkey
     timed(NearDupSpiderMiddleware, "process_spider_input")
     timed(Page, "settle")
     timed(Workers, "submit")
-    timed(ReservationTracker, "confirm_stored")
+    timed(Reservations, "confirm_stored")
 
     class Pages(Spider):
         name = "pages"

@@ -1,37 +1,53 @@
-"""The reservations of a crawl: each is confirmed once its output is stored, or released if it is lost."""
+"""Places in the index: reserved with the verdict, after a wait where another one decides, and settled."""
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.asyncio import call_later
 
+from scrapy_neardup.errors import IndexUnavailable
+
+from .eventloop import wait_done
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
     from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_neardup.index.reservation import Reservation
+    from scrapy_neardup.verdict import Verdict
 
     from .events import EventReporter
 
+#: Documents that an index on another machine is asked about at a time; others wait for their turn.
+ASKED_AT_ONCE = 16
 #: Seconds between two looks at which pages Scrapy is done with.
 _POLL_SECONDS = 0.05
 
 
-class ReservationTracker:
-    """Holds the reservations that this crawl has made, and settles each of them exactly once.
+class Reservations:
+    """Reserves documents in the index, and settles each of these reservations exactly once.
 
-    A confirmed document outlives a kill of this process no sooner than the items that were exported for it:
-    local feed files are flushed before a reservation is confirmed.
+    A document that repeats one in progress can be judged only when that is stored or lost, so it waits, for
+    *timeout_seconds* at most. A confirmed document outlives a kill of this process no sooner than the items
+    that were exported for it: local feed files are flushed before. With *remote* the index is on another
+    machine, so that the event loop must not ask it.
     """
 
-    def __init__(self, crawler: Crawler, reporter: EventReporter) -> None:
+    def __init__(
+        self, crawler: Crawler, reporter: EventReporter, timeout_seconds: float, *, remote: bool = False
+    ) -> None:
         self.crawler = crawler
         self.reporter = reporter
+        self.timeout_seconds = timeout_seconds
+        self._threads = ThreadPoolExecutor(ASKED_AT_ONCE, "neardup-index") if remote else None
         #: Reservations that are not settled, each with the prefix of the stats that count it.
         self._open: dict[Reservation, str] = {}
         #: Reservations that the next turn of the event loop confirms, and the note on the items of each.
@@ -39,9 +55,58 @@ class ReservationTracker:
         #: Functions to call when Scrapy is done with a request, each with the request.
         self._waiting: dict[Callable[[], None], Request] = {}
 
-    def hold(self, reservation: Reservation, stats_prefix: str = "") -> None:
-        """Take charge of *reservation* until it is settled, at the latest when the crawl ends."""
-        self._open[reservation] = stats_prefix
+    async def judge(
+        self, ask: Callable[[], Verdict], url: str, *, prefix: str = "", revisits_wait: bool = False
+    ) -> Verdict | None:
+        """Return the final verdict of *ask*; None if the index failed, or if there is none in time.
+
+        If the document that is repeated is stored, that verdict holds. If it is lost, the index is asked
+        again: the document may be the first of its kind now, or repeat a third one. With *revisits_wait*
+        unchanged revisits wait as duplicates do.
+        """
+        deadline = time.monotonic() + self.timeout_seconds
+        verdict = await self._ask(ask, url, deadline, prefix)
+        waited = False
+        while (
+            verdict is not None
+            and verdict.pending is not None
+            and (verdict.is_duplicate or (verdict.unchanged and revisits_wait))
+        ):
+            if not waited:
+                waited = True
+                self.reporter.count(f"{prefix}waited")
+            if not await wait_done(verdict.pending.add_done_callback, deadline - time.monotonic()):
+                self.reporter.failed(
+                    "pending_timeout",
+                    f"{url} waited {self.timeout_seconds:.0f} seconds for {verdict.pending.url} to be stored",
+                    trace=False,
+                )
+                return None
+            verdict = await self._ask(ask, url, deadline, prefix)
+        return verdict
+
+    async def _ask(
+        self, ask: Callable[[], Verdict], url: str, deadline: float, prefix: str
+    ) -> Verdict | None:
+        with self.reporter.fails_open("reserve", url):
+            if self._threads is None:
+                verdict = ask()
+            else:
+                future = self._threads.submit(ask)
+                if not await wait_done(future.add_done_callback, deadline - time.monotonic()):
+                    if not future.cancel():
+                        future.add_done_callback(_release)
+                    self.reporter.failed("reserve", f"no answer of the index for {url}", trace=False)
+                    return None
+                try:
+                    verdict = future.result()
+                except IndexUnavailable:  # the index has logged it, once for all pages
+                    self.reporter.count("error/reserve")
+                    return None
+            if verdict.reservation is not None:
+                self._open[verdict.reservation] = prefix
+            return verdict
+        return None
 
     def confirm(self, reservation: Reservation, *, note: bytes = b"") -> None:
         """Keep the document, because its output is stored, with the *note* on its items.
@@ -73,6 +138,8 @@ class ReservationTracker:
 
     def close(self) -> None:
         """Settle all reservations: confirm those whose output is stored, and release the others."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
         waiting, self._waiting = self._waiting, {}
         for function in waiting:
             function()
@@ -85,7 +152,7 @@ class ReservationTracker:
         to_confirm, self._to_confirm = self._to_confirm, {}
         if to_confirm:
             with self.reporter.fails_open("flush", "the feeds"):
-                flush_feeds(self.crawler)
+                _flush_feeds(self.crawler)
         for reservation, note in to_confirm.items():
             self._settle(reservation, confirmed=True, note=note)
 
@@ -100,18 +167,26 @@ class ReservationTracker:
                 call_later(_POLL_SECONDS, self._call_done)
 
     def _settle(self, reservation: Reservation, *, confirmed: bool, note: bytes = b"") -> None:
-        stats_prefix = self._open.pop(reservation, None)
-        if stats_prefix is None:
+        prefix = self._open.pop(reservation, None)
+        if prefix is None:
             return
         with self.reporter.fails_open("settle", reservation.url):
             if confirmed:
                 reservation.confirm(note=note)
             else:
                 reservation.release()
-            self.reporter.count(stats_prefix + ("confirmed" if confirmed else "released"))
+            self.reporter.count(prefix + ("confirmed" if confirmed else "released"))
 
 
-def flush_feeds(crawler: Crawler) -> None:
+def _release(future: Future[Verdict]) -> None:
+    """Release what nobody waits for any more."""
+    if not future.cancelled() and future.exception() is None:
+        reservation = future.result().reservation
+        if reservation is not None:
+            reservation.release()
+
+
+def _flush_feeds(crawler: Crawler) -> None:
     """Hand the exported items to the operating system, so that they outlive a kill of this process."""
     exporter = crawler.get_extension(FeedExporter)
     for slot in exporter.slots if exporter is not None else ():

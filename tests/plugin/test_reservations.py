@@ -1,0 +1,240 @@
+"""A document waits for those in progress; each reservation is settled once, after the feeds are flushed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from types import SimpleNamespace
+
+import pytest
+from scrapy import Request
+from scrapy.extensions.feedexport import FeedExporter
+from scrapy.settings import Settings
+from scrapy.signalmanager import SignalManager
+from scrapy.statscollectors import MemoryStatsCollector
+from scrapy.utils.asyncio import call_later
+
+from scrapy_neardup.index.reservation import Reservation
+from scrapy_neardup.plugin.eventloop import wait_done, wait_through_stop
+from scrapy_neardup.plugin.events import EventReporter
+from scrapy_neardup.plugin.reservations import Reservations
+from scrapy_neardup.plugin.settings import CrawlOptions
+from scrapy_neardup.verdict import Verdict
+
+URL = "https://a.example/"
+
+
+class Feed:
+    """A feed with a file that notes when it is flushed."""
+
+    def __init__(self, happened, error=None):
+        self.happened, self.error = happened, error
+        self.file = self
+
+    def flush(self):
+        self.happened.append("flushed")
+        if self.error is not None:
+            raise self.error
+
+
+class Crawl:
+    def __init__(self, seconds=20.0):
+        self.happened, self.active, self.asked = [], set(), 0
+        self.exporter = SimpleNamespace(slots=[Feed(self.happened)])
+        crawler = SimpleNamespace(
+            signals=SignalManager(),
+            spider=None,
+            stats=MemoryStatsCollector(SimpleNamespace(settings=Settings())),
+            engine=SimpleNamespace(scraper=SimpleNamespace(slot=SimpleNamespace(active=self.active))),
+            get_extension=lambda kind: self.exporter if kind is FeedExporter else None,
+        )
+        self.made = Reservations(crawler, EventReporter(crawler, CrawlOptions()), seconds)
+
+    def reservation(self, name):
+        def settled(reservation):
+            how = reservation.note or "confirmed" if reservation.confirmed else "released"
+            self.happened.append((name, how))
+
+        return Reservation(name, settled)
+
+    async def judge(self, *verdicts, **options):
+        """Ask an index that gives these verdicts in turn; an exception is raised."""
+        left = [*verdicts]
+
+        def ask():
+            self.asked += 1
+            verdict = left.pop(0)
+            if isinstance(verdict, Exception):
+                raise verdict
+            return verdict
+
+        return await self.made.judge(ask, URL, **options)
+
+    async def hold(self, name, prefix=""):
+        reservation = self.reservation(name)
+        await self.judge(Verdict("unique", reservation=reservation), prefix=prefix)
+        return reservation
+
+    @property
+    def counts(self):
+        stats = self.made.crawler.stats.get_stats()
+        return {name.removeprefix("neardup/"): count for name, count in stats.items()}
+
+
+@pytest.fixture
+def crawl():
+    return Crawl()
+
+
+def pending_one():
+    return Reservation("https://b.example/", lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "revisits_wait", "waits"),
+    [
+        (Verdict("near", url="u", pending=pending_one()), False, True),
+        (Verdict("exact", url="u", pending=pending_one()), True, True),
+        (Verdict("near", url="u"), True, False),
+        (Verdict("revisit", url="u", unchanged=True, pending=pending_one()), True, True),
+        (Verdict("revisit", url="u", unchanged=True, pending=pending_one()), False, False),
+        (Verdict("revisit", url="u", pending=pending_one()), True, False),
+        (Verdict("template", url="u", pending=pending_one()), True, False),
+    ],
+)
+async def test_what_waits_for_another_document(verdict, revisits_wait, waits):
+    crawl = Crawl(seconds=0.1)
+    found = await crawl.judge(verdict, revisits_wait=revisits_wait)
+    assert found is (None if waits else verdict)
+    assert crawl.counts == ({"waited": 1, "error/pending_timeout": 1} if waits else {})
+
+
+async def test_the_last_verdict_counts(crawl):
+    first, second = pending_one(), pending_one()
+    verdicts = [Verdict("near", url="u", pending=each) for each in (first, second)]
+    first.release()
+    call_later(0.05, second.release)
+    assert (await crawl.judge(*verdicts, Verdict("unique"))).kind == "unique"
+    assert crawl.asked == 3
+
+
+async def test_a_document_that_is_never_settled_is_waited_for_so_long():
+    crawl = Crawl(seconds=0.2)
+    started = time.monotonic()
+    assert await crawl.judge(Verdict("near", url="u", pending=pending_one()), prefix="item/") is None
+    assert 0.15 < time.monotonic() - started < 5
+    assert crawl.counts == {"item/waited": 1, "error/pending_timeout": 1}
+
+
+async def test_an_index_that_fails(crawl):
+    other = pending_one()
+    other.release()
+    assert await crawl.judge(ValueError("injected")) is None
+    assert await crawl.judge(Verdict("near", url="u", pending=other), ValueError("injected")) is None
+    assert crawl.counts == {"error/reserve": 2, "waited": 1}
+
+
+async def test_confirmed_in_the_next_turn_after_the_feeds_are_flushed(crawl):
+    crawl.made.confirm(await crawl.hold("a"))
+    crawl.made.confirm(await crawl.hold("b"), note=b"note")
+    crawl.made.confirm(await crawl.hold("c", "item/"))
+    assert crawl.happened == []
+    await asyncio.sleep(0.05)
+    assert crawl.happened == ["flushed", ("a", "confirmed"), ("b", b"note"), ("c", "confirmed")]
+    assert crawl.counts == {"confirmed": 2, "item/confirmed": 1}
+
+
+async def test_each_is_settled_once(crawl):
+    one, two = await crawl.hold("a"), await crawl.hold("b", "item/")
+    other = Reservation("of another crawl", lambda _: pytest.fail("settled"))
+    for settle in (crawl.made.release, crawl.made.confirm):
+        settle(other)
+    crawl.made.release(one)
+    assert crawl.happened == [("a", "released")]  # at once
+    crawl.made.confirm(one)
+    crawl.made.confirm(two)
+    crawl.made.release(two)  # before the next turn
+    await asyncio.sleep(0.05)
+    crawl.made.close()
+    assert [each for each in crawl.happened if each != "flushed"] == [("a", "released"), ("b", "released")]
+    assert crawl.counts == {"released": 1, "item/released": 1}
+
+
+async def test_what_is_over_is_told(crawl):
+    requests = [Request(f"https://a.example/{number}") for number in range(3)]
+    crawl.active.update(requests)
+    done = []
+    for number, request in enumerate(requests):
+        crawl.made.when_done(request, lambda number=number: done.append(number))
+    await asyncio.sleep(0.2)
+    assert done == []
+    crawl.active.discard(requests[1])
+    await asyncio.sleep(0.2)
+    assert done == [1]
+    crawl.active.clear()
+    await asyncio.sleep(0.2)
+    assert done == [1, 0, 2]
+    crawl.made.when_done(requests[0], lambda: done.append("again"))
+    await asyncio.sleep(0.2)
+    assert done == [1, 0, 2, "again"]
+
+
+async def test_at_the_end_of_the_crawl_all_are_settled(crawl):
+    request = Request("https://a.example/")
+    crawl.active.add(request)
+    stored, lost, over = [await crawl.hold(name) for name in ("stored", "lost", "over")]
+    assert lost.confirmed is None
+    crawl.made.confirm(stored)
+    crawl.made.when_done(request, lambda: crawl.made.confirm(over, note=b"note"))
+    crawl.made.close()
+    assert crawl.happened == ["flushed", ("stored", "confirmed"), ("over", b"note"), ("lost", "released")]
+    await asyncio.sleep(0.2)
+    assert len(crawl.happened) == 4
+
+
+@pytest.mark.parametrize("error", [OSError(28, "full"), ValueError("closed"), AttributeError("flush"), None])
+async def test_feeds_that_cannot_be_flushed_keep_nothing_from_being_confirmed(crawl, error):
+    crawl.exporter.slots = [Feed(crawl.happened, error), SimpleNamespace(file=None), Feed(crawl.happened)]
+    if error is None:
+        crawl.exporter = None  # there are no feeds
+    crawl.made.confirm(await crawl.hold("a"))
+    await asyncio.sleep(0.05)
+    assert crawl.happened == ["flushed"] * (2 if error else 0) + [("a", "confirmed")]
+    assert crawl.counts == {"confirmed": 1}
+
+
+async def test_a_reservation_that_cannot_be_settled_stops_no_other(crawl):
+    def fail(_):
+        raise RuntimeError("injected")
+
+    broken = Reservation("broken", fail)
+    await crawl.judge(Verdict("unique", reservation=broken))
+    crawl.made.confirm(broken)
+    crawl.made.confirm(await crawl.hold("a"))
+    await asyncio.sleep(0.05)
+    assert ("a", "confirmed") in crawl.happened
+    assert crawl.counts == {"confirmed": 1, "error/settle": 1}
+
+
+async def test_a_time_that_has_passed_is_no_error_with_any_reactor(monkeypatch):
+    def strict(delay, function, *arguments):
+        assert delay >= 0  # as Twisted's reactors do
+        return call_later(delay, function, *arguments)
+
+    monkeypatch.setattr("scrapy_neardup.plugin.eventloop.call_later", strict)
+    assert not await wait_done(lambda _: None, -1.0)
+
+
+@pytest.mark.parametrize(("stopped", "known"), [(False, False), (True, True)])
+async def test_what_is_done_while_the_process_was_stopped_is_not_given_up(monkeypatch, stopped, known):
+    now = [0.0]
+    monkeypatch.setattr("scrapy_neardup.plugin.eventloop.time", SimpleNamespace(monotonic=lambda: now[0]))
+    subscribed = []
+
+    def subscribe(done):
+        if subscribed:
+            done(None)
+        subscribed.append(done)
+        now[0] += 60.0 if stopped else 0.01
+
+    assert await wait_through_stop(subscribe, 0.01) is known
