@@ -9,14 +9,11 @@ import click
 
 from scrapy_neardup import __version__
 
-from .audit import audit
-from .changes import changes
-from .compare import compare
+from .audit import audit, changes, rethreshold
+from .documents import compare, query
 from .evaluate import evaluate
 from .index import index
 from .output import Commands
-from .query import query
-from .rethreshold import rethreshold
 
 
 @click.group(
@@ -28,10 +25,5 @@ def main() -> None:
     """Near-duplicates of a crawl: audit it, look after the index, compare, evaluate."""
 
 
-main.add_command(audit)
-main.add_command(rethreshold)
-main.add_command(changes)
-main.add_command(compare)
-main.add_command(query)
-main.add_command(index)
-main.add_command(evaluate)
+for _command in (audit, rethreshold, changes, compare, query, index, evaluate):
+    main.add_command(_command)

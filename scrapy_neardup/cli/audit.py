@@ -1,8 +1,10 @@
-"""``scrapy-neardup audit``: the duplicates of a finished crawl, found here or on Spark."""
+"""``scrapy-neardup audit``, ``rethreshold`` and ``changes``: the duplicates of a finished crawl."""
 
 from __future__ import annotations
 
+import json
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +13,10 @@ import click
 from .output import (
     INCOMPLETE,
     Failure,
-    FloatRange,
     Interrupted,
+    json_option,
     print_json,
     print_line,
-    print_pairs,
     print_table,
     watching,
 )  # fmt: skip
@@ -30,6 +31,18 @@ if TYPE_CHECKING:
 
 #: Problems, hosts and clusters that are shown in the terminal.
 _PROBLEMS, _HOSTS, _CLUSTERS = 5, 10, 10
+_DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
+#: What changes between two audits, in words.
+_WORDS = {
+    "gone": "fixed: gone",
+    "handled": "fixed: name the canonical page, or noindex",
+    "rewritten": "fixed: repeat no page now",
+    "new_page": "new: pages that were not there",
+    "now_repeats": "new: pages that repeated no other",
+    "stays": "still to fix",
+    "line_new": "drop.txt: new lines",
+    "line_gone": "drop.txt: lines that are gone",
+}
 #: Said of audits that know no site.
 _NO_URLS = (
     "No page has the URL of a site. With --url-field, the field that holds it, or --base-url, that of a "
@@ -37,68 +50,61 @@ _NO_URLS = (
 )
 
 
-def judging_options(command: Callable[..., None]) -> Callable[..., None]:
+_JUDGING = (
+    click.option(
+        "--distance", type=click.IntRange(0, 7), help="Bits in which fingerprints of candidates may differ."
+    ),
+    click.option(
+        "--min-similarity",
+        type=click.FloatRange(0, 1),
+        help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: "
+        "it can only be stricter. A little less is asked between sites.",
+    ),
+    click.option(
+        "--drop-similarity",
+        type=click.FloatRange(0, 1),
+        help="Least similarity of a near-duplicate that drop.txt lists.  [default: 0.9]",
+    ),
+    click.option(
+        "--indexable-only/--all-pages",
+        default=None,
+        help="Leave out pages that ask search engines not to index them, or to index another URL.",
+    ),
+    set_option,
+    click.option("--rules", metavar="NAMES", help="Rules for canonical pages, in order, with commas."),
+    click.option(
+        "--prefer-host",
+        "hosts",
+        multiple=True,
+        metavar="HOST",
+        help="Keep pages of this host. May be repeated.",
+    ),
+    click.option(
+        "--prefer-url",
+        "urls",
+        multiple=True,
+        metavar="PATTERN",
+        help="Keep pages whose URL matches, such as '*/stable/*'. May be repeated.",
+    ),
+    click.option(
+        "--format",
+        "formats",
+        multiple=True,
+        type=click.Choice(["csv", "parquet"]),
+        help="Write the tables like this, too. May be repeated.",
+    ),
+    json_option,
+)
+
+
+def _judging_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that `audit` and `rethreshold` have in common."""
-    for option in reversed(
-        (
-            click.option(
-                "--distance",
-                type=click.IntRange(0, 7),
-                help="Bits in which fingerprints of candidates may differ.",
-            ),
-            click.option(
-                "--min-similarity",
-                type=FloatRange(0, 1),
-                help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: "
-                "it can only be stricter. A little less is asked between sites.",
-            ),
-            click.option(
-                "--drop-similarity",
-                type=FloatRange(0, 1),
-                help="Least similarity of a near-duplicate that drop.txt lists.  [default: 0.9]",
-            ),
-            click.option(
-                "--indexable-only/--all-pages",
-                default=None,
-                help="Leave out pages that ask search engines not to index them, or to index another URL.",
-            ),
-            set_option,
-            click.option(
-                "--rules", metavar="NAMES", help="Rules for canonical pages, in order, with commas."
-            ),
-            click.option(
-                "--prefer-host",
-                "hosts",
-                multiple=True,
-                metavar="HOST",
-                help="Keep pages of this host. May be repeated.",
-            ),
-            click.option(
-                "--prefer-url",
-                "urls",
-                multiple=True,
-                metavar="PATTERN",
-                help="Keep pages whose URL matches, such as '*/stable/*'. May be repeated.",
-            ),
-            click.option(
-                "--format",
-                "formats",
-                multiple=True,
-                type=click.Choice(["csv", "parquet"]),
-                help="Write the tables like this, too. May be repeated.",
-            ),
-            click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
-        )
-    ):
+    for option in reversed(_JUDGING):
         command = option(command)
     return command
 
 
-def given_options(
-    assignments: tuple[str, ...],
-    rules: str | None,
-    **options: Any,
-) -> dict[str, Any]:
+def _given(assignments: tuple[str, ...], rules: str | None, **options: Any) -> dict[str, Any]:
     """Return the options of an audit that the command line names."""
     given = read_assignments(assignments)
     if rules is not None:
@@ -114,7 +120,7 @@ def given_options(
     type=click.Path(file_okay=False),
     help="Directory for the results.",
 )
-@judging_options
+@_judging_options
 @click.option(
     "--text-field",
     metavar="NAME",
@@ -171,11 +177,7 @@ def audit(
     out: str,
     formats: tuple[Format, ...],
     as_json: bool,
-    text_field: str | None,
-    url_field: str | None,
-    base_url: str | None,
     overwrite: bool,
-    seed: int | None,
     engine: str,
     master: str | None,
     earlier: tuple[str, ...],
@@ -191,10 +193,7 @@ def audit(
     """
     from scrapy_neardup.audit import audit as run
 
-    settings = given_options(**options) | {
-        "text_field": text_field, "url_field": url_field, "base_url": base_url,
-        "seed": seed,
-    }  # fmt: skip
+    settings = _given(**options)
     if engine == "spark":
         if formats:
             raise click.UsageError("An audit on Spark writes Parquet: leave --format out.")
@@ -208,16 +207,58 @@ def audit(
             found = run(sources, out, formats=formats, overwrite=overwrite, watch=watch, **settings)
     except KeyboardInterrupt as error:
         raise Interrupted("Interrupted: run it again, and it goes on.") from error
-    with found:
-        print_audit(found, Path(out), time.monotonic() - started, as_json)
+    _print_audit(found, Path(out), time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
 
 
-def print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
-    """Print what an audit has *found*, which took so many *seconds* and is in the directory *out*."""
+@click.command()
+@click.argument("report", type=_DIRECTORY)
+@_judging_options
+@click.pass_context
+def rethreshold(
+    context: click.Context, /, report: Path, formats: tuple[Format, ...], as_json: bool, **options: Any
+) -> None:
+    """Judge an audit once more with another threshold, which can only be stricter than the usual ones.
+
+    REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted
+    again, and settings that are not given stay those of the audit.
+    """
+    from scrapy_neardup.audit import rethreshold as run
+
+    started = time.monotonic()
+    with watching() as watch:
+        found = run(report, formats=formats, watch=watch, **_given(**options))
+    _print_audit(found, report, time.monotonic() - started, as_json)
+    context.exit(INCOMPLETE if found.problems else 0)
+
+
+@click.command()
+@click.argument("earlier", type=_DIRECTORY)
+@click.argument("later", type=_DIRECTORY)
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each page.")
+def changes(earlier: Path, later: Path, as_json: bool) -> None:
+    """Tell what became of repeats from one audit to the next: which were fixed, which are new.
+
+    EARLIER and LATER are directories that `audit` has written.
+    """
+    from scrapy_neardup.audit.changes import changes as compare
+
+    counts: Counter[str | None] = Counter()
+    for found in compare(earlier, later):
+        counts.update((found.change, found.line))
+        if as_json:
+            click.echo(json.dumps(found._asdict()))
+    if not as_json:
+        rows = [(words, f"{counts[name]:,}") for name, words in _WORDS.items()]
+        print_table(f"{earlier} → {later}", None, rows)
+
+
+def _print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
+    """Print what an audit has *found* in so many *seconds*, which is in the directory *out*, and close it."""
     from scrapy_neardup.audit.output.files import dropped, summarise
 
-    facts = summarise(found)
+    with found:
+        facts = summarise(found)
     if as_json:
         print_json(facts | {"seconds": round(seconds, 1)})
         return
@@ -242,10 +283,7 @@ def _print_totals(facts: dict[str, Any], title: str) -> None:
     totals = {"pages": facts["pages"], **facts["verdicts"]}
     totals |= {name: facts[name] for name in ("clusters", "problems")}
     totals |= {"repeats to fix": facts["handled"]["to_fix"]}
-    print_pairs(
-        title,
-        [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()],
-    )
+    print_table(title, None, [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()])
     shown = ("unique", "exact", "near", "part", "template", "wall", "too_short")
     print_table(
         "Hosts with the most duplicates",

@@ -5,20 +5,20 @@ from __future__ import annotations
 import difflib
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import LINES, WIDTH, RegularFile, print_json, print_line, print_table, progress
+from .output import LINES, WIDTH, RegularFile, json_option, print_json, print_line, print_table, progress
 from .settings import read_options, set_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from scrapy_neardup.audit.evaluate import Group, LabelledPairs, Orders, Outcome, Result, Scores
+    from scrapy_neardup.audit.evaluate import Group, LabelledPairs, Orders, Outcome, Scores
     from scrapy_neardup.audit.pairs import PairJudge
     from scrapy_neardup.audit.texts import Text
     from scrapy_neardup.options import DetectionOptions
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _file = RegularFile()
 #: Hosts and languages that are shown.
 _GROUPS = 20
+_FIGURES = ("precision", "recall", "F1")
 
 
 def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
@@ -68,7 +69,7 @@ def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> 
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory for texts extracted from HTML.  [default: the user's cache]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def evaluate(
     docs: Path,
     pairs: Path,
@@ -98,6 +99,7 @@ def evaluate(
     pairs with a document of it.
     """
     from scrapy_neardup.audit.evaluate import by_document, read_pairs, require_drawing, score
+    from scrapy_neardup.audit.urls import split_url
 
     if compare and (worst or all_pairs or seeds > 1):
         option = "--worst" if worst else "--all-pairs" if all_pairs else "--seeds"
@@ -107,7 +109,8 @@ def evaluate(
     started = time.monotonic()
     options = read_options(assignments)
     labelled = read_pairs(pairs)
-    texts = _texts(docs, None if all_pairs else {*labelled.id1, *labelled.id2}, options, cache or _cache())
+    wanted = None if all_pairs else {*labelled.id1, *labelled.id2}
+    texts = _texts(docs, wanted, options, cache or _cache())
     if compare:
         _compare(texts, labelled, assignments, seed, plot, as_json)
         return
@@ -116,14 +119,43 @@ def evaluate(
     first, extra, judge = judged[0]
     orders = [each for each, _, _ in judged]
     result = score(labelled, orders)
-    seeds_apart = {each: score(labelled, [one]).near for each, one in zip(drawn, orders, strict=True)}
-    groups = by_document(labelled, orders, _groups(texts))
-    facts = _facts_of(assignments, labelled, result, seeds_apart, groups, time.monotonic() - started) | extra
-    wrong = _find_worst(labelled, texts, first, judge, worst) if worst else ()
+    by_seed = {each: score(labelled, [one]).near for each, one in zip(drawn, orders, strict=True)}
+    documents = {
+        "host": {text.id: split_url(text.url).host for text in texts},
+        "language": {text.id: text.language for text in texts},
+    }
+    groups = by_document(labelled, orders, documents)
+    wrong = [*_worst(labelled, texts, first, judge, worst)] if worst else []
     if as_json:
-        print_json(facts | ({"worst": [asdict(pair) for pair in wrong]} if worst else {}))
+        facts = {
+            "settings": dict(each.split("=", 1) for each in assignments),
+            "pairs": len(labelled.label),
+            "by_kind": [asdict(row) for row in result.rows],
+            **asdict(result.near),
+            "same": asdict(result.same),
+            "by_document": [each._asdict() | {"near": asdict(each.near)} for each in groups],
+            "by_seed": [{"seed": each, **asdict(scores)} for each, scores in by_seed.items()],
+            "seconds": round(time.monotonic() - started, 3),
+            **extra,
+        }
+        print_json(facts | ({"worst": wrong} if worst else {}))
         return
-    _print_scores(f"{pairs}: judged duplicate", result, seeds_apart, groups)
+    print_table(
+        f"{pairs}: judged duplicate" + (f", each pair with {seeds} seeds" * (seeds > 1)),
+        ["label", "kind", "pairs", "found", "share", "longer first", "shorter first"],
+        [
+            (
+                *(row.label or "-", row.kind, row.n, row.found),
+                *(f"{count / row.n:.3f}" for count in (row.found, row.longer_first, row.shorter_first)),
+            )
+            for row in result.rows
+        ],
+    )
+    _print_scores("Scores", "positives", {"3 and 2": result.near, "3": result.same})
+    for by in dict.fromkeys(each.by for each in groups):
+        _print_groups(by, [each for each in groups if each.by == by])
+    if seeds > 1:
+        _print_scores("Scores by seed, with 3 and 2 as positives", "seed", by_seed)
     for name, value in extra.items():
         print_line(f"{name.replace('_', ' ')}: {value}")
     for pair in wrong:
@@ -155,28 +187,16 @@ def _cache() -> Path:
 def _judge(
     texts: list[Text], labelled: LabelledPairs, options: DetectionOptions, seed: int, *, all_pairs: bool
 ) -> tuple[Orders, dict[str, Any], PairJudge]:
-    from scrapy_neardup.audit.evaluate import judge_orders, judge_with, rows_of
+    from scrapy_neardup.audit.evaluate import find_all, judge_orders, judge_with, rows_of
 
     a, b = rows_of(labelled, texts)
     with progress("Fingerprinting") as bar:
         judge = judge_with(texts, options, seed, lambda done: bar(done, len(texts)))
     if not all_pairs:
         return judge_orders(judge.judge, judge.documents, a, b), {}, judge
-    from scrapy_neardup.audit.evaluate import find_all
-
     found = find_all(judge)
     extra = {"pairs_found": len(found.a), "pairs_found_unlabelled": found.without(a, b)}
     return judge_orders(found.of, judge.documents, a, b), extra, judge
-
-
-def _groups(texts: list[Text]) -> dict[str, dict[str, str]]:
-    """Return the host and the language of each document by its identifier; "" if that is not known."""
-    from scrapy_neardup.audit.urls import split_url
-
-    return {
-        "host": {text.id: split_url(text.url).host for text in texts},
-        "language": {text.id: text.language for text in texts},
-    }
 
 
 def _compare(
@@ -197,109 +217,44 @@ def _compare(
                 texts, labelled, variant, lambda extra: read_options((*assignments, *extra)), seed
             )
     draw(outcomes, plot)
-    rows = [
-        (each.name, each.setting, f"{s.precision:.3f}", f"{s.recall:.3f}", f"{s.f1:.3f}")
-        for each in outcomes
-        for s in (each.scores,)
-    ]
     if as_json:
         print_json([{"name": o.name, "setting": o.setting, **asdict(o.scores)} for o in outcomes])
-    else:
-        print_table("Schemes", ["scheme", "setting", "precision", "recall", "F1"], rows)
-        print_line(f"Precision against recall: {plot}")
+        return
+    rows = [(each.name, each.setting, *_figures(each.scores)) for each in outcomes]
+    print_table("Schemes", ["scheme", "setting", *_FIGURES], rows)
+    print_line(f"Precision against recall: {plot}")
 
 
-def _print_scores(title: str, result: Result, seeds: dict[int, Scores], groups: list[Group]) -> None:
-    """Print the *result* over all *seeds*, the scores of each, and those of *groups* of documents."""
+def _print_scores(title: str, name: str, scores: Mapping[Any, Scores]) -> None:
+    print_table(title, [name, *_FIGURES], [(str(of), *_figures(each)) for of, each in scores.items()])
+
+
+def _print_groups(by: str, groups: list[Group]) -> None:
+    """Print the scores *by* host or language, if there are several."""
+    if len(groups) < 2:
+        return
+    shown = f": {_GROUPS} of {len(groups):,}" * (len(groups) > _GROUPS)
     print_table(
-        title + (f", each pair with {len(seeds)} seeds" * (len(seeds) > 1)),
-        ["label", "kind", "pairs", "found", "share", "longer first", "shorter first"],
+        f"Scores by {by}, with 3 and 2 as positives{shown}",
+        [by, "pairs", "3 and 2", "0", *_FIGURES],
         [
-            (
-                *(row.label or "-", row.kind, row.n, row.found),
-                *(f"{count / row.n:.3f}" for count in (row.found, row.longer_first, row.shorter_first)),
-            )
-            for row in result.rows
+            (each.name, f"{each.n:,}", f"{each.alike:,}", f"{each.different:,}", *_figures(each.near))
+            for each in groups[:_GROUPS]
         ],
     )
-    print_table(
-        "Scores",
-        ["positives", "precision", "recall", "F1"],
-        [(name, *_figures(scores)) for name, scores in (("3 and 2", result.near), ("3", result.same))],
-    )
-    _print_groups(groups)
-    if len(seeds) > 1:
-        print_table(
-            "Scores by seed, with 3 and 2 as positives",
-            ["seed", "precision", "recall", "F1"],
-            [(str(each), *_figures(scores)) for each, scores in seeds.items()],
-        )
-
-
-def _facts_of(
-    assignments: tuple[str, ...],
-    labelled: LabelledPairs,
-    result: Result,
-    seeds: dict[int, Scores],
-    groups: list[Group],
-    seconds: float,
-) -> dict[str, Any]:
-    """Return what JSON says of an evaluation: its *result* over all *seeds*, and the scores of each."""
-    return {
-        "settings": dict(each.split("=", 1) for each in assignments),
-        "pairs": len(labelled.label),
-        "by_kind": [asdict(row) for row in result.rows],
-        **asdict(result.near),
-        "same": asdict(result.same),
-        "by_document": [each._asdict() | {"near": asdict(each.near)} for each in groups],
-        "by_seed": [{"seed": each, **asdict(scores)} for each, scores in seeds.items()],
-        "seconds": round(seconds, 3),
-    }
-
-
-def _print_groups(groups: list[Group]) -> None:
-    """Print the scores by host and by language, where there are several."""
-    for by in dict.fromkeys(each.by for each in groups):
-        own = [each for each in groups if each.by == by]
-        if len(own) > 1:
-            print_table(
-                f"Scores by {by}, with 3 and 2 as positives"
-                + (f": {_GROUPS} of {len(own):,}" * (len(own) > _GROUPS)),
-                [by, "pairs", "3 and 2", "0", "precision", "recall", "F1"],
-                [
-                    (each.name, f"{each.n:,}", f"{each.alike:,}", f"{each.different:,}", *_figures(each.near))
-                    for each in own[:_GROUPS]
-                ],
-            )
 
 
 def _figures(scores: Scores) -> tuple[str, str, str]:
     return f"{scores.precision:.3f}", f"{scores.recall:.3f}", f"{scores.f1:.3f}"
 
 
-@dataclass(frozen=True)
-class _Wrong:
-    """A pair that is not judged as it is labelled."""
-
-    id1: str
-    id2: str
-    label: str
-    kind: str
-    #: Whether it was judged a duplicate, and which step decided that.
-    found: bool
-    step: str
-    distance: int
-    similarity: float
-    containment: float
-    #: The first lines that only one of the texts has, and how many there are.
-    difference: list[str]
-    lines: int
-
-
-def _find_worst(
+def _worst(
     pairs: LabelledPairs, texts: Sequence[Text], orders: Orders, judge: PairJudge, count: int
-) -> Iterator[_Wrong]:
-    """Yield the *count* pairs that are judged most wrongly."""
+) -> Iterator[dict[str, Any]]:
+    """Yield the *count* pairs that are judged most wrongly, as JSON has them.
+
+    *step* is what decided, *difference* the first lines that only one of the texts has, of so many *lines*.
+    """
     from scrapy_neardup.audit.evaluate import rows_of, steps, worst
 
     judgement = orders.second_stored
@@ -309,25 +264,28 @@ def _find_worst(
         one, other = (texts[rows[row]].text.splitlines() for rows in (a, b))
         changed = islice(difflib.unified_diff(one, other, n=0, lineterm=""), 2, None)  # without its head
         difference = [line[:WIDTH] for line in changed if not line.startswith("@@")]
-        yield _Wrong(
-            pairs.id1[row], pairs.id2[row], pairs.label[row], pairs.kind[row],
-            bool(orders.longer_first[row] or orders.shorter_first[row]), said[row],
-            int(judgement.distance[row]), round(float(judgement.similarity[row]), 4),
-            round(float(judgement.containment[row]), 4), difference[:LINES], len(difference),
-        )  # fmt: skip
+        yield {
+            **{name: getattr(pairs, name)[row] for name in ("id1", "id2", "label", "kind")},
+            "found": bool(orders.longer_first[row] or orders.shorter_first[row]),
+            "step": said[row],
+            "distance": int(judgement.distance[row]),
+            "similarity": round(float(judgement.similarity[row]), 4),
+            "containment": round(float(judgement.containment[row]), 4),
+            "difference": difference[:LINES],
+            "lines": len(difference),
+        }
 
 
-def _print_wrong(pair: _Wrong) -> None:
-    """Print a pair."""
+def _print_wrong(pair: dict[str, Any]) -> None:
     print_line("")
-    kind = f"{pair.kind}; " if pair.kind else ""
     print_line(
-        f"label {pair.label}, {'judged duplicate' if pair.found else 'missed'}: {pair.id1} | {pair.id2} "
-        f"({kind}distance {pair.distance}, similarity {pair.similarity:.2f}, "
-        f"containment {pair.containment:.2f})"
+        "label {label}, {judged}: {id1} | {id2} ({kinds}distance {distance}, similarity {similarity:.2f}, "
+        "containment {containment:.2f})".format(
+            **pair,
+            judged="judged duplicate" if pair["found"] else "missed",
+            kinds=f"{pair['kind']}; " if pair["kind"] else "",
+        )
     )
-    print_line(f"  {pair.step}")
-    for line in pair.difference:
+    rest = pair["lines"] - len(pair["difference"])
+    for line in [pair["step"], *pair["difference"], *[f"… {rest} more lines"] * (rest > 0)]:
         print_line(f"  {line}")
-    if pair.lines > len(pair.difference):
-        print_line(f"  … {pair.lines - len(pair.difference)} more lines")

@@ -10,20 +10,8 @@ import click
 
 from scrapy_neardup import clock
 
-from .output import (
-    FloatRange,
-    RegularFile,
-    described,
-    print_json,
-    print_line,
-    print_pairs,
-    print_table,
-    progress,
-    size,
-)  # fmt: skip
+from .output import RegularFile, json_option, print_json, print_line, print_table, progress
 from .settings import is_on_server, path_and_urls, path_argument
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
@@ -42,18 +30,61 @@ def index() -> None:
 def info(path: Path | str, as_json: bool) -> None:
     """Print what an index holds and how large it is."""
     if is_on_server(path):
-        from .server import info as info_on_server
+        from .server import info as describe_on_server
 
-        info_on_server(path, as_json=as_json)
-        return
-    from scrapy_neardup.index.lmdb.commands import describe
+        facts = describe_on_server(path)
+    else:
+        from scrapy_neardup.index.lmdb.commands import describe
 
-    with progress("Reading the times of the documents") as advance:
-        facts = describe(path, advance)
+        with progress("Reading the times of the documents") as advance:
+            facts = describe(path, advance)
     if as_json:
         print_json(facts)
-    else:
-        _print_description(facts)
+        return
+    features = [f"{name} {value}" for name, value in (facts["features"] or {}).items() if value != ""]
+    made = {
+        "identity": f"{facts['uuid']}, format {facts['format']}",
+        "created": facts["created"],
+        "scheme": facts["scheme"] or "bare fingerprints",
+        "features": ", ".join(features) or "none",
+        "extractor": facts["extractor"] or "not recorded",
+        "tables": " + ".join(map(str, facts["tables"])),
+    }
+    described = _on_server(facts) if is_on_server(path) else _on_disk(facts)
+    print_table(f"Index {facts.get('url') or facts['path']}", None, [*made.items(), *described])
+    if facts.get("runs"):
+        columns = ("run", "from document", "to before", "documents")
+        print_table("Runs", columns, [[f"{value:,}" for value in run.values()] for run in facts["runs"]])
+
+
+def _on_server(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("name", facts["name"]),
+        *((each, f"{facts[each]:,}") for each in ("documents", "pending", "added")),
+    ]
+
+
+def _on_disk(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    from rich.filesize import decimal
+
+    each = facts["bytes_per_document"]
+    counts = {
+        "documents": "documents", "added": "added in all", "removed": "removed, still in tables",
+        "backlog": "in the log, not yet in tables",
+    }  # fmt: skip
+    sizes = {
+        "used": "space used", "log": "... by the log", "documents": "... by records and URLs",
+        "tables": "... by the tables", "reusable": "... free for reuse", "file": "size of the file",
+        "disk_free": "free on its disk",
+    }  # fmt: skip
+    return [
+        *((words, f"{facts[name]:,}") for name, words in counts.items()),
+        ("oldest", facts["oldest"] or "unknown"),
+        ("newest", facts["newest"] or "unknown"),
+        ("runs", str(len(facts["runs"]))),
+        *((words, decimal(facts[f"bytes_{name}"])) for name, words in sizes.items()),
+        ("... a document", decimal(int(each)) if each else "unknown"),
+    ]
 
 
 @index.command()
@@ -66,19 +97,21 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
     Reads its state, its log and its tables, and compares each with the other. The exit status is 0 if all is
     well and 1 if there are problems, which are printed.
     """
-    if is_on_server(path):
-        from .server import check as check_on_server
-
-        context.exit(check_on_server(path, as_json=as_json))
     from scrapy_neardup.errors import IndexCorrupted
     from scrapy_neardup.index.lmdb.check import Problem, find_problems
     from scrapy_neardup.index.lmdb.commands import opened
 
-    try:
-        with progress("Checking") as advance, opened(path) as (environment, header):
-            problems = list(find_problems(environment, header, advance))
-    except IndexCorrupted as error:
-        problems = [Problem("file", str(error))]
+    if is_on_server(path):
+        from .server import check as check_on_server
+
+        path, found = check_on_server(path)
+        problems = [Problem("server", each) for each in found]
+    else:
+        try:
+            with progress("Checking") as advance, opened(path) as (environment, header):
+                problems = list(find_problems(environment, header, advance))
+        except IndexCorrupted as error:
+            problems = [Problem("file", str(error))]
     if as_json:
         print_json({"path": str(path), "problems": [asdict(problem) for problem in problems]})
     elif problems:
@@ -96,7 +129,7 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
     "--older-than",
     "days",
     required=True,
-    type=FloatRange(min=0),
+    type=click.FloatRange(min=0),
     metavar="DAYS",
     help="Days since a document was stored.",
 )
@@ -155,9 +188,7 @@ def forget(
 
     Nothing is judged by them any more. They leave the disk with the next compact.
     """
-    from scrapy_neardup.index.lmdb.commands import opened
-    from scrapy_neardup.index.lmdb.snapshot import reading
-    from scrapy_neardup.matching.removal import bare_host, forget_all, forget_urls, of_hosts, require_pages
+    from scrapy_neardup.matching.removal import bare_host, forget_urls
 
     path, urls = path_and_urls
     if file is not None:
@@ -165,23 +196,34 @@ def forget(
             urls = (*urls, *(line.strip() for line in lines if not line.isspace()))
     if not urls and not hosts and file is None:
         raise click.UsageError("Name URLs, a file of URLs (--from) or a host (--host).")
+    bare = {bare_host(host) for host in hosts}
     if is_on_server(path):
-        from .server import forget as forget_on_server
+        from .server import forget_hosts as forget_hosts_on_server
 
-        forget_on_server(path, urls, {bare_host(host) for host in hosts})
-        return
-    with opened(path) as (environment, header):
-        require_pages(header)
-        found = []
-        if hosts:
-            with progress("Looking for hosts") as advance, reading(environment, header) as reader:
-                found = of_hosts(reader, {bare_host(host) for host in hosts}, advance)
-    if found:
-        forget_all(path, found)
+        found = forget_hosts_on_server(path, bare)
+    else:
+        found = _forget_hosts(path, bare)
     forgotten, unknown = forget_urls(path, urls) if urls else (0, [])
-    print_line(f"Forgot {len(found) + forgotten:,} documents.")
+    print_line(f"Forgot {found + forgotten:,} documents.")
     for url in unknown:
         print_line(f"Not stored: {url}")
+
+
+def _forget_hosts(path: Path, hosts: set[str]) -> int:
+    """Forget the documents of *hosts*; return how many those are."""
+    from scrapy_neardup.index.lmdb.commands import opened
+    from scrapy_neardup.index.lmdb.snapshot import reading
+    from scrapy_neardup.matching.removal import forget_all, of_hosts, require_pages
+
+    found: list[int] = []
+    with opened(path) as (environment, header):
+        require_pages(header)
+        if hosts:
+            with progress("Looking for hosts") as advance, reading(environment, header) as reader:
+                found = of_hosts(reader, hosts, advance)
+    if found:
+        forget_all(path, found)
+    return len(found)
 
 
 @index.command()
@@ -198,7 +240,7 @@ def compact(path: Path | str) -> None:
 
     with progress("Compacting") as advance:
         before, after = compact_index(path, advance)
-    print_line(f"The file had {size(before)} ({before:,} bytes), now {size(after)} ({after:,} bytes).")
+    print_line(f"The file had {before:,} bytes, now {after:,}.")
 
 
 @index.command()
@@ -249,31 +291,3 @@ def import_(url: str, directory: Path) -> None:
     from .server import import_ as import_to_server
 
     print_line(f"Copied {import_to_server(url, directory):,} documents.")
-
-
-def _print_description(facts: dict[str, Any]) -> None:
-    """Print what `describe` found."""
-    each = facts["bytes_per_document"]
-    print_pairs(
-        f"Index {facts['path']}",
-        [
-            *described(facts),
-            ("documents", f"{facts['documents']:,}"),
-            ("oldest", facts["oldest"] or "unknown"),
-            ("newest", facts["newest"] or "unknown"),
-            ("added in all", f"{facts['added']:,}"),
-            ("removed, still in tables", f"{facts['removed']:,}"),
-            ("in the log, not yet in tables", f"{facts['backlog']:,}"),
-            ("runs", len(facts["runs"])),
-            ("space used", size(facts["bytes_used"]) + (f", {size(each)} a document" if each else "")),
-            ("... by the log", size(facts["bytes_log"])),
-            ("... by records and URLs", size(facts["bytes_documents"])),
-            ("... by the tables", size(facts["bytes_tables"])),
-            ("... free for reuse", size(facts["bytes_reusable"])),
-            ("size of the file", size(facts["bytes_file"])),
-            ("free on its disk", size(facts["bytes_disk_free"])),
-        ],
-    )
-    if facts["runs"]:
-        columns = ("run", "from document", "to before", "documents")
-        print_table("Runs", columns, [[f"{value:,}" for value in run.values()] for run in facts["runs"]])

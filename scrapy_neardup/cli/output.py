@@ -1,4 +1,4 @@
-"""What commands read and print: tables on a terminal, tab-separated lines for pipes, JSON for programs.
+"""What commands print: tables on a terminal, tab-separated lines for pipes, JSON for programs.
 
 Texts of a crawl are never obeyed: neither as markup nor as control sequences of the terminal. Trouble that is
 to be expected ends a command with one line and status 2, never with a traceback.
@@ -32,10 +32,12 @@ if TYPE_CHECKING:
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 #: Exit status of a command that could not read some of its input.
 INCOMPLETE = 3
-#: Seconds between two looks at how far an audit is; and between two lines that say so without a terminal.
+#: Seconds between two lines that say how far an audit is, on a terminal and elsewhere.
 _PAUSE, EVERY = 0.2, 30.0
 #: Lines of the difference between two texts, and characters of a line, that are shown.
 LINES, WIDTH = 40, 300
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def clean(text: object) -> str:
@@ -50,18 +52,18 @@ def print_line(text: object) -> None:
     _write(clean(text))
 
 
+def _write(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
 def print_json(value: Any) -> None:
     """Print *value* in ASCII."""
     click.echo(json.dumps(value, indent=2))
 
 
-def print_pairs(title: str, pairs: Iterable[tuple[str, object]]) -> None:
-    """Print names and their values."""
-    print_table(title, None, pairs)
-
-
 def print_table(title: str, columns: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> None:
-    """Print *rows* under *columns*."""
+    """Print *rows* under *columns*; None for pairs of a name and its value."""
     texts = [[clean(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in [columns or (), *texts]:
@@ -79,98 +81,53 @@ def print_table(title: str, columns: Sequence[str] | None, rows: Iterable[Sequen
     _console(stderr=False).print(table)
 
 
-@contextlib.contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on a terminal; yields what to call with the steps done and their total."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.progress import Progress
-
-    with Progress(console=_console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-@contextlib.contextmanager
-def watching() -> Iterator[Callable[[str, int, Origin | None], None]]:
-    """Show on a terminal what an audit does, else in a line every half minute.
-
-    Yields a function that is called with what the audit does, how much of it is done, and where.
-    """
-    if not sys.stderr.isatty():
-        yield plain_progress(lambda line: click.echo(line, err=True))
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Reading", total=None)
-        started = last = time.monotonic()
-
-        def watch(what: str, done: int, where: Origin | None) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if where is None:
-                bar.update(task, description=what)
-            elif now - last >= _PAUSE:
-                last = now
-                pace = done / (now - started)
-                bar.update(task, description=f"{what}: {done:,} pages, {pace:,.0f} a second")
-
-        yield watch
-
-
-def plain_progress(
-    tell: Callable[[str], object], every: float = EVERY, clock: Callable[[], float] = time.monotonic
-) -> Callable[[str, int, Origin | None], None]:
-    """Return what an audit calls, which tells in a line how far it is, each *every* seconds by *clock*."""
-    started = last = clock()
-
-    def watch(what: str, done: int, where: Origin | None) -> None:
-        nonlocal last
-        now = clock()
-        if now - last < every:
-            return
-        last = now
-        things = "pairs" if where is None else "pages"
-        count = f", {done:,} {things}" if done else ""
-        tell(f"{what}{count}, {now - started:,.0f} seconds" + (f": {clean(where)}" if where else ""))
-
-    return watch
-
-
-def size(count: float) -> str:
-    """Write a number of bytes for people."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
-
-
 def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
 
 
-def _write(text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+@contextlib.contextmanager
+def _status(what: str) -> Iterator[Callable[[str], None] | None]:
+    """Show *what* is done on a terminal; yields what tells more of it, None where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.text import Text
+
+    with _console(stderr=True).status(Text(what)) as status:
+        yield lambda text: status.update(Text(text))
 
 
-def described(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what an index was made with, on disk or on a server."""
-    features = [f"{name} {value}" for name, value in (facts["features"] or {}).items() if value != ""]
-    return [
-        ("identity", f"{facts['uuid']}, format {facts['format']}"),
-        ("created", facts["created"]),
-        ("scheme", facts["scheme"] or "bare fingerprints"),
-        ("features", ", ".join(features) or "none"),
-        ("extractor", facts["extractor"] or "not recorded"),
-        ("tables", " + ".join(map(str, facts["tables"]))),
-    ]
+@contextlib.contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show on a terminal what is done; yields what to call with the steps done and their total."""
+    with _status(what) as tell:
+        yield lambda done, total: None if tell is None else tell(f"{what}: {done:,} of {total:,}")
+
+
+@contextlib.contextmanager
+def watching(
+    tell: Callable[[str], object] = lambda line: click.echo(line, err=True),
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Callable[[str, int, Origin | None], None]]:
+    """Show on a terminal what an audit does, else *tell* it in a line every half minute.
+
+    Yields a function that is called with what the audit does, how much of it is done, and where.
+    """
+    started = last = clock()
+    with _status("Reading") as shown:
+
+        def watch(what: str, done: int, where: Origin | None) -> None:
+            nonlocal last
+            now = clock()
+            if now - last >= (EVERY if shown is None else _PAUSE):
+                last = now
+                count = f", {done:,} {'pairs' if where is None else 'pages'}" if done else ""
+                place = f": {clean(where)}" if where else ""
+                (shown or tell)(f"{what}{count}, {now - started:,.0f} seconds{place}")
+
+        yield watch
 
 
 class Failure(click.ClickException):
@@ -226,22 +183,6 @@ class RegularFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if (
-            not path.is_file()
-            and not (self.dir_okay and path.is_dir())
-            and not (self.allow_dash and str(path) == "-")
-        ):
+        if not (path.is_file() or path.is_dir() or (self.allow_dash and str(path) == "-")):
             self.fail(f"{path} is a pipe or a device: save what it brings to a file first.", param, ctx)
         return path
-
-
-class FloatRange(click.FloatRange):
-    """A number in a range; a message has it as it was written."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number."""
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter as error:
-            number = click.FLOAT.convert(value, param, ctx)
-            self.fail(error.message.replace(str(number), str(value), 1), param, ctx)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,41 +12,26 @@ from scrapy_neardup.index import open_index
 from scrapy_neardup.index.redis.index import all_documents, describe, find_problems, opened
 from scrapy_neardup.index.tables import NO_KEY
 from scrapy_neardup.matching.records import DIGEST, OWN, TEMPLATE
-from scrapy_neardup.matching.removal import forget_urls, require_pages
+from scrapy_neardup.matching.removal import require_pages
 from scrapy_neardup.matching.sites import host_of
 
-from .output import described, print_json, print_line, print_pairs, print_table
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 #: Documents written at a time.
 AT_ONCE = 10_000
 
 
-def info(url: str, *, as_json: bool) -> None:
-    """Print what an index holds."""
+def info(url: str) -> dict[str, Any]:
+    """Return what an index holds."""
     with opened(url) as index:
-        facts = describe(index)
-    if as_json:
-        print_json(facts)
-    else:
-        counted = [(name, f"{facts[name]:,}") for name in ("documents", "pending", "added")]
-        print_pairs(f"Index {facts['url']}", [("name", facts["name"]), *described(facts), *counted])
+        return describe(index)
 
 
-def check(url: str, *, as_json: bool) -> int:
-    """Print problems; return the exit status."""
+def check(url: str) -> tuple[str, list[str]]:
+    """Return the name of an index without secrets, and its problems."""
     with opened(url) as index:
-        problems, shown = list(find_problems(index)), index.address.shown
-    if as_json:
-        print_json({"url": shown, "problems": problems})
-    elif problems:
-        print_table(f"Problems of the index {shown}", ("what",), [(problem,) for problem in problems])
-    else:
-        print_line(f"The index {shown} is sound.")
-    return 1 if problems else 0
+        return index.address.shown, list(find_problems(index))
 
 
 def prune(url: str, oldest: float, *, dry_run: bool) -> int:
@@ -61,8 +46,8 @@ def prune(url: str, oldest: float, *, dry_run: bool) -> int:
     return len(found)
 
 
-def forget(url: str, urls: Sequence[str], hosts: set[str]) -> None:
-    """Forget the documents of *urls* and *hosts*."""
+def forget_hosts(url: str, hosts: set[str]) -> int:
+    """Forget the documents of *hosts*; return how many those are."""
     found: list[int] = []
     with opened(url) as index:
         require_pages(index.header)
@@ -70,10 +55,7 @@ def forget(url: str, urls: Sequence[str], hosts: set[str]) -> None:
             rows = zip(numbers.tolist(), documents.urls, strict=True)
             found += [number for number, each in rows if host_of(each) in hosts]
         index.discard(found)
-    forgotten, unknown = forget_urls(url, urls) if urls else (0, [])
-    print_line(f"Forgot {len(found) + forgotten:,} documents.")
-    for each in unknown:
-        print_line(f"Not stored: {each}")
+    return len(found)
 
 
 def export(url: str, directory: Path) -> int:

@@ -42,10 +42,7 @@ class _Typed(str):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return self
-
-    def __str__(self) -> str:
-        return self
+        return str.__str__(self)
 
 
 set_option = click.option(
@@ -62,9 +59,8 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
     """Return the options that *assignments* (``NAME=VALUE``) set, by their names.
 
     If an option is set twice, the last value counts. The prefix NEARDUP_ may be left out, and the case of
-    names does not matter.
-    Raises `ConfigurationError` for a value that cannot work and for a setting that is not among
-    `DetectionOptions`, such as one that only a crawl has.
+    names does not matter. Raises `ConfigurationError` for a value that cannot work and for a setting that is
+    not among `DetectionOptions`, such as one that only a crawl has.
     """
     from scrapy_neardup.options import PREFIX, DetectionOptions, similar_name
 
@@ -84,24 +80,10 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def read_options(assignments: Sequence[str]) -> DetectionOptions:
-    """Return all options: those of *assignments*, the others with their defaults.
-
-    Raises as `read_assignments` does.
-    """
+    """Return all options: those of *assignments*, the others with their defaults; raises as these do."""
     from scrapy_neardup.options import DetectionOptions
 
     return DetectionOptions(**read_assignments(assignments))
-
-
-class Where(click.Path):
-    """The directory of an index, as a path; or the URL of one on a server, as text."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the URL as it is."""
-        return value if is_on_server(value) else super().convert(value, param, ctx)
 
 
 def is_on_server(where: object) -> TypeIs[str]:
@@ -111,21 +93,22 @@ def is_on_server(where: object) -> TypeIs[str]:
     return isinstance(where, str) and where.partition("://")[0].lower() in SERVERS
 
 
-def _path(context: click.Context, parameter: click.Parameter, value: Path | str | None) -> Path | str:
+def _path(context: click.Context, parameter: click.Parameter, value: str | None) -> Path | str:
+    """Return the directory of the index *value*, or of the project's; the URL of one on a server as text."""
     project = context.find_object(Project)
-    if value is None and project is not None:
-        value = project.index()
-    if value is None:
+    where = project.index() if value is None and project is not None else value
+    if where is None:
         raise click.MissingParameter("Name the directory of the index.", context, parameter)
-    return value if isinstance(value, str) else value.resolve()
+    return where if is_on_server(where) else Path(where).resolve()
+
+
+path_argument = click.argument("path", required=False, metavar="PATH", callback=_path)
 
 
 def path_and_urls(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
     """Return the index that the first of *values* names, or else the project, and the URLs after it."""
-    on_server = bool(values) and is_on_server(values[0])
-    named = on_server or (bool(values) and "://" not in values[0])
-    path = _path(context, parameter, None if not named else values[0] if on_server else Path(values[0]))
-    return path, values[named:]
+    named = bool(values) and ("://" not in values[0] or is_on_server(values[0]))
+    return _path(context, parameter, values[0] if named else None), values[named:]
 
 
 def path_and_files(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
@@ -142,6 +125,3 @@ def path_and_files(context: click.Context, parameter: click.Parameter, values: t
     if not files:
         raise click.UsageError("Name the files with the documents, too.", context)
     return path, files
-
-
-path_argument = click.argument("path", required=False, metavar="PATH", type=Where(), callback=_path)

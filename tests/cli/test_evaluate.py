@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import os
 import random
 import sqlite3
 import sys
@@ -158,18 +157,6 @@ def test_worst_pairs_are_shown_with_what_differs(files: tuple[Path, Path]) -> No
     assert "copy" not in output.split("label 2, missed")[1]
 
 
-def test_differing_lines_that_look_like_marks_are_shown(tmp_path: Path) -> None:
-    docs, pairs = tmp_path / "docs.jl", tmp_path / "pairs.tsv"
-    texts = {"one": f"{text(0)}\n-- Ann", "other": f"{text(9)}\n++ Bob"}
-    docs.write_text("".join(json.dumps({"id": n, "text": t}) + "\n" for n, t in texts.items()))
-    pairs.write_text("id1\tid2\tlabel\none\tother\t3\n")
-    (wrong,) = facts(docs, pairs, "--worst", 1)["worst"]
-    shown = [line.strip() for line in wrong["difference"]]
-    assert {"--- Ann", "+++ Bob"} <= {*shown}
-    assert not any(line.startswith(("--- \n", "@@")) for line in shown)
-    assert wrong["lines"] == len(shown) == 4
-
-
 def test_worst_pairs_say_which_step_decided(tmp_path: Path) -> None:
     numbers = [text(7).replace(".", f" {n} {n * 3} {n * 7} {n * 11} {n * 13}.") for n in (1001, 2003)]
     wall = "Please log in to continue reading. Already a subscriber? Sign in to your account. " + text(5, 45)
@@ -219,12 +206,6 @@ def test_the_cache_is_filled_as_it_goes_and_stays_open_to_others(tmp_path: Path)
     texts = read_texts(docs, None, extractor="plain", timeout=10, memory=1 << 30, cache=cache, advance=look)
     assert len(texts) == 40
     assert counts == [*range(2, 42)]
-
-
-def test_pipes_are_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for paths in ((tmp_path / "pipe", files[1]), (files[0], tmp_path / "pipe"), ("/dev/zero", files[1])):
-        assert "is a pipe or a device" in run(*paths, status=2).output
 
 
 def test_lone_surrogates(tmp_path: Path) -> None:
@@ -297,10 +278,6 @@ def test_bad_input_is_one_line_with_a_remedy(tmp_path: Path, docs: str, pairs: s
     assert len(result.output.strip().splitlines()) == 1
 
 
-def test_arguments_in_the_wrong_order(files: tuple[Path, Path]) -> None:
-    assert "no column" in run(files[1], files[0], status=2).output
-
-
 @pytest.mark.parametrize(
     ("assignment", "remedy"),
     [
@@ -331,20 +308,6 @@ def test_labels_of_a_report_are_scored_on_the_feed_and_on_the_audit(tmp_path: Pa
         told.append(json.loads(done.output)["by_kind"])
     assert told[0] == told[1]
     assert told[0][0]["n"] == 3
-
-
-@pytest.mark.parametrize("name", ["feed.jl", "feed.json"])
-def test_documents_are_any_feed_that_an_audit_reads(name: str, tmp_path: Path) -> None:
-    items = [{"link": f"https://a.example/{n}", "body": text(n % 3)} for n in range(6)]
-    lines = [json.dumps(item) for item in items]
-    content = "\n".join(lines) if name == "feed.jl" else "[\n" + ",\n".join(lines) + "\n]"
-    (tmp_path / name).write_text(content)
-    (tmp_path / "labels.tsv").write_text("id1\tid2\tlabel\nhttps://a.example/0\thttps://a.example/3\t3\n")
-    done = CliRunner().invoke(
-        main, ["evaluate", str(tmp_path / name), str(tmp_path / "labels.tsv"), "--json"]
-    )
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.output)["recall"] == 1
 
 
 def test_scores_by_host_language_and_seed(tmp_path: Path) -> None:

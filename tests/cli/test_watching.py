@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.audit.sources import Origin
-from scrapy_neardup.cli.output import plain_progress, watching
+from scrapy_neardup.cli.output import watching
 from tests.helpers.commands import COMMAND
 
 
 def test_a_line_every_half_minute() -> None:
     said: list[str] = []
     now = 0.0
-    watch = plain_progress(said.append, every=30, clock=lambda: now)
-    for page in range(100):
-        now = page
-        watch("Reading", page + 1, Origin("feed\x1b.jl", f"line {page}"))
-    now = 125
-    watch("Comparing", 2_000_000, None)
+    with watching(said.append, lambda: now) as watch:
+        for page in range(100):
+            now = page
+            watch("Reading", page + 1, Origin("feed\x1b.jl", f"line {page}"))
+        now = 125
+        watch("Comparing", 2_000_000, None)
     assert said == [
         "Reading, 31 pages, 30 seconds: feed\N{REPLACEMENT CHARACTER}.jl, line 30",
         "Reading, 61 pages, 60 seconds: feed\N{REPLACEMENT CHARACTER}.jl, line 60",
@@ -39,7 +39,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_far_it_is_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_neardup.cli.output._PAUSE", 0)
     monkeypatch.setattr("sys.stderr", shown := Terminal())
     monkeypatch.setenv("TERM", "xterm")
@@ -47,7 +47,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         watch("Reading", 1234, Origin("feed.jl", "line 1"))
         time.sleep(0.2)  # the bar is drawn ten times a second
         watch("Comparing", 9, None)
-    assert "Reading: 1,234 pages" in shown.getvalue()
+    assert "Reading, 1,234 pages" in shown.getvalue()
     assert "Comparing" in shown.getvalue()
 
 
