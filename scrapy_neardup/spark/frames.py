@@ -1,8 +1,7 @@
-"""Frames that are kept on disk between the steps of an audit, and groups of rows as Arrow tables."""
+"""Frames that are kept on disk between the steps of an audit; groups of rows as Arrow tables and arrays."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +21,16 @@ if TYPE_CHECKING:
     from scrapy_neardup.audit.settings import AuditOptions
     from scrapy_neardup.index import Documents, Header
 
-    Kernel = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    Kernel = Callable[..., Iterator[pa.RecordBatch]]
+    Rows = NDArray[np.int64]
 
-#: What a page is compared by, as Spark has it.
-DOCUMENT = (
-    "row long, keys binary, record binary, wall boolean, own string, head string, common array<string>, "
-    "page string, rare boolean, general boolean, note binary"
-)
+#: Rows that a table of whole groups has at least, if there are so many.
+ROWS = 1 << 14
+#: Bytes of a row group of Parquet. Each task holds one in memory while it writes, and one while it reads: of
+#: the 128 MiB that are usual, two tasks would fill the memory of a small executor.
+ROW_GROUP = 1 << 23
+#: A number that Spark gives a row: that of its partition, and below so many bits its place there.
+PLACE_BITS = 33
 
 
 def column_names(columns: str) -> tuple[str, ...]:
@@ -36,75 +38,79 @@ def column_names(columns: str) -> tuple[str, ...]:
     return tuple(part.split()[0] for part in columns.split(", "))
 
 
-DOCUMENT_COLUMNS = column_names(DOCUMENT)
+def batch_of(columns: dict[str, Any], schema: str) -> pa.RecordBatch:
+    """Return a batch of *columns* with the types of a *schema*, which is written as for `column_names`."""
+    import pyarrow as pa
+
+    kinds = {
+        "long": pa.int64(), "int": pa.int32(), "string": pa.string(), "float": pa.float32(),
+        "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(),
+        "array<string>": pa.list_(pa.string()), "array<long>": pa.list_(pa.int64()),
+    }  # fmt: skip
+    fields = [(name, kinds[kind]) for name, kind in map(str.split, schema.split(", "))]
+    arrays = [_array(columns[name], kind) for name, kind in fields]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _array(values: Any, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.Array):
+        return values if values.type == kind else values.cast(kind)
+    if (isinstance(values, np.ndarray) and values.ndim > 1) or pa.types.is_binary(kind):
+        values = [each if isinstance(each, bytes) or each is None else each.tobytes() for each in values]
+    return pa.array(values, kind)
 
 
 def numbers(table: pa.Table | pa.RecordBatch, name: str) -> NDArray[Any]:
     """Return a column of numbers or booleans."""
-    found: NDArray[Any] = _whole(table, name).to_numpy(zero_copy_only=False)
+    found: NDArray[Any] = table.column(name).to_numpy(zero_copy_only=False)
     return found
 
 
 def texts(table: pa.Table | pa.RecordBatch, name: str) -> list[Any]:
-    """Return a column as Python has it. Equal texts of a batch are one object: groups share titles."""
+    """Return a column as Python has it. Equal texts are one object: groups share titles."""
     import pyarrow as pa
 
-    found: list[Any] = []
-    for part in _parts(table, name):
-        if pa.types.is_string(part.type):
-            encoded = part.dictionary_encode()
-            values = [*encoded.dictionary.to_pylist(), None]
-            found += [values[place] for place in encoded.indices.fill_null(len(values) - 1).to_pylist()]
-        else:
-            found += part.to_pylist()
-    return found
+    column = table.column(name)
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not pa.types.is_string(column.type):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    encoded = column.dictionary_encode()
+    values = [*encoded.dictionary.to_pylist(), None]
+    return [values[place] for place in encoded.indices.fill_null(-1).to_pylist()]
 
 
-def joined(table: pa.Table | pa.RecordBatch, name: str) -> bytes:
-    """Return the bytes of a column without nulls, one value after the other."""
-    return b"".join(map(_bytes_of, _parts(table, name)))
-
-
-def keys_of(table: pa.Table | pa.RecordBatch, header: Header, name: str = "keys") -> NDArray[np.uint64]:
+def keys_of(table: pa.Table | pa.RecordBatch, header: Header) -> NDArray[np.uint64]:
     """Return keys as `Documents` have them: uint64[keys, n]."""
-    found = np.frombuffer(joined(table, name), np.uint64).reshape(-1, header.keys)
+    found = np.frombuffer(b"".join(texts(table, "keys")), np.uint64).reshape(-1, header.keys)
     return np.ascontiguousarray(found.T)
 
 
-def records_of(table: pa.Table | pa.RecordBatch, header: Header, name: str = "record") -> NDArray[Any]:
+def records_of(table: pa.Table | pa.RecordBatch, header: Header) -> NDArray[Any]:
     """Return records: a structured array of n, which may be written to."""
-    return np.frombuffer(bytearray(joined(table, name)), header.dtype)
+    return np.frombuffer(bytearray(b"".join(texts(table, "record"))), header.dtype)
 
 
-def pieces(values: NDArray[Any]) -> list[bytes]:
-    """Return the bytes of each of n rows of *values*."""
-    data, size = np.ascontiguousarray(values).tobytes(), len(values) and values.nbytes // len(values)
-    return [data[start : start + size] for start in range(0, len(data), size or 1)]
-
-
-def signed(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+def signed(values: NDArray[np.uint64]) -> Rows:
     """Return 64-bit keys as Spark holds them; they differ where *values* differ."""
     return np.ascontiguousarray(values).view(np.int64)
 
 
-def unsigned(values: NDArray[np.int64]) -> NDArray[np.uint64]:
+def unsigned(values: Rows) -> NDArray[np.uint64]:
     """Undo `signed`."""
     return np.ascontiguousarray(values).view(np.uint64)
 
 
-def names_of(table: pa.Table | pa.RecordBatch, end: str = "") -> Names:
-    """Return the names of the pages in columns whose names have that *end*."""
+def names_of(table: pa.Table | pa.RecordBatch) -> Names:
+    """Return the names of pages."""
     together: dict[tuple[str, ...], frozenset[str]] = {}
-    common = [together.setdefault(tuple(words), frozenset(words)) for words in texts(table, f"common{end}")]
-    columns = ("own", "head", "page", "rare", "general")
-    own, head, page, rare, general = (texts(table, f"{name}{end}") for name in columns)
+    common = [together.setdefault(tuple(words), frozenset(words)) for words in texts(table, "common")]
+    names = ("own", "head", "page", "rare", "general")
+    own, head, page, rare, general = (texts(table, name) for name in names)
     return Names(own, head, common, page, rare, general)
-
-
-def merged_names(one: Names, other: Names) -> Names:
-    """Return the names of the pages of both."""
-    every: Any = zip(one, other, strict=True)
-    return Names(*(a + b for a, b in every))
 
 
 def crawl_of(
@@ -118,66 +124,9 @@ def crawl_of(
     count = len(documents.records)
     nothing = {name: [""] * count for name in ("roots", "urls", "titles", "declared", "alternates")}
     empty: dict[str, Any] = {"noindex": np.zeros(count, bool), "fetched": np.full(count, np.nan)}
-    return Crawl(
-        **{
-            "ids": np.arange(count),
-            **nothing,
-            **empty,
-            "documents": documents,
-            "wall": wall,
-            "long": documents.records["tokens"] >= max(settings.min_tokens, 1),
-            "names": names,
-            **known,
-        }
-    )
-
-
-def schema_of(columns: str) -> pa.Schema:
-    """Return the Arrow schema of *columns*, written as for `column_names`."""
-    import pyarrow as pa
-
-    kinds = {
-        "long": pa.int64(), "int": pa.int32(), "string": pa.string(), "float": pa.float32(),
-        "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(),
-        "array<string>": pa.list_(pa.string()),
-    }  # fmt: skip
-    return pa.schema([(name, kinds[kind]) for name, kind in map(str.split, columns.split(", "))])
-
-
-def _parts(table: pa.Table | pa.RecordBatch, name: str) -> list[pa.Array]:
-    column = table.column(name)
-    return getattr(column, "chunks", [column])
-
-
-def _bytes_of(values: pa.Array) -> memoryview:
-    """Return the bytes of *values* without nulls as they lie in memory."""
-    import pyarrow as pa
-
-    values = values.cast(pa.binary())  # Spark may be set to larger types
-    _, ends, data = values.buffers()
-    if data is None or not len(values):
-        return memoryview(b"")
-    first, last = np.frombuffer(ends, np.int32)[[values.offset, values.offset + len(values)]]
-    return memoryview(data)[first:last]
-
-
-def _whole(table: pa.Table | pa.RecordBatch, name: str) -> Any:
-    column = table.column(name)
-    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
-
-
-#: Rows that a table of whole groups has at least, if there are so many.
-ROWS = 1 << 14
-#: Bytes of signatures, or of joined rows, that a part has at least, if there are more parts than tasks run
-#: at a time.
-PART = 1 << 25
-#: Bytes of a row group of Parquet. Each task holds one in memory while it writes, and one while it reads: of
-#: the 128 MiB that are usual, two tasks would fill the memory of a small executor.
-ROW_GROUP = 1 << 23
-#: Spark's own setting: how many parts frames are cut into when they are joined or counted.
-PARTITIONS = "spark.sql.shuffle.partitions"
-#: A number that Spark gives a row: that of its partition, and below so many bits its place there.
-PLACE_BITS = 33
+    long = documents.records["tokens"] >= max(settings.min_tokens, 1)
+    own = {"ids": np.arange(count), "documents": documents, "wall": wall, "long": long, "names": names}
+    return Crawl(**{**nothing, **empty, **own, **known})
 
 
 class Workspace:
@@ -186,26 +135,9 @@ class Workspace:
     A frame that is kept is not made again when an executor is lost, and numbers of its rows stay.
     """
 
-    def __init__(self, spark: SparkSession, folder: str, partitions: int | None) -> None:
+    def __init__(self, spark: SparkSession, folder: str) -> None:
         self.spark = spark
         self.folder = folder.rstrip("/")
-        self._given = partitions
-        self._most = int(str(spark.conf.get(PARTITIONS)))
-        #: How many parts frames are cut into when they are sorted or joined.
-        self.partitions = partitions or self._most
-
-    @contextmanager
-    def parts(self, size: int) -> Iterator[None]:
-        """Within, cut frames into as many parts as *size* bytes ask for, unless a number was given."""
-        before, usual = self.partitions, str(self.spark.conf.get(PARTITIONS))
-        tasks = self.spark.sparkContext.defaultParallelism
-        self.partitions = self._given or parts_for(size, tasks, self._most)
-        self.spark.conf.set(PARTITIONS, str(self.partitions))
-        try:
-            yield
-        finally:
-            self.partitions = before
-            self.spark.conf.set(PARTITIONS, usual)
 
     def path(self, name: str) -> str:
         """Return the path of what is kept under a name."""
@@ -213,16 +145,14 @@ class Workspace:
 
     def keep(self, frame: DataFrame, name: str) -> DataFrame:
         """Write *frame* as Parquet in place of what is there; return what is read from it."""
-        self.write(frame, name)
-        return self.read(name, frame)
-
-    def write(self, frame: DataFrame, name: str) -> None:
-        """Write *frame* as Parquet in place of what is there."""
         frame.write.mode("overwrite").option("parquet.block.size", ROW_GROUP).parquet(self.path(name))
+        return self.spark.read.schema(frame.schema).parquet(self.path(name))
 
-    def read(self, name: str, like: DataFrame) -> DataFrame:
-        """Return the frame that is kept under a name, with the columns of another one."""
-        return self.spark.read.schema(like.schema).parquet(self.path(name))
+    def numbered(self, frame: DataFrame, by: Sequence[Column | str], name: str) -> DataFrame:
+        """Keep *frame* with a column ``row``: int64 that ascend in the order *by*, with gaps."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        return self.keep(ordered(frame, *by).withColumn("row", F.monotonically_increasing_id()), name)
 
     def exists(self, name: str) -> bool:
         """Tell whether something is kept under a name."""
@@ -234,11 +164,6 @@ class Workspace:
         path, system = self._locate(self.path(name))
         system.delete(path, True)
 
-    def size(self, name: str) -> int:
-        """Return the bytes of the files of what is kept under a name."""
-        path, system = self._locate(self.path(name))
-        return int(system.getContentSummary(path).getLength())
-
     def write_text(self, name: str, content: str) -> None:
         """Write one file of text in place of what is there."""
         path, system = self._locate(self.path(name))
@@ -247,17 +172,6 @@ class Workspace:
             stream.write(bytearray(content.encode()))
         finally:
             stream.close()
-
-    def numbered(self, frame: DataFrame, by: Sequence[Column | str], name: str) -> DataFrame:
-        """Keep *frame* with a column ``row``: int64 that ascend in the order *by*, with gaps."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        ordered = frame.repartitionByRange(self.partitions, *by).sortWithinPartitions(*by)
-        return self.keep(ordered.withColumn("row", F.monotonically_increasing_id()), name)
-
-    def grouped(self, frame: DataFrame, keys: Sequence[str], order: Sequence[str] = ()) -> DataFrame:
-        """Return *frame* with all rows of equal *keys* one after the other, in *order*."""
-        return frame.repartition(self.partitions, *keys).sortWithinPartitions(*keys, *order)
 
     def read_text(self, path: str) -> str:
         """Return the content of a file of text. Raises `ConfigurationError` if there is none."""
@@ -272,23 +186,23 @@ class Workspace:
         return path, path.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
 
 
-def parts_for(size: int, tasks: int, most: int) -> int:
-    """Return how many parts *size* bytes are cut into, where *tasks* run at a time.
-
-    A part costs every step some time, however little is in it. There are *most* at the most.
-    """
-    return min(most, max(tasks, -(-size // PART)))
+def ordered(frame: DataFrame, *by: Column | str) -> DataFrame:
+    """Return *frame* in the order *by*, part after part."""
+    return frame.repartitionByRange(*by).sortWithinPartitions(*by)
 
 
-def mapped(
-    frame: DataFrame, kernel: Callable[..., Iterator[pa.RecordBatch]], schema: str, *given: Any
-) -> DataFrame:
+def grouped(frame: DataFrame, keys: Sequence[str], order: Sequence[str] = ()) -> DataFrame:
+    """Return *frame* with all rows of equal *keys* in one part, one after the other, in *order*."""
+    return frame.repartition(*keys).sortWithinPartitions(*keys, *order)
+
+
+def mapped(frame: DataFrame, kernel: Kernel, schema: str, *given: Any) -> DataFrame:
     """Return what *kernel* makes of the Arrow batches of each partition and what is *given* besides."""
     return frame.mapInArrow(partial(_run, kernel, given), schema)
 
 
 def _run(
-    kernel: Callable[..., Iterator[pa.RecordBatch]], given: tuple[Any, ...], batches: Iterable[pa.RecordBatch]
+    kernel: Kernel, given: tuple[Any, ...], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     yield from kernel(batches, *given)
 
@@ -300,52 +214,34 @@ def whole_groups(
 
     Equal keys come one after the other. Only a group of more rows than that makes a larger table.
     """
+    import pyarrow as pa
+
     waiting: list[pa.RecordBatch] = []
-    count = 0
     for batch in batches:
         if not batch.num_rows:
             continue
+        if sum(each.num_rows for each in waiting) + batch.num_rows >= rows:
+            # The last row before, to tell whether a group begins with the batch.
+            before = [waiting[-1].slice(waiting[-1].num_rows - 1)] if waiting else []
+            cut = _last_start(pa.Table.from_batches([*before, batch]), keys) - len(before)
+            if cut >= 0 and (cut or waiting):
+                done = pa.Table.from_batches([*waiting, batch.slice(0, cut)])
+                waiting, batch = [], batch.slice(cut)  # a group of millions is held once
+                yield done
+                del done
         waiting.append(batch)
-        count += batch.num_rows
-        if count < rows:
-            continue
-        cut = _last_start(batch, keys)
-        same = cut == 0 and len(waiting) > 1 and _same(waiting[-2], batch, keys)
-        if cut or not same:
-            done = [*waiting[:-1], batch.slice(0, cut)] if cut else waiting[:-1]
-            waiting = [batch.slice(cut)]
-            count = batch.num_rows - cut
-            if done:
-                yield _given_away(done)
     if waiting:
-        yield _given_away(waiting)
+        done = pa.Table.from_batches(waiting)
+        waiting.clear()
+        yield done
 
 
-def _given_away(batches: list[pa.RecordBatch]) -> pa.Table:
-    """Return *batches* as one table, and forget them here: a group of millions is to be held once."""
-    import pyarrow as pa
-
-    table = pa.Table.from_batches(batches)
-    batches.clear()
-    return table
-
-
-def _last_start(batch: pa.RecordBatch, keys: Sequence[str]) -> int:
-    """Return the first row of the last group of *batch*."""
-    new = np.zeros(max(batch.num_rows - 1, 0), bool)
-    for key in keys:
-        new |= _differences(batch.column(key))
-    places = np.flatnonzero(new)
-    return int(places[-1]) + 1 if len(places) else 0
-
-
-def _differences(column: pa.Array) -> NDArray[np.bool_]:
-    """Tell which values of *column* (n) differ from the one before; bool[n - 1]."""
+def _last_start(table: pa.Table, keys: Sequence[str]) -> int:
+    """Return the first row of the last group of *table*."""
     import pyarrow.compute as pc
 
-    found = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
-    return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False), bool)
-
-
-def _same(before: pa.RecordBatch, after: pa.RecordBatch, keys: Sequence[str]) -> bool:
-    return all(before.column(key)[-1].as_py() == after.column(key)[0].as_py() for key in keys)
+    new = np.zeros(table.num_rows - 1, bool)
+    for key in keys:
+        column = table.column(key).combine_chunks()
+        new |= np.asarray(pc.not_equal(column[1:], column[:-1]).fill_null(False))
+    return int(np.flatnonzero(new)[-1]) + 1 if new.any() else 0

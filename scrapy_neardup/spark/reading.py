@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from contextlib import closing
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from scrapy_neardup.audit.sources.feeds import Fields, item_of
 from scrapy_neardup.audit.store import COLUMNS, encodable, row_of
 from scrapy_neardup.errors import ConfigurationError
 
-from .frames import column_names, mapped, schema_of
+from .frames import batch_of, column_names, mapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -33,8 +33,8 @@ class Sources(NamedTuple):
 
     #: Files of JSON lines, for Spark.
     lines: list[str]
-    #: Files and folders of Parquet, for Spark; those of one list have the same columns.
-    tables: list[list[str]]
+    #: Folders and URLs of Parquet, for Spark.
+    tables: list[str]
     #: All else, for the audit's own readers.
     others: list[Input]
 
@@ -43,16 +43,13 @@ class Sources(NamedTuple):
 _FOREIGN = {".warc", ".wet", ".wacz", ".arc", ".html", ".htm", ".xhtml", ".csv", ".tsv", ".xz"}
 
 
-def find_paths(paths: Sequence[str], options: Options) -> Sources:
+def find_paths(paths: Sequence[str]) -> Sources:
     """Return what *paths* name, each once. Raises `SourceUnavailable` and `ConfigurationError`.
 
-    JSON lines and Parquet are read by Spark, from any file system that it knows, in parts. All else is read
-    by the audit's own readers, a file in one piece, from a path that all executors see. So are files that
-    Spark would not read as these do.
+    JSON lines, folders of Parquet and URLs are read by Spark, from any file system that it knows, in parts.
+    All else is read by the audit's own readers, a file in one piece, from a path that all executors see.
     """
     found = Sources([], [], [])
-    fields = Fields(options)
-    tables: dict[str, list[str]] = {}
     here: list[str] = []
     for path in dict.fromkeys(paths):
         if "://" in path:
@@ -61,12 +58,9 @@ def find_paths(paths: Sequence[str], options: Options) -> Sources:
                 raise ConfigurationError(
                     f"{path} is not read from there: copy it to a path that all executors see, and name that."
                 )
-            if "parquet" in name:
-                found.tables.append([path])
-            else:
-                found.lines.append(path)
+            (found.tables if "parquet" in name else found.lines).append(path)
         elif _is_table(Path(path)):
-            found.tables.append([_url(path)])
+            found.tables.append(_url(path))
         else:
             here.append(path)
     for each in find_inputs(here, AuditOptions()) if here else ():
@@ -74,14 +68,10 @@ def find_paths(paths: Sequence[str], options: Options) -> Sources:
             raise ConfigurationError(
                 f"{each.name} is an index: an audit on Spark reads pages. Run it without --engine spark."
             )
-        plain = _is_plain(each.name)
-        if plain and each.kind == "json lines" and not each.name.endswith(".xz"):  # which Spark cannot read
+        if each.kind == "json lines" and _is_plain(each.name):
             found.lines.append(_url(each.name))
-        elif plain and each.kind == "parquet" and (columns := _columns_of(each.name, fields)):
-            tables.setdefault(columns, []).append(_url(each.name))
         else:
             found.others.append(Input(str(Path(each.name).resolve()), each.kind))
-    found.tables.extend(tables.values())
     return found
 
 
@@ -92,21 +82,9 @@ def _is_table(path: Path) -> bool:
 
 
 def _is_plain(path: str) -> bool:
-    """Tell whether Spark takes *path* for the name of one file, and does not pass over it as hidden."""
+    """Tell whether Spark takes *path* for the name of one file, and can read it."""
     where = Path(path).resolve()
-    return where.name[:1] not in "._" and not set("*?[]{}\\") & {*str(where)}
-
-
-def _columns_of(path: str, fields: Fields) -> str:
-    """Return the names and types of a table's columns; "" if it is damaged or has none with a text."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    try:
-        schema = pa.parquet.read_schema(path)
-    except (pa.ArrowException, OSError):
-        return ""
-    return str(schema.remove_metadata()) if fields.columns(schema.names) else ""
+    return where.name[:1] not in "._" and where.suffix != ".xz" and not set("*?[]{}\\") & {*str(where)}
 
 
 def _url(path: str) -> str:
@@ -141,15 +119,12 @@ def read_paths(spark: SparkSession, sources: Sources, settings: AuditOptions) ->
         content = spark.read.text(sources.lines)
         content = content.selectExpr("cast(value as binary) line", "input_file_name() source")
         found.append(mapped(content, sign_lines, SIGNED, _alone(settings)))
-    found += [read_frame(spark.read.parquet(*tables), settings) for tables in sources.tables]
+    found += [read_frame(spark.read.parquet(table), settings) for table in sources.tables]
     if others := sources.others:
         rows = spark.createDataFrame([tuple(each) for each in others], "name string, kind string")
         spread = rows.repartitionByRange(len(others), "name")
         found.append(mapped(spread, sign_files, SIGNED, _alone(settings)))
-    signed = found[0]
-    for each in found[1:]:
-        signed = signed.unionByName(each)
-    return signed
+    return reduce(lambda one, other: one.unionByName(other), found)
 
 
 def _alone(settings: AuditOptions) -> AuditOptions:
@@ -190,13 +165,11 @@ class _Rows:
 
     def take(self) -> pa.RecordBatch:
         """Return the rows so far, and forget them."""
-        import pyarrow as pa
-
         rows, self._rows = self._rows, []
         columns = {name: [row.get(name) for row in rows] for name in _COLUMNS}
         for name in ("noindex", "wall"):
             columns[name] = [value and bool(value) for value in columns[name]]
-        return pa.RecordBatch.from_pydict(columns, schema_of(SIGNED))
+        return batch_of(columns, SIGNED)
 
 
 def _sign(

@@ -3,45 +3,105 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_neardup.audit.settings import AuditOptions
-from scrapy_neardup.audit.sources import Options
-from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable
 from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.index import Documents
 from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import filed_url, header_for
 
-from .candidates import REPEATS, candidates, firsts, judged
+from .clusters import ALONE, clustered, connected, ranked
 from .frames import Workspace, keys_of, numbers, records_of, texts
-from .grouping import ALONE, connected, grouped, ranked
-from .output import SUMMARY, summarise, write_clusters, write_dropped, write_pages, write_pairs, write_sample
+from .output import SUMMARY, summarise, write_clusters, write_dropped, write_pages, write_pairs
 from .pages import in_order, named
+from .pairs import REPEATS, candidates, firsts, judged
 from .reading import find_paths, read_frame, read_paths
-from .session import require_spark, start_session
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+#: The least release of PySpark whose Arrow batches and conversions are those that this package asks for.
+_LEAST = 4
+#: Of Java that lives for one audit. Its second compiler would take a third of the processor time of a small
+#: crawl. The first one alone would have less room for its code, and spend its time on clearing it.
+#: An array of half a region takes whole regions of the heap: without the last option a buffer of 1 MB, of
+#: which there is one for each spilled file, takes 2 MB of a heap of less than 4 GB.
+_ONE_AUDIT = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:G1HeapRegionSize=4m"
+#: Spilled files are merged with one buffer of 1 MB each, not three: Spark counts none of them as its memory.
+_READ_AHEAD = "spark.unsafe.sorter.spill.read.ahead.enabled"
+#: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
+_SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
+
+
+def _release() -> str:
+    from pyspark import __version__
+
+    return str(__version__)
+
+
+def require_spark(find: Callable[[str], object] = find_spec, release: Callable[[], str] = _release) -> None:
+    """Raise `DependencyUnavailable` if PySpark, or what it exchanges data by, is missing or too old.
+
+    *find* returns None for a package that is not installed, *release* the version of PySpark.
+    """
+    if missing := [name for name in ("pyspark", "pyarrow", "pandas") if find(name) is None]:
+        raise DependencyUnavailable(
+            f"An audit on Spark needs {missing[0]}: run `pip install 'scrapy-neardup[spark]'`."
+        )
+    if int((found := release()).partition(".")[0]) < _LEAST:
+        raise DependencyUnavailable(
+            f"An audit on Spark needs PySpark {_LEAST}, and this is {found}: run "
+            "`pip install 'scrapy-neardup[spark]'`."
+        )
+
+
+def start_session(master: str | None, settings: Mapping[str, str] | None) -> SparkSession:
+    """Return a session on *master*, with Spark's *settings*.
+
+    None for a master stands for the one that Spark is set up for, or else for all processors of this machine.
+    A session that this process has already stays as it is. Raises `DependencyUnavailable`.
+    """
+    require_spark()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("scrapy-neardup audit").config(_READ_AHEAD, "false")
+    if master is None and not _SET_UP & {*os.environ}:
+        master = "local[*]"
+    if master is not None:
+        builder = builder.master(master)
+        if master.startswith("local"):
+            # Tasks run this interpreter, not whichever is found first.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
+            builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+            builder = builder.config("spark.driver.defaultJavaOptions", _ONE_AUDIT)
+    for name, value in (settings or {}).items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # what PySpark raises without Java is no class of its own in all releases
+        if "JAVA_GATEWAY_EXITED" in str(error):
+            raise DependencyUnavailable(
+                "Spark needs Java 17 or newer: install it, and set JAVA_HOME."
+            ) from error
+        raise
 
 
 #: The names of what is kept, in the folder of an audit.
 SIGNATURES, SETTINGS = "signatures.parquet", "settings.json"
 #: Documents that are added to an index at a time.
 _ROWS = 1 << 14
-
-
-def write_settings(space: Workspace, settings: AuditOptions) -> None:
-    """Keep *settings*, with what signatures depend on."""
-    content = {"settings": settings.to_json(), "identity": settings.identity()}
-    space.write_text(SETTINGS, json.dumps(content) + "\n")
 
 
 def with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any]) -> dict[str, Any]:
@@ -160,8 +220,6 @@ def audit_paths(
     Starts a session on *master* with *spark_settings* unless there is one. *options* are the settings of
     `AuditOptions`, and besides:
 
-    - *partitions*: how many parts the data is cut into; unless given, as many as its size asks for, and
-      ``spark.sql.shuffle.partitions`` at the most.
     - *alone*: how many edges between pages one task may join to components; more are joined in rounds.
     - *earlier*: folders of audits whose pages count, too. They are not read or signed again.
     - *overwrite*: whether results that are in *out* are replaced.
@@ -170,8 +228,7 @@ def audit_paths(
     Raises `ConfigurationError`, `DependencyUnavailable` and `SourceUnavailable`.
     """
     require_spark()
-    fields = Options(options.get("text_field"), options.get("url_field"))
-    sources = find_paths(paths, fields)  # a wrong path is said before Spark starts
+    sources = find_paths(paths)  # a wrong path is said before Spark starts
     spark = start_session(master, spark_settings)
     return _audit(spark, lambda settings: read_paths(spark, sources, settings), out, **options)
 
@@ -181,21 +238,19 @@ def _audit(
     read: Callable[[AuditOptions], DataFrame],
     out: str,
     *,
-    partitions: int | None = None,
     alone: int = ALONE,
     earlier: Sequence[str] = (),
     overwrite: bool = False,
     watch: Callable[[str], None] = lambda step: None,
     **options: Any,
 ) -> SparkAudit:
-    space = Workspace(spark, out, partitions)
+    space = Workspace(spark, out)
     if not overwrite and space.exists(SUMMARY):
         raise ConfigurationError(f"There are results in {out}: name another folder, or overwrite them.")
     settings = AuditOptions(**with_seed_of(space, earlier, options))
     space.remove(SUMMARY)  # without it what an audit that fails leaves is not taken for results
     signed = _signed(space, settings, read, earlier, watch)
-    with space.parts(space.size(SIGNATURES)):
-        summary = _run(space, settings, signed, alone, watch)
+    summary = _run(space, settings, signed, alone, watch)
     space.remove("work")
     return SparkAudit(spark, space.folder, summary)
 
@@ -215,7 +270,8 @@ def _signed(
     for folder in earlier:
         signed = signed.unionByName(signatures_of(space, folder, signed))
     signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES)
-    write_settings(space, settings)
+    content = {"settings": settings.to_json(), "identity": settings.identity()}
+    space.write_text(SETTINGS, json.dumps(content) + "\n")
     return signed
 
 
@@ -231,27 +287,21 @@ def _run(
     pages, left_out = in_order(signed, space, settings)
     if pages.isEmpty():
         raise ConfigurationError("No pages: name what was crawled.")
-    texts = signed.where("text is not null").select("id", "text")
+    packed = signed.where("text is not null").select("id", "text")
     watch("boilerplate")
-    documents = named(pages, texts, space, settings)
+    documents = named(pages, packed, space, settings)
     watch("candidates")
     alike = firsts(documents, space, settings)
-    pairs = judged(alike, candidates(alike, space, settings), documents, space, settings)
+    pairs = judged(alike, candidates(alike, settings), documents, space, settings)
     watch("components")
-    edges = pairs.where(REPEATS)
-    components = connected(edges, space, alone)
+    components = connected(pairs.where(REPEATS), space, alone)
     watch("canonical pages")
-    listed = pairs.where("kind <> 'rejected'")
-    involved = listed.selectExpr("a row").unionByName(listed.selectExpr("b row")).distinct()
-    ranks = ranked(documents, components, involved, space, settings)
+    ranks = ranked(documents, components, pairs.where("kind <> 'rejected'"), space, settings)
     watch("clusters")
-    found = grouped(documents, pairs, components, ranks, space, settings)
+    found = clustered(documents, pairs, components, ranks, space, settings)
     watch("writing")
     clusters = write_clusters(found, space)
     write_pages(found, clusters, pairs, space)
     write_pairs(found, pairs, space)
-    ids = documents.select("row", "id")
-    write_dropped(found, texts, ids, space, settings)
-    summary = summarise(found, pairs, signed, left_out, space, settings)
-    write_sample(found, pairs, texts, ids, space, settings, summary["clusters"])
-    return summary
+    write_dropped(found, packed, space, settings)
+    return summarise(found, pairs, signed, left_out, space, settings)

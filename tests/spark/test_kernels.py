@@ -14,15 +14,9 @@ from scrapy_neardup.audit.components import components
 from scrapy_neardup.audit.pairs import equal_keys, near_pairs
 from scrapy_neardup.fingerprint import load_scheme
 from scrapy_neardup.index.tables import NO_KEY, PermutedTables
-from scrapy_neardup.spark.candidates import (
-    keys_held,
-    members_of,
-    near_pairs_of_tables,
-    pairs_of_keys,
-    permuted,
-)
-from scrapy_neardup.spark.frames import joined, signed, texts, whole_groups
-from scrapy_neardup.spark.grouping import larger, smaller, solve
+from scrapy_neardup.spark.clusters import solve
+from scrapy_neardup.spark.frames import signed, texts, whole_groups
+from scrapy_neardup.spark.pairs import keys_held, near_pairs_of_tables, pairs_of_keys, permuted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -69,9 +63,7 @@ def test_columns_of_slices(rows: list[tuple[str | None, bytes]], cut_at: int) ->
     parts = [table.slice(0, cut_at), table.slice(cut_at)]
     for each in (pa.concat_tables(parts), *(batch for part in parts for batch in part.to_batches())):
         assert texts(each, "words") == each.column("words").to_pylist()
-        assert joined(each, "data") == b"".join(each.column("data").to_pylist())
-    large = pa.table({"data": pa.array(data, pa.large_binary())}).slice(cut_at)
-    assert joined(large, "data") == b"".join(data[cut_at:])
+        assert texts(each, "data") == each.column("data").to_pylist()
 
 
 @pytest.mark.parametrize("sizes", [[1], [7, 3], [1000]])
@@ -114,8 +106,7 @@ def test_near_fingerprints(blocks: int, sizes: list[int]) -> None:
         "row",
     )
     layout = PermutedTables(blocks, 3)
-    every = pa.Table.from_batches(members_of(cut(pages, sizes)))
-    filed = ordered(permuted(cut(every, sizes), layout), "name", "prefix")
+    filed = ordered(permuted(cut(pages, sizes), layout), "name", "prefix", "key", "row")
     found = [
         pair
         for batch in near_pairs_of_tables(cut(filed, sizes), layout, 3)
@@ -134,40 +125,9 @@ def test_near_fingerprints(blocks: int, sizes: list[int]) -> None:
     assert {*found} == expected
 
 
-@pytest.mark.parametrize("sizes", [[1], [3, 8]])
-def test_stars_become_components(sizes: list[int]) -> None:
-    dice = np.random.default_rng(6)
-    edges = np.concatenate(
-        (dice.integers(0, 60, (40, 2)), np.stack((np.arange(30), np.arange(1, 31))).T + 70)
-    )
-    edges = edges[edges[:, 0] != edges[:, 1]]
-    labels = components(101, edges)
-    expected = {page: int(labels[page]) for page in np.unique(edges).tolist()}
-    stars = {*map(tuple, edges.tolist())}
-    rounds = 0
-    while True:
-        around = {(b, a) for a, b in stars} | stars
-        large = _round(larger, around, sizes)
-        small = _round(smaller, {(max(edge), min(edge)) for edge in large}, sizes)
-        rounds += 1
-        if small == stars:
-            break
-        stars = small
-    assert dict(stars) | {centre: centre for _, centre in stars} == expected
-    assert rounds < 12
-    (whole,) = solve(cut(_edges({*map(tuple, edges.tolist())}), sizes))
+def test_components_of_all_edges() -> None:
+    edges = np.random.default_rng(6).integers(0, 60, (40, 2))
+    labels = components(60, edges)
+    (whole,) = solve(cut(pa.table({"a": edges[:, 0], "b": edges[:, 1]}), [3, 8]))
     found = zip(whole.column("row").to_pylist(), whole.column("component").to_pylist(), strict=True)
-    assert dict(found) == expected
-
-
-def _edges(edges: Iterable[tuple[int, ...]]) -> pa.Table:
-    a, b = zip(*sorted(edges), strict=True)
-    return pa.table({"a": pa.array(a), "b": pa.array(b)})
-
-
-def _round(step: object, edges: set[tuple[int, ...]], sizes: list[int]) -> set[tuple[int, ...]]:
-    assert callable(step)
-    batches = step(cut(_edges(edges), sizes))
-    return {
-        edge for batch in batches for edge in zip(*(batch.column(n).to_pylist() for n in "ab"), strict=True)
-    }
+    assert dict(found) == {page: int(labels[page]) for page in np.unique(edges).tolist()}

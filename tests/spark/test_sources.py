@@ -9,14 +9,13 @@ import pyarrow.parquet
 import pytest
 
 from scrapy_neardup import ConfigurationError
-from scrapy_neardup.audit.sources import Options, SourceUnavailable
+from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.spark.reading import find_paths
 from tests.audit.corpora import feed, text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-OPTIONS = Options(None, None)
 PAGE = {"url": "https://a.example/", "text": text(1)}
 
 
@@ -27,7 +26,7 @@ def table(path: Path, **columns: str) -> Path:
 
 def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
     lines = feed(tmp_path / "a.jl", [PAGE])
-    found = find_paths([str(lines), str(tmp_path / "*.jl"), str(lines)], OPTIONS)
+    found = find_paths([str(lines), str(tmp_path / "*.jl"), str(lines)])
     assert found == ([f"file://{lines.resolve()}"], [], [])
 
 
@@ -38,19 +37,9 @@ def test_what_spark_would_pass_over_or_misread_is_left_to_the_readers(tmp_path: 
     damaged.write_bytes(damaged.read_bytes()[:-9])
     without = table(tmp_path / "f.parquet", number="1")
     given = [*others, str(damaged), str(without)]
-    lines, tables, found = find_paths([name.replace("[", "[[]") for name in given], OPTIONS)
+    lines, tables, found = find_paths([name.replace("[", "[[]") for name in given])
     assert (lines, tables) == ([], [])
     assert {each.name for each in found} == {str(each) for each in given}
-
-
-def test_tables_with_the_same_columns_are_read_together(tmp_path: Path) -> None:
-    one, two = (table(tmp_path / f"{name}.parquet", **PAGE) for name in "ab")
-    other = table(tmp_path / "c.parquet", url="https://b.example/", content=text(2))
-    _, tables, _ = find_paths([str(tmp_path / "*.parquet")], OPTIONS)
-    assert [[name.rpartition("/")[2] for name in each] for each in tables] == [
-        [one.name, two.name],
-        [other.name],
-    ]
 
 
 def test_a_folder_is_a_table_if_it_has_nothing_else(tmp_path: Path) -> None:
@@ -58,15 +47,15 @@ def test_a_folder_is_a_table_if_it_has_nothing_else(tmp_path: Path) -> None:
     folder.mkdir()
     table(folder / "part-0.parquet", **PAGE)
     (folder / "_SUCCESS").touch()
-    assert find_paths([str(folder)], OPTIONS).tables == [[f"file://{folder.resolve()}"]]
+    assert find_paths([str(folder)]).tables == [f"file://{folder.resolve()}"]
     (folder / "page.html").write_text("<p>")
-    assert [each.kind for each in find_paths([str(folder)], OPTIONS).others] == ["folder"]
+    assert [each.kind for each in find_paths([str(folder)]).others] == ["folder"]
 
 
 def test_paths_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailable, match="does not exist"):
-        find_paths([str(tmp_path / "none.jl")], OPTIONS)
+        find_paths([str(tmp_path / "none.jl")])
     with pytest.raises(ConfigurationError, match="all executors see"):
-        find_paths(["s3a://crawl/a.warc.gz"], OPTIONS)
-    found = find_paths(["s3a://crawl/a.jl", "s3a://crawl/pages.parquet"], OPTIONS)
-    assert found == (["s3a://crawl/a.jl"], [["s3a://crawl/pages.parquet"]], [])
+        find_paths(["s3a://crawl/a.warc.gz"])
+    found = find_paths(["s3a://crawl/a.jl", "s3a://crawl/pages.parquet"])
+    assert found == (["s3a://crawl/a.jl"], ["s3a://crawl/pages.parquet"], [])

@@ -41,10 +41,10 @@ elif not HERE:
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 from scrapy_neardup.spark import SparkAudit, audit, audit_paths, make_index
-from scrapy_neardup.spark.candidates import layout_for
-from scrapy_neardup.spark.frames import PART, PARTITIONS, ROW_GROUP, Workspace, parts_for
-from scrapy_neardup.spark.grouping import connected
-from scrapy_neardup.spark.session import start_session
+from scrapy_neardup.spark.clusters import connected
+from scrapy_neardup.spark.frames import ROW_GROUP, Workspace
+from scrapy_neardup.spark.pairs import layout_for
+from scrapy_neardup.spark.run import start_session
 
 TABLES = ("pages", "clusters", "pairs")
 
@@ -96,7 +96,7 @@ def test_paths_in_parts_with_the_components_in_rounds(spark: SparkSession, tmp_p
     with audit_here(files, tmp_path / "here", seed=3, workers=1) as here:
         assert {"unique", "exact", "near", "template", "wall"} <= {*here.pages["verdict"].tolist()}
         assert len(here.boilerplate) == 1
-    found = audit_paths([str(file) for file in files], str(tmp_path / "spark"), seed=3, partitions=3, alone=0)
+    found = audit_paths([str(file) for file in files], str(tmp_path / "spark"), seed=3, alone=0)
     for table in TABLES:
         assert rows_of(found, table) == rows_here(tmp_path / "here", table), table
     assert dropped(found) == (tmp_path / "here" / "drop.txt").read_text().splitlines()
@@ -118,7 +118,7 @@ def test_a_frame_in_any_order_and_an_earlier_audit(spark: SparkSession, tmp_path
         for number, part in ((1, rows[:40]), (3, rows[40:]))
     )
     before = audit(first, str(tmp_path / "before"), seed=3)
-    found = audit(second, str(tmp_path / "spark"), partitions=1, earlier=[before.out])
+    found = audit(second, str(tmp_path / "spark"), earlier=[before.out])
     for table in TABLES:
         assert rows_of(found, table) == rows_here(tmp_path / "here", table), table
     with pytest.raises(ConfigurationError, match="other settings"):
@@ -151,7 +151,7 @@ def test_components_in_rounds(spark: SparkSession, tmp_path: Path) -> None:
     edges = dice.permutation(np.concatenate((dice.integers(0, 100, (50, 2)), chain, star)))
     edges = edges[edges[:, 0] != edges[:, 1]]
     frame = spark.createDataFrame(edges.tolist(), "a long, b long")
-    space = Workspace(spark, str(tmp_path), 2)
+    space = Workspace(spark, str(tmp_path))
     found = {row["row"]: row["component"] for row in connected(frame, space, alone=0).collect()}
     expected = components(300, edges)
     assert found == {page: expected[page] for page in np.unique(edges).tolist()}
@@ -160,7 +160,7 @@ def test_components_in_rounds(spark: SparkSession, tmp_path: Path) -> None:
 def test_what_is_kept_is_written_in_small_groups_of_rows(spark: SparkSession, tmp_path: Path) -> None:
     """A task holds one in memory, so that two of them fit into a small executor."""
     hashes = ", ".join(f"sha2(cast({number} + 8 * id as string), 256)" for number in range(8))
-    space = Workspace(spark, str(tmp_path), 1)
+    space = Workspace(spark, str(tmp_path))
     space.keep(spark.range(100_000).coalesce(1).selectExpr(f"unhex(concat({hashes})) data"), "kept")
     (file,) = (tmp_path / "kept").glob("*.parquet")
     found = pyarrow.parquet.ParquetFile(file).metadata
@@ -173,32 +173,6 @@ def test_what_is_kept_is_written_in_small_groups_of_rows(spark: SparkSession, tm
 def test_tables_are_chosen_for_any_number_of_fingerprints(spark: SparkSession, count: int) -> None:
     """They are chosen by a sample: of a few more fingerprints than it has, it is nearly all of them."""
     assert len(layout_for(spark.range(count).selectExpr("id fingerprint"), 3)) >= 4
-
-
-def test_parts_follow_from_the_size() -> None:
-    assert parts_for(1 << 20, 2, 200) == 2
-    assert parts_for(10 * PART + 1, 2, 200) == 11
-    assert parts_for(1 << 50, 2, 200) == 200
-    assert parts_for(1 << 20, 16, 8) == 8
-
-
-def test_a_step_of_many_rows_is_cut_into_more_parts(spark: SparkSession, tmp_path: Path) -> None:
-    usual = spark.conf.get(PARTITIONS)
-    spark.conf.set(PARTITIONS, "50")
-    try:
-        space = Workspace(spark, str(tmp_path), None)
-        with space.parts(3 * PART):
-            with space.parts(7 * PART):
-                assert (space.partitions, spark.conf.get(PARTITIONS)) == (7, "7")
-                assert space.grouped(spark.range(9), ["id"]).rdd.getNumPartitions() == 7
-            assert (space.partitions, spark.conf.get(PARTITIONS)) == (3, "3")
-        with space.parts(1000 * PART):
-            assert space.partitions == 50
-        assert spark.conf.get(PARTITIONS) == "50"
-        with Workspace(spark, str(tmp_path), 5).parts(7 * PART):
-            assert spark.conf.get(PARTITIONS) == "5"
-    finally:
-        spark.conf.set(PARTITIONS, str(usual))
 
 
 def test_spilled_files_are_merged_in_little_memory(spark: SparkSession) -> None:
@@ -224,9 +198,6 @@ def test_every_kind_of_input_at_once_by_the_command_line(spark: SparkSession, tm
     for table in TABLES:
         assert rows_of(written, table) == rows_here(tmp_path / "local", table), table
     assert dropped(written) == (tmp_path / "local" / "drop.txt").read_text().splitlines()
-    shown = (tmp_path / "spark" / "report.html").read_text(encoding="utf-8")
-    leader = rows_here(tmp_path / "local", "clusters")[0]["canonical"]
-    assert leader in shown  # in the tables for browsers without scripts
 
 
 def inputs(folder: Path, pages: list[dict[str, Any]]) -> list[str]:

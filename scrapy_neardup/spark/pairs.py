@@ -1,0 +1,278 @@
+"""Pairs of pages: those that share a key or have near fingerprints, and how they are judged.
+
+The rules that bound a flood of like pages are those of `audit.pairs`. They name the first page of a
+group, by row, so it makes no difference where its members are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_neardup.audit.arrays import begins
+from scrapy_neardup.audit.clustering import MARGIN, judge_of, pairs_table
+from scrapy_neardup.audit.pairs import (
+    MOST,
+    REJECTED,
+    SAME,
+    SIBLINGS,
+    Compared,
+    Groups,
+    choose_layout,
+    equal_keys,
+    found_first,
+    neighbours,
+    pairs_of_values,
+)
+from scrapy_neardup.index import Documents
+from scrapy_neardup.index.tables import BITS, NO_KEY
+from scrapy_neardup.matching.records import DIGEST
+
+from .frames import (
+    batch_of,
+    column_names,
+    crawl_of,
+    grouped,
+    keys_of,
+    mapped,
+    names_of,
+    numbers,
+    records_of,
+    signed,
+    texts,
+    unsigned,
+    whole_groups,
+)
+from .pages import COMPARED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.fingerprint import Scheme
+    from scrapy_neardup.index.tables import PermutedTables
+
+    from .frames import Rows, Workspace
+
+#: Of a page: the halves of the digest of its text, whether it can be judged, its fingerprint, other keys.
+TEXT = "text long, digest long, row long, fit boolean, fingerprint long, site long, note binary, own binary"
+#: Of a page: the first page with its text, and with its note, too; whether it can be judged, and whether it
+#: stands for all that any comparison finds alike. Of the latter the fingerprint and the further keys.
+FIRSTS = "row long, first long, again long, fit boolean, alone boolean, fingerprint long, own binary"
+PAIR = "a long, b long"
+#: Fingerprints that the layout of tables is chosen by, and seconds that an entry of a table takes: it is
+#: written, sent and sorted, by one core of a server of 2021.
+_SAMPLE, _ENTRY = 1 << 14, 1e-6
+
+
+def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
+    """Keep `FIRSTS` of all *documents*."""
+    described = mapped(documents.select("row", "keys", "record", "wall", "note"), text_of, TEXT, settings)
+    by_text = grouped(described, ["text", "digest"], ["row"])
+    return space.keep(mapped(by_text, find_firsts, FIRSTS), "work/firsts")
+
+
+def text_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    """Yield of each page what its text is equal by, and what else `FIRSTS` say."""
+    header, further = settings.header, settings.loaded_scheme.keys
+    for batch in batches:
+        documents = Documents(keys_of(batch, header), records_of(batch, header), [], [])
+        crawl = crawl_of(documents, numbers(batch, "wall"), None, settings)
+        columns = {
+            "text": signed(documents.keys[DIGEST]),
+            "digest": signed(documents.records["digest"]),
+            "row": batch.column("row"),
+            "fit": crawl.long & ~crawl.wall,
+            "fingerprint": signed(documents.records["fingerprint"]),
+            "site": documents.records["site"].astype(np.int64),
+            "note": batch.column("note"),
+            "own": documents.keys[header.keys - further :].T,
+        }
+        yield batch_of(columns, TEXT)
+
+
+def find_firsts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Find equal texts among pages that come in the order of their texts, then their rows."""
+    for table in whole_groups(batches, ["text", "digest"]):
+        rows = numbers(table, "row")
+        groups = Groups.of_texts(
+            (numbers(table, "text"), numbers(table, "digest")),
+            texts(table, "note"),
+            numbers(table, "fingerprint"),
+            numbers(table, "site"),
+        )
+        alone = numbers(table, "fit") & (groups.alike == np.arange(len(rows)))
+        own = [each if held else None for each, held in zip(texts(table, "own"), alone.tolist(), strict=True)]
+        columns: dict[str, Any] = {name: table.column(name) for name in ("row", "fit", "fingerprint")}
+        columns |= {"first": rows[groups.same_text], "again": rows[groups.same_note]}
+        yield batch_of(columns | {"alone": alone, "own": own}, FIRSTS)
+
+
+def candidates(found: DataFrame, settings: AuditOptions) -> DataFrame:
+    """Return pairs of pages that stand alone among *found*, `FIRSTS`: each once, the lower row first."""
+    scheme = settings.loaded_scheme
+    alone = found.where("alone").select("row", "fingerprint", "own")
+    keys = mapped(alone, keys_held, "kind int, key long, row long", scheme)
+    pairs = mapped(grouped(keys, ["kind", "key"], ["row"]), pairs_of_keys, PAIR, scheme)
+    if scheme.simhash and scheme.distance:
+        layout = layout_for(alone, scheme.distance)
+        filed = mapped(
+            alone.select("row", "fingerprint"), permuted, "name int, prefix long, key long, row long", layout
+        )
+        by_prefix = grouped(filed, ["name", "prefix"], ["key", "row"])
+        pairs = pairs.unionByName(mapped(by_prefix, near_pairs_of_tables, PAIR, layout, scheme.distance))
+    return pairs.distinct()
+
+
+def keys_held(batches: Iterable[pa.RecordBatch], scheme: Scheme) -> Iterator[pa.RecordBatch]:
+    """Yield a row for the fingerprint of each page (kind 0), and for each further key (kind 1)."""
+    for batch in batches:
+        rows = numbers(batch, "row")
+        own = np.frombuffer(b"".join(texts(batch, "own")), np.uint64)
+        by_print = rows if scheme.simhash else rows[:0]
+        key = np.concatenate((unsigned(numbers(batch, "fingerprint"))[: len(by_print)], own))
+        row = np.concatenate((by_print, np.repeat(rows, scheme.keys)))
+        kind = np.repeat(np.array([0, 1], np.int32), [len(by_print), len(own)])
+        held = key != NO_KEY
+        columns = {"kind": kind[held], "key": signed(key[held]), "row": row[held]}
+        yield batch_of(columns, "kind int, key long, row long")
+
+
+def pairs_of_keys(batches: Iterable[pa.RecordBatch], scheme: Scheme) -> Iterator[pa.RecordBatch]:
+    """Yield the pairs of pages with a key in common; pages come in the order of their keys."""
+    for table in whole_groups(batches, ["kind", "key"]):
+        kinds, keys = numbers(table, "kind"), unsigned(numbers(table, "key"))
+        rows, places = np.unique(numbers(table, "row"), return_inverse=True)
+        for kind, most in enumerate((SAME, scheme.most or MOST)):
+            own = kinds == kind
+            for pairs in equal_keys(keys[own], places[own], most):
+                yield _pairs(rows[pairs[:, 0]], rows[pairs[:, 1]])
+
+
+def layout_for(pages: DataFrame, distance: int) -> PermutedTables:
+    """Choose the tables for the fingerprints of *pages*, by how many they are and a sample of them."""
+    count = pages.count()
+    sample = pages.select("fingerprint")
+    if count > _SAMPLE:
+        sample = sample.sample(min(1.5 * _SAMPLE / count, 1.0), 0).limit(_SAMPLE)
+    found = np.array([row[0] for row in sample.collect()], np.int64)
+    return choose_layout(np.unique(unsigned(found)), distance, count, _ENTRY)
+
+
+def permuted(batches: Iterable[pa.RecordBatch], layout: PermutedTables) -> Iterator[pa.RecordBatch]:
+    """Yield each page once for each table, with its fingerprint permuted and the prefix of that."""
+    for batch in batches:
+        every = layout.keys(unsigned(numbers(batch, "fingerprint")))
+        for table, (keys, bits) in enumerate(zip(every, layout.prefix_bits, strict=True)):
+            columns = {
+                "name": np.full(len(keys), table, np.int32),
+                "prefix": (keys >> np.uint64(BITS - bits)).astype(np.int64),
+                "key": signed(keys),
+                "row": batch.column("row"),
+            }
+            yield batch_of(columns, "name int, prefix long, key long, row long")
+
+
+def near_pairs_of_tables(
+    batches: Iterable[pa.RecordBatch], layout: PermutedTables, distance: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the pairs of pages whose fingerprints differ, in at most *distance* bits.
+
+    Pages come by prefix, those of one fingerprint one after the other, in the order of their rows.
+    """
+    for table in whole_groups(batches, ["name", "prefix"]):
+        names, keys, rows = numbers(table, "name"), unsigned(numbers(table, "key")), numbers(table, "row")
+        for name in np.unique(names).tolist():
+            own = np.flatnonzero(names == name)
+            first = own[begins(keys[own])]
+            sizes = np.diff(first, append=own[-1] + 1)
+            order = np.argsort(keys[first])
+            first, sizes = first[order], sizes[order]
+            values = layout.restore(name, keys[first])
+            by_value = np.argsort(values)
+            for left, right in neighbours(keys[first], layout.prefix_bits[name], distance):
+                a, b = found_first(layout, name, left, right)
+                ones, others = (by_value[np.searchsorted(values[by_value], each)] for each in (a, b))
+                if len(a):
+                    for pair in pairs_of_values(rows, first, sizes, ones, others):
+                        yield _pairs(*pair)
+
+
+def _pairs(a: Rows, b: Rows) -> pa.RecordBatch:
+    return batch_of({"a": np.minimum(a, b), "b": np.maximum(a, b)}, PAIR)
+
+
+JUDGED = "a long, b long, kind string, distance int, similarity float, containment float"
+#: The kinds of pairs of which one page repeats the other.
+REPEATS = "kind in ('exact', 'part', 'near')"
+#: Pairs that are judged at a time.
+_CHUNK = 1 << 12
+
+
+def judged(
+    firsts: DataFrame, candidates: DataFrame, documents: DataFrame, space: Workspace, settings: AuditOptions
+) -> DataFrame:
+    """Keep the pairs that an audit lists: `compare_all` says which.
+
+    *firsts* are `FIRSTS` of all pages, *candidates* pairs of those that stand alone.
+    """
+    copies = firsts.where("fit and first <> row").selectExpr("first a", "row b", "true copy")
+    again = "fit and again <> row and again <> first"
+    pairs = candidates.selectExpr("a", "b", "false copy").unionByName(copies)
+    pairs = pairs.unionByName(firsts.where(again).selectExpr("again a", "row b", "true copy"))
+    for side in "ab":
+        sides = documents.selectExpr(*(f"{name} {name}_{side}" for name in _SIDE))
+        pairs = pairs.join(sides, pairs[side] == sides[f"row_{side}"])
+    every = space.keep(mapped(pairs, judge_pairs, JUDGED, settings), "work/judged")
+    return _listed(every, space)
+
+
+_SIDE = column_names(COMPARED)
+
+
+def judge_pairs(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    """Judge pairs of pages; leave out those that no audit lists."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, _CHUNK):
+            yield _judge(batch.slice(start, _CHUNK), settings)
+
+
+def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    # The first pages of all pairs, then the second ones.
+    sides = [pairs.select([f"{name}_{side}" for name in _SIDE]).rename_columns([*_SIDE]) for side in "ab"]
+    both, header, count = pa.Table.from_batches(sides), settings.header, pairs.num_rows
+    documents = Documents(keys_of(both, header), records_of(both, header), [], texts(both, "note"))
+    crawl = crawl_of(documents, numbers(both, "wall"), names_of(both), settings)
+    judge = judge_of(crawl, settings, np.zeros(2 * count, bool))
+    a = np.arange(count)
+    compared = Compared(a, a + count, judge.either(a, a + count))
+    judgement = compared.judgement
+    alike = judgement.template | judgement.near
+    alike |= judgement.similarity >= settings.least_similarity - MARGIN
+    listed = np.flatnonzero(numbers(pairs, "copy") | (alike & ~judge.equal(a, a + count)))
+    table = pairs_table(judge, compared.take(listed))
+    columns = {name: table[name] for name in ("distance", "similarity", "containment")}
+    columns |= {name: numbers(pairs, name)[listed] for name in "ab"}
+    return batch_of(columns | {"kind": table["kind"].tolist()}, JUDGED)
+
+
+def _listed(every: DataFrame, space: Workspace) -> DataFrame:
+    """Keep of *every* pair the repeats, the `SIBLINGS` closest of a page's template, `REJECTED` others."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    template = every.where("kind = 'template'")
+    sides = template.selectExpr("a", "b", "similarity", "a page", "b other").unionByName(
+        template.selectExpr("a", "b", "similarity", "b page", "a other")
+    )
+    by = Window.partitionBy("page").orderBy(F.desc("similarity"), "other")
+    wanted = sides.withColumn("place", F.row_number().over(by)).where(f"place <= {SIBLINGS}")
+    kept = template.join(wanted.select("a", "b").distinct(), ["a", "b"], "left_semi")
+    rejected = every.where("kind = 'rejected'").orderBy(F.desc("similarity"), "a", "b").limit(REJECTED)
+    return space.keep(every.where(REPEATS).unionByName(kept).unionByName(rejected), "work/pairs")
