@@ -14,11 +14,13 @@ from scrapy_neardup.matching.sites import site_key
 from .names import telling_notes
 
 if TYPE_CHECKING:
+    from types import SimpleNamespace
+
     from numpy.typing import NDArray
 
     from .names import Names
     from .settings import AuditOptions
-    from .store import Store, StoredColumns
+    from .store import Store
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
     )
 
 
-def content_rows(columns: StoredColumns) -> NDArray[np.int64]:
+def content_rows(columns: SimpleNamespace) -> NDArray[np.int64]:
     """Return for each row the row that its content is in; int64[n].
 
     That is the row itself for a page. For a revisit it is the page with the digest that it refers to, or else
@@ -120,7 +122,7 @@ def content_rows(columns: StoredColumns) -> NDArray[np.int64]:
 
 
 def _sorted_crawl(
-    columns: StoredColumns, rows: list[int], contents: NDArray[np.int64], settings: AuditOptions
+    columns: SimpleNamespace, rows: list[int], contents: NDArray[np.int64], settings: AuditOptions
 ) -> Crawl:
     """Return the crawl of pages: *rows* of the store; *contents* says which rows their contents are in."""
     times = np.nan_to_num(columns.fetched, nan=np.inf).tolist()
@@ -163,7 +165,7 @@ def _sorted_crawl(
     )
 
 
-def _is_indexable(columns: StoredColumns, row: int, content: int) -> bool:
+def _is_indexable(columns: SimpleNamespace, row: int, content: int) -> bool:
     """Tell whether search engines are to index the page in *row*; its *content* may be in another row."""
     declared = columns.declared[content]
     return not columns.noindex[content] and declared in ("", columns.url[row].partition("#")[0])

@@ -76,7 +76,7 @@ class _Documents:
         return False
 
     def add(self, page: StoredPage) -> None:
-        name = str(page.origin)
+        name = str(page.record.origin)
         if page.filed is not None and page.filed.text is not None:
             text = unpacked(page.filed.text)
             self.found[name] = Document(name, page.of_site, text.text, None, text.title, text.details)

@@ -10,6 +10,7 @@ import contextlib
 import stat
 from collections import Counter, deque
 from contextlib import closing
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -163,17 +164,14 @@ class Reader:
         return self._store.has(origin, stamp)
 
     def _sort_page(self, root: str, record: CrawledPage, stamp: str) -> Iterator[Unsigned]:
-        page = StoredPage(root, record.origin, stamp, record.url, record.fetched, body_digest=record.digest)
-        page.note, page.indexing = record.note, record.indexing
+        page = StoredPage(root, stamp, replace(record, text=None, body=None))
         if record.revisit_of is not None:
-            page.refers_digest, page.refers_url = record.revisit_of.digest, record.revisit_of.url
             self._store.add(page)
         elif record.body is not None:
             self._extract(page, record)
         else:
             self._texts.append(page)
-            headline, details = record.extracted[1:] if record.extracted else (None, "")
-            yield Unsigned(record.text or "", record.title, page.of_site, headline, details)
+            yield Unsigned(record.text or "", record.title, page.of_site)
 
     def _extract(self, page: StoredPage, record: CrawledPage) -> None:
         assert record.body is not None
@@ -190,7 +188,7 @@ class Reader:
             )
         job = self._workers.submit(extraction.Page(record.body, record.url, record.content_type))
         head = read_head(record.body, record.content_type, record.url)
-        page.title, page.indexing = head.title, head.indexing | record.indexing
+        page.record = replace(page.record, title=head.title, indexing=head.indexing | record.indexing)
         self._extracting.append((page, job))
         if len(self._extracting) > _WAITING * settings.processes:
             self._store.add(self._extracted())
@@ -200,7 +198,9 @@ class Reader:
         done = job.result()
         page.reason = done.reason
         if done.signature is not None:
-            (page.filed,) = self._filer.filed([done.signature], [done.text], [page.title], [page.of_site])
+            (page.filed,) = self._filer.filed(
+                [done.signature], [done.text], [page.record.title], [page.of_site]
+            )
         return page
 
     def _copy_index(self, name: str) -> None:
@@ -211,11 +211,12 @@ class Reader:
             documents.records[field] = 0
         documents.records["flags"] &= ~TEMPLATE & 0xFF  # nor are these
         rows = zip(numbers.tolist(), documents.urls, times, documents.keys.T, documents.records, strict=True)
-        for number, url, time, keys, record in rows:
+        for number, url, time, keys, own in rows:
             origin = Origin(name, f"document {number}")
             if not self._has(origin, header.uuid):
-                filed = Filed("", keys.tobytes(), record.tobytes())
-                self._store.add(StoredPage(name, origin, header.uuid, url, time or None, filed=filed))
+                filed = Filed("", keys.tobytes(), own.tobytes())
+                record = CrawledPage(url, None, None, None, time or None, origin)
+                self._store.add(StoredPage(name, header.uuid, record, filed=filed))
 
 
 @contextlib.contextmanager

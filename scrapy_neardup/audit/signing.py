@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
     from scrapy_neardup.index import Header
 
-_Item = TypeVar("_Item", bound=tuple[str | None, ...])
+_Item = TypeVar("_Item", bound=tuple[str, ...])
 _Result = TypeVar("_Result")
 
 #: How many texts, and about how many characters, a process gets at a time. Fewer texts than `ALONE` are
@@ -61,9 +61,6 @@ class Unsigned(NamedTuple):
     title: str
     #: The URL that says which site it is of; "" if that is not known.
     url: str
-    #: The title and the short lines that an extractor has found before; None for a plain text.
-    headline: str | None = None
-    details: str = ""
 
 
 class Filed(NamedTuple):
@@ -93,12 +90,7 @@ class Filer:
 
     def __call__(self, texts: Sequence[Unsigned]) -> list[Filed]:
         """Sign texts and file them."""
-        mains = [
-            main_text(each.text)._replace(title=each.title)
-            if each.headline is None
-            else MainText(each.text, each.headline, each.details)
-            for each in texts
-        ]
+        mains = [main_text(each.text)._replace(title=each.title) for each in texts]
         titles = [
             each.title or " ".join(main.text[:_BEGINNING].split(maxsplit=_WORDS))[:_TITLE]
             for each, main in zip(texts, mains, strict=True)
@@ -194,7 +186,7 @@ def _parts(items: Iterable[_Item]) -> Iterator[list[_Item]]:
     total = 0
     for item in items:
         part.append(item)
-        total += sum(len(text or "") for text in item)
+        total += sum(map(len, item))
         if len(part) == CHUNK or total >= CHARACTERS:
             yield part
             part, total = [], 0

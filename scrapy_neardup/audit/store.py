@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-import sys
 import time
 import zlib
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,8 +20,7 @@ import numpy as np
 from scrapy_neardup.errors import ConfigurationError
 
 from .signing import Filed, unpacked
-from .sources import AUDIT as FILE
-from .sources.records import SILENT
+from .sources import Revisit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,10 +31,10 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.index import Header
 
-    from .sources import Indexing, Origin
+    from .sources import CrawledPage, Origin
 
-__all__ = ["COLUMNS", "FILE", "Paragraphs", "Store", "StoredColumns", "StoredPage", "encodable", "row_of"]
-
+#: The file in the folder of an audit that holds its pages.
+FILE = "signatures.sqlite"
 #: The columns of the table, in the order of `row_of`, with their types in SQLite; "?": they may be empty.
 COLUMNS = {
     "run": "integer", "root": "text", "source": "text", "place": "text", "stamp": "text", "url": "text",
@@ -60,10 +59,8 @@ CREATE TABLE IF NOT EXISTS skipped (
 _INSERT = f"INSERT OR REPLACE INTO pages ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 #: Pages and seconds between two commits: as much is lost if the audit is killed.
 BATCH, PAUSE = 1000, 1.0
-#: The columns that are arrays, and of what; None as the header says.
-_ARRAYS = {"id": np.int64, "fetched": np.float64, "noindex": bool, "wall": bool, "keys": None, "record": None}
-#: What is stored of a page without a signature.
-_UNSIGNED = Filed("", None, None)
+#: What is stored of a page without a signature, and of one that is no revisit.
+_UNSIGNED, _NO_REVISIT = Filed("", None, None), Revisit(None, None)
 
 
 @contextlib.contextmanager
@@ -93,27 +90,14 @@ def explained(path: Path | None) -> Iterator[None]:
 
 @dataclass(slots=True)
 class StoredPage:
-    """A page as it is stored.
-
-    It has a signature, or refers to the page that it is a revisit of, or has a reason why it has no text.
-    """
+    """A page as it is stored: with a signature, or the reason why it has no text, or as a revisit."""
 
     #: The source that the user named.
     root: str
-    #: The file and the place in it.
-    origin: Origin
-    #: Size and time of change of that file.
+    #: Size and time of change of the file that it is in.
     stamp: str
-    url: str
-    fetched: float | None
-    title: str = ""
-    #: What it tells search engines.
-    indexing: Indexing = SILENT
-    body_digest: str | None = None
-    refers_digest: str | None = None
-    refers_url: str | None = None
-    #: What its item says, see `notes`.
-    note: bytes = b""
+    #: What was read, without HTML; title and indexing are those of its head, too.
+    record: CrawledPage
     #: Why there is no main text; see `extraction.Reason`.
     reason: str | None = None
     #: Its signature and its text.
@@ -122,53 +106,27 @@ class StoredPage:
     @property
     def of_site(self) -> str:
         """The URL that says which site it is of: of a page that was saved to a file, what the page names."""
-        return self.url if self.url.startswith(("http://", "https://")) else self.indexing.declared
+        url = self.record.url
+        return url if url.startswith(("http://", "https://")) else self.record.indexing.declared
 
 
 def row_of(page: StoredPage, run: int) -> tuple[Any, ...]:
     """Return *page* as a row of the table, with `COLUMNS`, met in the run of that number."""
-    indexing = page.indexing
+    record, filed = page.record, page.filed or _UNSIGNED
+    indexing, revisit = record.indexing, record.revisit_of or _NO_REVISIT
     alternates = json.dumps(dict(indexing.alternates)) if indexing.alternates else ""
-    filed = page.filed or _UNSIGNED
     return (
-        run, encodable(page.root), encodable(page.origin.path), encodable(page.origin.place), page.stamp,
-        encodable(page.url), None if page.fetched is None else float(page.fetched),
-        encodable(indexing.declared), encodable(alternates), encodable(page.title or filed.title),
-        indexing.noindex, page.body_digest, page.refers_digest, page.refers_url, page.reason,
-        filed.wall, filed.keys, filed.record, filed.headline, filed.paragraphs, filed.text, page.note,
+        run, encodable(page.root), encodable(record.origin.path), encodable(record.origin.place), page.stamp,
+        encodable(record.url), None if record.fetched is None else float(record.fetched),
+        encodable(indexing.declared), encodable(alternates), encodable(record.title or filed.title),
+        indexing.noindex, record.digest, revisit.digest, revisit.url, page.reason, filed.wall, filed.keys,
+        filed.record, filed.headline, filed.paragraphs, filed.text, record.note,
     )  # fmt: skip
 
 
 def encodable(text: str) -> str:
     """Return *text* with escapes for what UTF-8 cannot write."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-
-class StoredColumns(NamedTuple):
-    """The n pages of a store without their texts: a column each, in the order of their numbers."""
-
-    #: int64[n].
-    id: NDArray[np.int64]
-    root: list[str]
-    url: list[str]
-    #: In seconds since 1970, NaN if not known: float64[n].
-    fetched: NDArray[np.float64]
-    declared: list[str]
-    alternates: list[str]
-    title: list[str]
-    #: bool[n].
-    noindex: NDArray[np.bool_]
-    body_digest: list[str | None]
-    refers_digest: list[str | None]
-    refers_url: list[str | None]
-    reason: list[str | None]
-    #: bool[n].
-    wall: NDArray[np.bool_]
-    #: Signatures as an index holds them, zero for a page without one: uint64[n, keys], and records[n].
-    keys: NDArray[np.uint64]
-    record: NDArray[Any]
-    #: What items say, see `notes`; empty for a page that is no item.
-    note: list[bytes]
 
 
 class Paragraphs(NamedTuple):
@@ -288,29 +246,27 @@ class Store:
         self.set_meta("complete", True)
         self.commit()
 
-    def load(self, header: Header) -> StoredColumns:
-        """Return all pages but for their texts; they are filed as *header* says."""
+    def load(self, header: Header) -> SimpleNamespace:
+        """Return all n pages but for their texts: a column for each name in `COLUMNS`, ordered by ``id``.
 
-        def column(name: str) -> list[Any]:
-            return [value for (value,) in self._read(f"SELECT {name} FROM pages ORDER BY id")]  # noqa: S608
-
-        def joined(name: str, size: int) -> bytes:
-            return b"".join(bytes(size) if value is None else value for value in column(name))
-
+        Those of numbers are arrays. ``keys`` and ``record`` are signatures as an index with *header* holds
+        them, zero for a page without one: uint64[n, keys], and records[n]. All else are lists; None stands
+        for what is not known, NaN in ``fetched``.
+        """
+        names = [name for name in COLUMNS if name not in ("headline", "paragraphs", "text")]
+        columns: dict[str, Any] = {}
         with self.trusting():
-            columns: dict[str, Any] = {
-                name: column(name) for name in StoredColumns.__annotations__ if name not in _ARRAYS
-            }
-            columns |= {name: np.array(column(name), kind) for name, kind in _ARRAYS.items() if kind}
-            columns["keys"] = np.frombuffer(joined("keys", 8 * header.keys), np.uint64).reshape(
-                -1, header.keys
-            )
-            columns["record"] = np.frombuffer(joined("record", header.dtype.itemsize), header.dtype)
-            if {len(columns[name]) for name in ("keys", "record")} != {len(columns["id"])}:
-                raise ValueError("signatures have other sizes")
-            for name in ("root", "reason"):  # few different ones
-                columns[name] = [value and sys.intern(value) for value in columns[name]]
-            return StoredColumns(**columns)
+            for name in ("id", *names):
+                rows = self._read(f"SELECT {name} FROM pages ORDER BY id")  # noqa: S608
+                columns[name] = [value for (value,) in rows]
+            for name, kind in (("id", np.int64), ("fetched", float), ("noindex", bool), ("wall", bool)):
+                columns[name] = np.array(columns[name], kind)
+            for name, dtype in (("keys", np.dtype((np.uint64, header.keys))), ("record", header.dtype)):
+                blank = bytes(dtype.itemsize)
+                columns[name] = np.frombuffer(b"".join(each or blank for each in columns[name]), dtype)
+                if len(columns[name]) != len(columns["id"]):
+                    raise ValueError("signatures have other sizes")
+        return SimpleNamespace(**columns)
 
     def text(self, page: int) -> str | None:
         """Return the main text of the page with that id, and its title and short lines, to be read."""

@@ -202,8 +202,8 @@ def _read_source(path: Path) -> Iterator[_Source]:
         for record in read_source(source, Options()):
             if isinstance(record, CrawledPage) and record.revisit_of is None:
                 html = "" if record.body is None else decode(record.body, record.content_type)
-                main = record.extracted
-                if main is None and record.text is not None:
+                main = None
+                if record.text is not None:
                     main = main_text(record.text)._replace(title=record.title)
                 yield _Source(Text(record.url, "", record.url, language=_language(html)), main, html)
 

@@ -87,7 +87,7 @@ def evaluate(
 
     DOCS has a JSON object a line (plain or packed): "id" and "text" or "html", and if you have it "url" or
     "host", and "lang"; HTML goes through the extractor of the settings. Or it is a source of an audit, such
-    as a feed, an archive, or the directory that the audit has written: the ids are URLs then.
+    as a feed or an archive: the ids are URLs then.
 
     PAIRS is a table with a header line, separated by tabs: id1, id2, label and, if you like, kind. Labels: 3
     the same text, 2 a near-duplicate, 0 different; 1 (partly shared) and empty (unsure) are shown, not

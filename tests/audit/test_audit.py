@@ -98,15 +98,6 @@ def test_same_files_whatever_the_order_and_the_workers(tmp_path: Path) -> None:
     assert results[0] == results[1] == results[2]
 
 
-def test_a_thousand_equal_pages_are_one_cluster(tmp_path: Path) -> None:
-    story = text("again")
-    rows = [{"url": f"https://{n % 7}.example/{n}", "text": story} for n in range(1000)]
-    with audit(feed(tmp_path / "a.jl", rows)) as found:
-        assert found.clusters.tolist() == [(0, 1000, 999, 0, 0, 0)]
-        assert len(found.pairs) == 999
-        assert found.pages["url"][0] == "https://0.example/0"
-
-
 def test_a_chain_of_small_steps_is_not_one_cluster(tmp_path: Path) -> None:
     words = text("chain", 400).split()
     rows = []
@@ -157,14 +148,6 @@ def test_web_archives_and_their_revisits(tmp_path: Path) -> None:
         assert found.skipped == {"revisit_of_another_crawl": 1}
         assert found.problems == ()
         assert text("archived")[:100] in (found.text(0) or "")
-
-
-def test_canonical_pages_by_rules(tmp_path: Path) -> None:
-    story = text("rules")
-    rows = [{"url": f"http://{host}.example/", "text": story} for host in "abc"]
-    path = feed(tmp_path / "a.jl", rows)
-    with audit(path, hosts=("c.example",)) as found:
-        assert found.pages["url"][found.clusters["canonical"]].tolist() == ["http://c.example/"]
 
 
 def test_a_fuller_page_is_no_copy_of_the_page_that_is_kept(tmp_path: Path) -> None:
@@ -391,14 +374,6 @@ def test_nothing_to_audit(tmp_path: Path) -> None:
         assert verdicts(found) == {"https://a.example/": "unique"}
 
 
-def test_results_are_not_read_again(tmp_path: Path) -> None:
-    feed(tmp_path / "a.jl", crawl())
-    for _ in range(2):
-        with audit(tmp_path, tmp_path / "out", formats=["csv"]) as found:
-            assert len(found.pages) == len(crawl())
-            assert found.problems == ()
-
-
 def test_results_of_other_audits_in_a_folder_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "crawl").mkdir()
     feed(tmp_path / "crawl" / "a.jl", crawl())
@@ -407,8 +382,8 @@ def test_results_of_other_audits_in_a_folder_are_left_out(tmp_path: Path) -> Non
             assert len(found.pages) == len(crawl())
             assert found.problems == ()
     assert found.skipped["results_of_an_audit"] == 2
-    with audit([tmp_path / "crawl/earlier"], tmp_path / "again") as found:  # named, they are a source
-        assert len(found.pages) == len(crawl())
+    with pytest.raises(SourceUnavailable, match="has the results of an audit: name what that has read"):
+        audit([tmp_path / "crawl/earlier"])
 
 
 def test_texts_are_gone_with_the_audit(tmp_path: Path) -> None:
@@ -459,48 +434,6 @@ def test_who_knows_the_seed_of_one_audit_cannot_craft_for_another(tmp_path: Path
     assert min((values[1] ^ other).bit_count() for other in (values[0], values[2])) > 7
 
 
-@pytest.mark.parametrize("how", ["meta", "header"])
-def test_twins_of_a_page_that_may_not_be_indexed_stay(tmp_path: Path, how: str) -> None:
-    records = []
-    for number in range(4):
-        body, extra = html(text(number)), {}
-        if number % 2 == 0:
-            if how == "meta":
-                body = body.replace(b"<title>", b'<META content="NoIndex, follow" name="Robots"><title>')
-            else:
-                extra = {"X_Robots_Tag": "otherbot: nofollow, googlebot: noindex"}
-        twin = html(text(number))
-        records += [
-            record("response", f"https://a.example/{number}", http(body, **extra)),
-            record("response", f"http://a.example/print?id={number}&long", http(twin)),
-        ]
-    write_warc(tmp_path / "a.warc.gz", records)
-    with audit(tmp_path / "a.warc.gz", tmp_path / "out", extractor="plain") as found:
-        said = verdicts(found)
-    assert said["http://a.example/print?id=0&long"] == "unique"
-    assert (tmp_path / "out" / "drop.txt").read_text().splitlines() == [
-        "http://a.example/print?id=1&long", "http://a.example/print?id=3&long",
-        "https://a.example/0", "https://a.example/2",
-    ]  # fmt: skip
-
-
-def test_a_page_joins_the_canonical_page_that_it_is_most_like(tmp_path: Path) -> None:
-    """Not the first that fits: the old release of a class goes with the new one, not with a similar class."""
-    other = text("class", 400)
-    new = edited(other, 60, "new")
-    words = new.split()
-    words[-8:] = text("old", 8).split()
-    rows = [
-        {"url": "https://a.example/1/other", "text": other},
-        {"url": "https://a.example/2/new", "text": new},
-        {"url": "https://a.example/3/old", "text": " ".join(words)},
-    ]
-    path = feed(tmp_path / "a.jl", rows)
-    with audit(path, seed=0, min_similarity=0.71, rules=("shortest",)) as found:
-        canonical = found.pages["url"][found.pages["canonical"]].tolist()
-    assert canonical[2] == "https://a.example/2/new"
-
-
 def test_what_search_engines_know_already_is_told_from_what_is_to_fix(tmp_path: Path) -> None:
     heads = {
         "https://a.example/1": "",
@@ -546,27 +479,6 @@ def test_nothing_goes_for_a_page_that_may_not_be_indexed(tmp_path: Path) -> None
     assert not (tmp_path / "out" / "drop.txt").read_text()
 
 
-def test_figures_add_up(tmp_path: Path) -> None:
-    """Pages of the sources are the pages, each has a verdict, clusters are as large as their parts."""
-    one, two = feed(tmp_path / "a.jl", crawl()), feed(tmp_path / "b.jl", crawl(40))
-    with audit([one, two], tmp_path / "out", seed=0) as found:
-        clusters = found.clusters
-        assert sum(count for _, count in found.inputs) == len(found.pages)
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert sum(summary["verdicts"].values()) == summary["pages"]
-    assert sum(host["pages"] for host in summary["hosts"]) == summary["pages"]
-    repeats = sum(clusters[name] for name in ("exact", "near", "part", "revisit"))
-    assert (clusters["size"] == repeats + 1).all()
-
-
-def test_the_folder_of_an_audit_is_a_source_with_the_same_result(tmp_path: Path) -> None:
-    with audit(feed(tmp_path / "a.jl", crawl()), tmp_path / "one", seed=0) as found:
-        before = verdicts(found)
-    with audit(tmp_path / "one", tmp_path / "two", seed=0) as found:
-        assert verdicts(found) == before
-        assert [source.kind for source, _ in found.inputs] == ["audit"]
-
-
 def test_pages_of_a_template_are_judged_as_in_a_crawl(tmp_path: Path) -> None:
     """One sibling is enough: of a page with other numbers than the first no copy is made but an equal one."""
     first, second = template("t", 1), template("t", 2)
@@ -578,19 +490,3 @@ def test_pages_of_a_template_are_judged_as_in_a_crawl(tmp_path: Path) -> None:
         said = found.pages["verdict"].tolist()
     assert met == ["unique", "template", "template", "exact", "near"]
     assert said[2:] == met[2:]
-
-
-def test_an_audit_read_again_has_the_same_pages_with_their_headlines(tmp_path: Path) -> None:
-    def row(name: str, body: str) -> dict[str, Any]:
-        return {
-            "url": f"https://a.example/{name}",
-            "html": f"<title>{name} | Site</title><body>{body}</body>",
-        }
-
-    story = f"<h1>Head</h1><p>{text('again', 200)}.</p>"
-    rows = [row("Head", story), row("Head-2", story), row("empty", "")]
-    with audit(feed(tmp_path / "a.jl", rows), tmp_path / "one", seed=0) as found:
-        before = found.pages[["url", "verdict", "canonical", "tokens"]].tolist()
-    with audit(tmp_path / "one", tmp_path / "two", seed=0) as found:
-        assert found.pages[["url", "verdict", "canonical", "tokens"]].tolist() == before
-        assert found.problems == ()

@@ -140,11 +140,3 @@ def test_process_that_is_killed_is_no_hang() -> None:
     with pytest.raises(SignerDied, match="run the audit again"):
         list(signatures)
     wait_for_none(started, 0)
-
-
-def test_a_frozen_program_signs_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [text(number, 60) for number in range(ALONE + 100)]
-    monkeypatch.setattr("sys.frozen", True, raising=False)
-    monkeypatch.setattr("scrapy_neardup.audit.signing.ProcessPoolExecutor", None)
-    fingerprinter = Fingerprinter(seed=5)
-    assert list(sign(texts, fingerprinter, processes=3)) == [*fingerprinter.signatures(texts)]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.audit.arrays import text_places
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, unpacked
-from scrapy_neardup.audit.sources import Origin
+from scrapy_neardup.audit.sources import CrawledPage, Origin
 from scrapy_neardup.audit.store import Paragraphs, Store, StoredPage
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint.main_text import MainText
@@ -31,6 +31,10 @@ OPTIONS = AuditOptions(seed=3)
 FILER: Filer = pickle.loads(pickle.dumps(Filer(OPTIONS.fingerprinter, OPTIONS.header)))
 
 
+def record(url: str, fetched: float | None, place: str) -> CrawledPage:
+    return CrawledPage(url, None, None, None, fetched, Origin("feed.jl", place))
+
+
 def test_texts_are_filed_as_an_index_would_file_them_and_stored_as_they_were() -> None:
     texts = [text(number, 200 + number) for number in range(4)]
     urls = [f"https://{number}.example/" for number in range(4)]
@@ -40,10 +44,8 @@ def test_texts_are_filed_as_an_index_would_file_them_and_stored_as_they_were() -
     store = Store(None)
     store.begin({})
     for number, (each, url) in enumerate(zip(filed, urls, strict=True)):
-        page = StoredPage("feed.jl", Origin("feed.jl", str(number)), "", url, 5.0 if number else None)
-        page.filed = each
-        store.add(page)
-    store.add(StoredPage("feed.jl", Origin("feed.jl", "bad"), "", "u", 1.0, reason="timeout"))
+        store.add(StoredPage("feed.jl", "", record(url, 5.0 if number else None, str(number)), None, each))
+    store.add(StoredPage("feed.jl", "", record("u", 1.0, "bad"), "timeout"))
     columns = store.load(OPTIONS.header)
     assert (documents.keys == columns.keys[:4].T).all()
     assert (columns.record[:4] == documents.records).all()
@@ -56,12 +58,12 @@ def test_texts_are_filed_as_an_index_would_file_them_and_stored_as_they_were() -
 
 @pytest.mark.parametrize("headline", ["A headline", "", "Größe", "a\0b", "\ud800"])
 def test_a_text_with_its_parts_is_read_again_as_it_was(headline: str) -> None:
-    content = f"{text(0)}\n{text(1)}\n{text(0)}"
-    (filed,) = FILER([Unsigned(content, "In the head", "https://a.example/", headline, "1.99\0EUR")])
-    assert filed.text is not None
-    assert unpacked(filed.text) == MainText(content, headline.replace("\0", " "), "1.99 EUR")
-    assert filed.title == "In the head"
-    assert (filed.headline or b"").decode("utf-8", "surrogatepass") == headline.replace("\0", " ")
+    content, clean = f"{text(0)}\n{text(1)}\n{text(0)}", headline.replace("\0", " ")
+    assert unpacked(packed_text(MainText(content, headline, "1.99\0EUR"))) == MainText(
+        content, clean, "1.99 EUR"
+    )
+    (filed,) = FILER([Unsigned(content, headline, "https://a.example/")])
+    assert (filed.headline or b"").decode("utf-8", "surrogatepass") == clean
     assert np.frombuffer(filed.paragraphs or b"", np.uint64).tolist() == sorted({*paragraph_keys(content)})
 
 
@@ -90,7 +92,7 @@ def test_values_of_other_types_and_a_full_disk_are_one_line(tmp_path: Path) -> N
     store = Store(tmp_path / "pages.sqlite")
     store.begin({})
     with pytest.raises(ConfigurationError, match="delete it"):
-        store.add(StoredPage("a", Origin("a"), "", "u", None, body_digest=b"bytes"))  # type: ignore[arg-type]
+        store.add(StoredPage("a", b"a stamp", record("u", None, "")))  # type: ignore[arg-type]
     store._database.execute("PRAGMA max_page_count = 1")
     with pytest.raises(OSError, match="look at the disk"):
         store.set_meta("inputs", ["x" * 1_000_000])

@@ -1,4 +1,4 @@
-"""The sources of an audit: feeds, tables, archives, caches, folders, audits, all as one stream of pages.
+"""The sources of an audit: feeds, tables, archives, caches, folders, all as one stream of pages.
 
 What kind a file is its content says first, and its name second.
 """
@@ -6,10 +6,7 @@ What kind a file is its content says first, and its name second.
 from __future__ import annotations
 
 import glob
-import json
 import os
-import sqlite3
-from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,13 +55,13 @@ __all__ = [
     "read_source",
 ]
 
-#: The file in the folder of an audit that holds its pages.
-AUDIT = "signatures.sqlite"
+#: A file that is in a folder with results of an audit.
+_RESULTS = "signatures.sqlite"
 #: For kinds that need one: the module, and the extra that brings it.
 _EXTRAS = {"parquet": ("pyarrow", "parquet"), "warc": ("fastwarc", "warc"), "wacz": ("fastwarc", "warc")}
 _KNOWN = (
     "feeds (.jl .jsonl .json .csv, also .gz .bz2), .parquet, .warc, .warc.gz, .wacz, .html, "
-    "Scrapy's HTTP cache, the folder of an audit and folders of such files"
+    "Scrapy's HTTP cache and folders of such files"
 )
 _SUFFIXES = {
     ".jl": "json lines", ".jsonl": "json lines", ".jsonlines": "json lines", ".ndjson": "json lines",
@@ -84,7 +81,7 @@ class Source:
     """A file or directory to read."""
 
     path: Path
-    #: What `kind_of_file` says; ``cache``, ``audit`` or ``folder``.
+    #: What `kind_of_file` says; ``cache`` or ``folder``.
     kind: str
 
 
@@ -146,7 +143,7 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
     inside = Path(os.path.realpath(folder))
     sites: set[str] = set()  # directories of sites: those with pages, and all below them
     for directory, directories, names in os.walk(folder):
-        for results in [name for name in sorted(directories) if Path(directory, name, AUDIT).is_file()]:
+        for results in [name for name in sorted(directories) if Path(directory, name, _RESULTS).is_file()]:
             yield Skipped(Origin(clean(str(Path(directory, results)))), "results_of_an_audit")
             directories.remove(results)
         directories.sort()
@@ -187,7 +184,9 @@ def _kind(path: Path) -> str:
             raise SourceUnavailable(f"{path} is an index, which has no pages: name what was crawled.")
         if path.is_dir():
             os.listdir(path)  # noqa: PTH208
-            return "audit" if (path / AUDIT).is_file() else "cache" if is_cache(path) else "folder"
+            if (path / _RESULTS).is_file():
+                raise SourceUnavailable(f"{path} has the results of an audit: name what that has read.")
+            return "cache" if is_cache(path) else "folder"
         if not path.exists():
             raise SourceUnavailable(f"{path} does not exist: check the path.")
         if not path.is_file():
@@ -257,31 +256,6 @@ def mirror_url(path: Path, folder: Path, base_url: str | None) -> str | None:
     return f"{base_url.rstrip('/')}/{'/'.join(quoted)}"
 
 
-def _read_audit(path: Path, label: str, options: Options) -> Iterator[Record]:
-    """Yield the pages of the audit in the folder *path*."""
-    from scrapy_neardup.audit.signing import unpacked
-
-    query = (
-        "SELECT id, url, fetched, noindex, declared, alternates, body_digest, refers_digest, refers_url, "
-        "text, title, reason, note FROM pages WHERE reason IS NULL OR reason = 'no_text' ORDER BY id"
-    )
-    where = f"{(path / AUDIT).absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(where, uri=True)) as database:
-        for number, url, fetched, noindex, declared, versions, digest, *rest in database.execute(query):
-            refers_digest, refers_url, packed, title, reason, note = rest
-            origin = Origin(label, f"page {number}")
-            revisit = Revisit(refers_digest, refers_url) if refers_digest or refers_url else None
-            if packed is None and revisit is None and reason is None:
-                yield BrokenRecord(origin, "its text was not kept")
-                continue
-            text = None if packed is None else unpacked(packed)
-            indexing = Indexing(bool(noindex), declared, tuple(json.loads(versions or "{}").items()))
-            yield CrawledPage(
-                url, text.text if text else "" if reason else None, None, None, fetched, origin, digest,
-                indexing, title=title, extracted=text, revisit_of=revisit, note=note,
-            )  # fmt: skip
-
-
 #: Readers take the path, its name in messages, and the options. A folder is read by those of its files.
 _READERS: dict[str, Callable[[Path, str, Options], Iterator[Record]]] = {
     "json lines": read_json_lines,
@@ -292,5 +266,4 @@ _READERS: dict[str, Callable[[Path, str, Options], Iterator[Record]]] = {
     "wacz": read_wacz,
     "html": _read_html,
     "cache": read_cache,
-    "audit": _read_audit,
 }

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy_neardup.fingerprint.main_text import MainText
-
 #: Bytes of one record, one row, one page, after decompression.
 MAX_RECORD = 1 << 26
 #: Bytes read from a file since its last document: what follows is not looked at.
@@ -122,8 +120,6 @@ class CrawledPage:
     indexing: Indexing = SILENT
     #: Of a text, if the source has it.
     title: str = ""
-    #: The text with its headline and short lines, if an extractor found these before.
-    extracted: MainText | None = None
     #: Set if this is a revisit, which has neither text nor body.
     revisit_of: Revisit | None = None
     #: What the item says beside its text, see `notes.note_of`; empty for a page that is no item.

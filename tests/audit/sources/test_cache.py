@@ -108,12 +108,6 @@ def test_meta_is_a_flat_dictionary_or_refused(content: bytes) -> None:
     assert time.perf_counter() - started < 1
 
 
-@pytest.mark.parametrize("value", [b"1-2", b"1+", b"1e", b"1..2", b"'\\ud'", b"'\\N{x}'"])
-def test_what_cannot_be_a_value_is_told_in_the_same_words_each_time(value: bytes) -> None:
-    with pytest.raises(Unreadable, match=r"^meta is damaged: it cannot be parsed$"):
-        parse_meta(b"{'status': " + value + b"}")
-
-
 def test_meta_as_scrapy_writes_it() -> None:
     meta = {
         "url": "http://a/'\"\\\n{é",

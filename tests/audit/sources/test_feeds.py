@@ -77,20 +77,6 @@ def test_json_feed_that_a_second_crawl_appended_to(tmp_path: Path, read: Any, te
     assert (len(contents.pages), len(contents.problems)) == (5, 2)  # the item, and its array
 
 
-def test_batches_by_pattern_are_in_order(tmp_path: Path, read: Any, text: Any) -> None:
-    for number in (2, 0, 1):
-        export(tmp_path / f"batch-{number}.jl", "jl", [{"url": f"u{number}", "text": text(number)}])
-    assert read(str(tmp_path / "batch-*.jl")).urls == ["u0", "u1", "u2"]
-    assert read(tmp_path).urls == ["u0", "u1", "u2"]
-
-
-def test_custom_and_nested_fields(tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "feed.jl"
-    path.write_text(json.dumps({"text": "wrong", "article": {"words": "right"}, "where": "u"}) + "\n")
-    contents = read(path, text_field="article.words", url_field="where")
-    assert (contents.texts, contents.urls) == (["right"], ["u"])
-
-
 def test_field_of_the_url_that_is_not_there(tmp_path: Path, read: Any) -> None:
     (tmp_path / "feed.jl").write_text(
         '{"where": "u", "text": "t"}\n{"where": null, "text": "t"}\n{"text": "t"}\n'
@@ -214,12 +200,6 @@ def test_byte_order_mark(tmp_path: Path, read: Any) -> None:
         assert read(tmp_path / name).texts == ["t"]
 
 
-def test_document_without_url_has_its_origin_for_one(tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "feed.jl"
-    path.write_text('{"text": "a"}\n{"text": "b"}\n')
-    assert read(path).urls == [f"{path}, line 1", f"{path}, line 2"]
-
-
 def test_damaged_rows_of_a_table(tmp_path: Path, read: Any) -> None:
     path = tmp_path / "feed.csv"
     path.write_text('url,text\nu1,t1\nu2\nu3,"open\nu4,"t4"\nu5,t5\nu6,t6,more\n\nu7,"two\nlines"\n')
@@ -227,12 +207,6 @@ def test_damaged_rows_of_a_table(tmp_path: Path, read: Any) -> None:
     assert contents.urls == ["u1", "u5", "u7"]
     assert contents.texts[-1] == "two\nlines"
     assert len(contents.problems) == 3
-
-
-def test_semicolons(tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "feed.csv"
-    path.write_text("url;text\nu;a, b\n")
-    assert read(path).texts == ["a, b"]
 
 
 VALUES = st.recursive(

@@ -164,15 +164,3 @@ def test_blank_lines_by_the_million_are_passed_over(name: str, line: bytes, tmp_
     *_, last = open_sources([tmp_path / name])
     assert "the rest is left out" in last.reason  # type: ignore[union-attr]
     assert time.process_time() - started < 20  # takes 3; one by one, 40
-
-
-def test_line_numbers_go_on_behind_blank_lines(tmp_path: Path) -> None:
-    (tmp_path / "feed.jl").write_bytes(b"\r\n" * 300_000 + ITEM + b"\n \n" + ITEM)
-    assert [str(each.origin)[-11:] for each in open_sources([tmp_path / "feed.jl"])] == [
-        "line 300001",
-        "line 300003",
-    ]
-    cells = '"one\n\n\ntwo\n"'
-    (tmp_path / "a.csv").write_text(f"url,text\n\n{cells.join(['u,', ''])}\n")
-    (page,) = open_sources([tmp_path / "a.csv"])
-    assert (page.text, page.origin.place) == ("one\n\n\ntwo\n", "line 3")  # type: ignore[union-attr]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import random
 from pathlib import Path
 from typing import Any
 
@@ -166,56 +165,12 @@ def test_folder(tmp_path: Path, html: Any, read: Any) -> None:
     assert not contents.problems
 
 
-def test_order_does_not_depend_on_the_file_system(
-    tmp_path: Path, html: Any, read: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(tmp_path / "pages", html)
-    expected = read(tmp_path / "pages").records
-    scandir = os.scandir
-
-    class Shuffled:
-        def __init__(self, path: Any) -> None:
-            with scandir(path) as entries:
-                self.entries = list(entries)
-            random.Random(5).shuffle(self.entries)
-
-        def __enter__(self) -> Any:
-            return iter(self.entries)
-
-        def __exit__(self, *args: object) -> None:
-            pass
-
-        def __iter__(self) -> Any:
-            return iter(self.entries)
-
-        def __next__(self) -> Any:
-            if not self.entries:
-                raise StopIteration
-            return self.entries.pop()
-
-        def close(self) -> None:
-            pass
-
-    monkeypatch.setattr(os, "scandir", Shuffled)
-    assert read(tmp_path / "pages").records == expected
-
-
 def test_several_sources_are_read_in_their_order_and_once(tmp_path: Path, read: Any) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.jl").write_text(json.dumps({"url": name, "text": name}))
     (tmp_path / "c.jl").symlink_to(tmp_path / "a.jl")
     a, b, c = (tmp_path / f"{name}.jl" for name in "abc")
     assert read(b, a, c, tmp_path / ".." / tmp_path.name / "b.jl").urls == ["b", "a"]
-
-
-def test_file_that_vanishes_is_a_problem(tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "a.jl"
-    path.write_bytes(ITEM)
-    from scrapy_neardup.audit.sources import open_sources
-
-    records = open_sources([path])
-    path.unlink()
-    assert "No such file" in next(records).reason  # type: ignore[union-attr]
 
 
 def test_links_to_files_out_of_a_folder_are_not_followed_unless_they_are_named(
@@ -240,11 +195,3 @@ def test_links_to_files_out_of_a_folder_are_not_followed_unless_they_are_named(
     assert len(read(folder / "c.html").pages) == 1
     with pytest.raises(SourceUnavailable, match="does not exist"):
         read(folder / "loop.html")
-
-
-def test_link_to_a_directory_is_not_followed(tmp_path: Path, html: Any, read: Any) -> None:
-    folder = tmp_path / "pages"
-    folder.mkdir()
-    (folder / "a.html").write_bytes(html(1))
-    (folder / "loop").symlink_to(folder)
-    assert len(read(folder).pages) == 1

@@ -46,13 +46,6 @@ def test_html_as_bytes_and_nested_fields(tmp_path: Path, read: Any, html: Any) -
     assert read(path, text_field="page.words").texts == ["yes"]
 
 
-def test_table_without_text(tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"url": ["u"] * 100, "price": [1] * 100}), path)
-    (problem,) = read(path).problems
-    assert "--text-field; the fields are url, price" in problem.reason
-
-
 def test_field_of_the_url_that_is_not_there(tmp_path: Path, read: Any) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["t"] * 100, "page": [{"url": "u"}] * 100}), path)

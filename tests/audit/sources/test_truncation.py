@@ -94,20 +94,6 @@ def test_file_cut_at_every_tenth_byte(name: str, tmp_path: Path, text: Any, html
         assert bool(contents.problems) == (size not in traceless), size
 
 
-def test_warc_cut_at_every_byte_tells_unless_between_records(tmp_path: Path, html: Any, read: Any) -> None:
-    path = tmp_path / "a.warc"
-    responses = [record("response", f"u{n}", http(html(n, 2))) for n in range(2)]
-    first = len(responses[0])
-    for size in range(1, sum(map(len, responses))):
-        path.write_bytes(b"".join(responses)[:size])
-        contents = read(path)
-        # The four bytes after a record are no part of it.
-        whole = (size >= first - 4) + (size >= first + len(responses[1]) - 4)
-        assert len(contents.pages) == whole, size
-        partly = size < first - 4 or first < size < first + len(responses[1]) - 4
-        assert bool(contents.problems) == partly, size
-
-
 @pytest.mark.parametrize("compressed", [False, True])
 async def test_cache_with_files_cut_at_every_tenth_byte(
     compressed: bool, crawl: Any, site: Any, html: Any, read: Any

@@ -183,13 +183,6 @@ def test_files_of_several_crawlers(
     assert all(b"<" in page.body for page in contents.pages if page.revisit_of is None)
 
 
-@pytest.mark.skipif(not SAMPLES.is_dir(), reason="optional data")
-def test_revisits_of_one_crawl_refer_to_pages_of_the_one_before(read: Any) -> None:
-    contents = read(SAMPLES / "ukwa_govuk_1.warc.gz", SAMPLES / "ukwa_govuk_2_revisit.warc.gz")
-    digests = {page.digest for page in contents.pages if page.revisit_of is None}
-    assert {page.revisit_of.digest for page in contents.pages if page.revisit_of} <= digests
-
-
 def test_resources_and_texts_are_pages(tmp_path: Path) -> None:
     """Resource records hold a page without HTTP headers, the conversions of WET files its text."""
     html = b"<html><p>a page</p></html>"
