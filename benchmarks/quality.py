@@ -20,7 +20,8 @@ import numpy as np
 from suite.labelled_sets import DEFAULT, SETS, Loaded, Set, load
 from suite.ways import COLUMNS, OWN, shares
 
-from scrapy_neardup.audit.evaluate import find_all, judge_with, rows_of
+from scrapy_neardup.audit.evaluate import judge_with, rows_of
+from scrapy_neardup.audit.pairs import Groups, compare_all
 from scrapy_neardup.cli.settings import read_options
 
 if TYPE_CHECKING:
@@ -92,9 +93,11 @@ def every_pair(loaded: Loaded) -> Iterator[str]:
     """Yield what the default settings find among all documents of a set whose truth is complete."""
     texts = loaded.texts[DEFAULT]
     a, b = rows_of(loaded.pairs, texts)
-    found = find_all(judge_with(texts, read_options(()), 0))
+    judge = judge_with(texts, read_options(()), 0)
+    found = compare_all(judge, Groups.of(judge.documents))
     planted = {(min(x, y), max(x, y)) for x, y in zip(a.tolist(), b.tolist(), strict=True)}
-    pairs = set(zip(found.a.tolist(), found.b.tolist(), strict=True))
+    near = found.judgement.near
+    pairs = set(zip(found.a[near].tolist(), found.b[near].tolist(), strict=True))
     yield (
         f"Of all {len(texts) * (len(texts) - 1) // 2:,} pairs of its {len(texts):,} documents, default "
         f"settings: {len(planted & pairs)} of {len(planted)} planted ones found, {len(pairs - planted)} "

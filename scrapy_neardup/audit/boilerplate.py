@@ -16,7 +16,7 @@ import numpy as np
 from scrapy_neardup.matching.boilerplate import TITLES, paragraph_keys, widespread, without_paragraphs
 from scrapy_neardup.matching.records import entries
 
-from .arrays import ranges
+from .arrays import ranges, text_places
 from .names import name_pages
 from .signing import sign
 
@@ -56,58 +56,36 @@ def leave_out_boilerplate(
     stored stay as they are.
     """
     sites = crawl.documents.records["site"].astype(np.int64)
-    rows, keys, named = _read(crawl, store)
-    names, titled = name_pages(sites.tolist(), crawl.urls, crawl.titles, named)
-    crawl = replace(crawl, names=names)
-    numbers: dict[str, int] = {}
-    titles = np.array([numbers.setdefault(title, len(numbers)) for title in crawl.titles], np.int64)
-    del numbers
+    different: dict[int, set[str]] = defaultdict(set)
+    for site, title in zip(sites.tolist(), crawl.titles, strict=True):
+        different[site].add(title)
+    enough = np.array([len(different[site]) >= TITLES for site in sites.tolist()], bool)
+    stored = store.paragraphs().often(TITLES)  # fewer pages have fewer titles
+    pages = np.flatnonzero(enough & np.isin(crawl.ids, stored.id))
+    places = np.searchsorted(stored.id, crawl.ids[pages])
+    headlines = [""] * len(crawl)
+    for row, place in zip(pages.tolist(), places.tolist(), strict=True):
+        headlines[row] = stored.headline[place]
+    names, titled = name_pages(sites.tolist(), crawl.urls, crawl.titles, headlines)
+    counts = np.diff(stored.ends)[places]
+    rows, keys = np.repeat(pages, counts), stored.keys[ranges(stored.ends[places], counts)]
+    titles = text_places(crawl.titles)
     shared = widespread(sites[rows], keys, titles[rows])
     rows, keys = rows[shared], keys[shared]
     left_out: dict[int, set[int]] = defaultdict(set)
     for row, key in zip(rows.tolist(), keys.tolist(), strict=True):
         left_out[row].add(key)
-    found = [_described(crawl, store, rows[own], keys[own]) for own in _by_site(sites[rows])]
+    found = []
+    for site in np.unique(sites[rows]):
+        own = sites[rows] == site
+        paragraphs, first, often = np.unique(keys[own], return_index=True, return_counts=True)
+        most = int(np.argmax(often))
+        text = store.main_text(int(crawl.ids[rows[own][first[most]]]))
+        assert text is not None  # it had this paragraph
+        lines = (line for line in text.text.split("\n") if int(paragraphs[most]) in paragraph_keys(line))
+        found.append(Boilerplate(np.unique(rows[own]), len(paragraphs), next(lines)[:_SHOWN]))
     found.sort(key=lambda each: (-len(each.pages), each.pages[0]))
-    return _signed_anew(crawl, store, settings, left_out, titled), found
-
-
-def _read(crawl: Crawl, store: Store) -> tuple[NDArray[np.int64], NDArray[np.uint64], list[str]]:
-    """Read the long paragraphs and the titles of texts, for sites with enough different titles.
-
-    Returns the paragraphs that enough pages have, as the rows of the pages and the keys of the paragraphs
-    (int64[m], uint64[m]), and the title of the text of each page; "" where it has none or is of another site.
-    """
-    sites = crawl.documents.records["site"].tolist()
-    titles: dict[int, set[str]] = defaultdict(set)
-    for site, title in zip(sites, crawl.titles, strict=True):
-        if len(titles[site]) < TITLES:
-            titles[site].add(title)
-    enough = np.array([len(titles[site]) >= TITLES for site in sites], bool)
-    stored = store.paragraphs().often(TITLES)  # fewer pages have fewer titles
-    rows = np.flatnonzero(enough & np.isin(crawl.ids, stored.id))
-    places = np.searchsorted(stored.id, crawl.ids[rows])
-    named = [""] * len(crawl)
-    for row, place in zip(rows.tolist(), places.tolist(), strict=True):
-        named[row] = stored.headline[place]
-    starts, counts = stored.ends[places], np.diff(stored.ends)[places]
-    return np.repeat(rows, counts), stored.keys[ranges(starts, counts)], named
-
-
-def _by_site(sites: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return, for each different site, its places in *sites* (int64[n])."""
-    order = np.argsort(sites, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(sites[order])) + 1) if len(sites) else []
-
-
-def _described(crawl: Crawl, store: Store, rows: NDArray[np.int64], keys: NDArray[np.uint64]) -> Boilerplate:
-    """Describe the boilerplate of one site: paragraphs in pages, *rows* and *keys* of m each."""
-    paragraphs, first, counts = np.unique(keys, return_index=True, return_counts=True)
-    most = int(np.argmax(counts))
-    text = store.main_text(int(crawl.ids[rows[first[most]]]))
-    assert text is not None  # it had this paragraph
-    lines = (line for line in text.text.split("\n") if int(paragraphs[most]) in paragraph_keys(line))
-    return Boilerplate(np.unique(rows), len(paragraphs), next(lines)[:_SHOWN])
+    return _signed_anew(replace(crawl, names=names), store, settings, left_out, titled), found
 
 
 def _signed_anew(
@@ -122,8 +100,6 @@ def _signed_anew(
     Those of the rows in *titled* have that title.
     """
     rows = sorted({*left_out, *titled})
-    if not rows:
-        return crawl
 
     def texts() -> Iterator[MainText]:
         for row in rows:
@@ -133,6 +109,8 @@ def _signed_anew(
 
     with closing(sign(texts(), settings.fingerprinter, processes=settings.processes)) as signed:
         signatures = list(signed)
+    if not rows:
+        return crawl
     documents = entries(signatures, [crawl.urls[row] for row in rows], settings.header)
     # The site may be known from the page, where its URL is that of a file.
     documents.records["site"] = crawl.documents.records["site"][rows]
@@ -144,16 +122,11 @@ def _signed_anew(
 
 def rest_of(text: MainText, left_out: Collection[int], title: str) -> MainText:
     """Return *text* without the paragraphs *left_out* (their keys), under another *title*."""
-    # Two pages may differ in nothing but which of these paragraphs they have: words stand for these.
-    marks = " ".join(word for key in sorted(left_out) for word in _words(key))
-    return text._replace(
-        text=without_paragraphs(text.text, left_out) if left_out else text.text,
-        title=title,
-        details=f"{text.details}\n{marks}" if left_out else text.details,
-    )
-
-
-def _words(key: int) -> list[str]:
-    """Return words that stand for the paragraph with *key*: without digits, and more than rules forgive."""
-    word = f"{key:016x}".translate(_LETTERS)
-    return [f"{word}{ending}" for ending in "xyz"]
+    if not left_out:
+        return text._replace(title=title)
+    # Two pages may differ in nothing but which of these paragraphs they have. So words without digits, three
+    # of each, more than rules forgive, stand for them.
+    names = [f"{key:016x}".translate(_LETTERS) for key in sorted(left_out)]
+    marks = " ".join(f"{name}{ending}" for name in names for ending in "xyz")
+    rest = without_paragraphs(text.text, left_out)
+    return text._replace(text=rest, title=title, details=f"{text.details}\n{marks}")

@@ -16,12 +16,12 @@ from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import entries, families, record
 
 from .explaining import reason
-from .pairs import Groups, PairJudge, compare_all
+from .pairs import PairJudge
 from .settings import scheme_named
 from .signing import sign
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -107,12 +107,9 @@ def judge_with(
     seed: int,
     advance: Callable[[int], None] = lambda done: None,
 ) -> PairJudge:
-    """Make ready to judge pairs of *texts* by the settings; *advance* is told how many texts are done."""
-    return judge_texts(texts, _matcher_of(options), features=options.features, seed=seed, advance=advance)
-
-
-def _matcher_of(options: DetectionOptions) -> Matcher:
-    return Matcher(scheme_named(options), options.verified, options.min_tokens)
+    """Make ready to judge pairs of *texts* by the settings."""
+    matcher = Matcher(scheme_named(options), options.verified, options.min_tokens)
+    return judge_texts(texts, matcher, features=options.features, seed=seed, advance=advance)
 
 
 class Orders(NamedTuple):
@@ -148,66 +145,23 @@ def rows_of(pairs: LabelledPairs, texts: Sequence[Text]) -> tuple[Rows, Rows]:
     return a, b
 
 
-@dataclass(frozen=True)
-class FoundPairs:
-    """All duplicates among some documents: the pairs of rows *a* and *b* (int64[m]), the lower first.
-
-    Of g equal texts they are g - 1 pairs with the first, which alone is compared with others (one for each
-    site).
-    """
-
-    a: Rows
-    b: Rows
-    judge: PairJudge
-    groups: Groups
-
-    def of(self, a: Rows, b: Rows) -> Judgement:
-        """Judge the pairs of rows *a* and *b* (int64[k]); those that were not found are no duplicates."""
-        judgement = self.judge.judge(a, b)
-        alike = self.groups.alike
-        found = judgement.exact | np.isin(self._codes(alike[a], alike[b]), self._codes(self.a, self.b))
-        return judgement._replace(near=judgement.near & found)
-
-    def without(self, a: Rows, b: Rows) -> int:
-        """Return how many of the pairs found are not among *a* and *b* (int64[k])."""
-        return int((~np.isin(self._codes(self.a, self.b), self._codes(a, b))).sum())
-
-    def _codes(self, a: Rows, b: Rows) -> Rows:
-        codes: Rows = np.minimum(a, b) * len(self.judge.fit) + np.maximum(a, b)
-        return codes
-
-
-def find_all(judge: PairJudge) -> FoundPairs:
-    """Find all duplicates among all documents, as an audit does."""
-    groups = Groups.of(judge.documents)
-    compared = compare_all(judge, groups)
-    near = compared.judgement.near
-    return FoundPairs(compared.a[near], compared.b[near], judge, groups)
-
-
-def steps(judge: PairJudge, a: Rows, b: Rows, judgement: Judgement) -> Iterator[str]:
-    """Say what decided each pair of rows *a* and *b* (int64[m] each).
-
-    *judge* judged them as *judgement* says. What is judged near but is not in *judgement* was never compared.
-    """
-    records, matcher = judge.documents.records, judge.matcher
-    tokens = np.minimum(records["tokens"][a], records["tokens"][b])
+def steps(judge: PairJudge, a: Rows, b: Rows) -> Iterator[str]:
+    """Say what decided each pair of rows *a* and *b* (int64[m] each), with only the second stored."""
+    matcher, judgement = judge.matcher, judge.judge(a, b)
+    tokens = np.minimum(*(judge.documents.records["tokens"][rows] for rows in (a, b)))
     # Without verification, near-duplicates are what the scheme takes for candidates.
     candidate = replace(judge, matcher=replace(matcher, verified=False)).judge(a, b).near
-    candidate &= ~(judge.judge(a, b).near & ~judgement.near)
     for row, (one, other) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
         if not (judge.fit[one] and judge.fit[other]):
             short = tokens[row] < matcher.min_tokens
             yield f"too short: {tokens[row]} tokens" if short else "a wall: captcha, log-in, error page"
         elif judgement.exact[row]:
             yield "equal texts"
-        elif candidate[row]:
-            yield reason(judge.told(one, other)) if matcher.verified else "a candidate"
+        elif not candidate[row]:
+            bits = f"fingerprints {judgement.distance[row]} bits apart, " if matcher.scheme.simhash else ""
+            yield f"no candidate: {bits}{'no long shingle' if bits else 'too few bands'} shared"
         else:
-            said = [f"fingerprints {judgement.distance[row]} bits apart"] * bool(matcher.scheme.simhash)
-            if matcher.scheme.keys:
-                said.append(f"{'no long shingle' if matcher.scheme.simhash else 'too few bands'} shared")
-            yield f"no candidate: {', '.join(said)}"
+            yield reason(judge.told(one, other)) if matcher.verified else "a candidate"
 
 
 @dataclass(frozen=True)
@@ -243,18 +197,6 @@ class Scores:
         return cls(precision, recall, 2 * precision * recall / max(precision + recall, 1e-9))
 
 
-class Group(NamedTuple):
-    """What was found of the pairs with a document of one host, or in one language."""
-
-    by: str
-    name: str
-    #: How many pairs; how many of them are labelled 3 or 2, and how many 0.
-    n: int
-    alike: int
-    different: int
-    near: Scores
-
-
 class Result(NamedTuple):
     """What became of labelled pairs, over all seeds."""
 
@@ -276,35 +218,9 @@ def score(pairs: LabelledPairs, orders: Sequence[Orders]) -> Result:
         Row(*key, len(own) * len(orders), *(int(each[own].sum()) for each in counts))
         for key, own in sorted(groups.items(), key=lambda item: (LABELS.index(item[0][0]), item[0][1]))
     ]
-    found, labels = _both_ways(orders), np.array(pairs.label)
+    found = np.stack([each for one in orders for each in (one.longer_first, one.shorter_first)])
+    labels = np.array(pairs.label)
     return Result(rows, Scores.of(found, labels, (SAME, NEAR)), Scores.of(found, labels, (SAME,)))
-
-
-def _both_ways(orders: Sequence[Orders]) -> NDArray[np.bool_]:
-    return np.stack([each for one in orders for each in (one.longer_first, one.shorter_first)])
-
-
-def by_document(
-    pairs: LabelledPairs, orders: Sequence[Orders], names: Mapping[str, Mapping[str, str]]
-) -> list[Group]:
-    """Score the pairs of each group of documents, over all *orders*: one for each seed.
-
-    *names* has by what documents are grouped, such as ``host``, and by the identifier of each document the
-    name of its group; "" for none. The groups with the most pairs come first.
-    """
-    labels, found = np.array(pairs.label), _both_ways(orders)
-    groups: list[Group] = []
-    for by, name_of in names.items():
-        rows: dict[str, list[int]] = {}
-        for row, ids in enumerate(zip(pairs.id1, pairs.id2, strict=True)):
-            for name in {name_of[each] for each in ids} - {""}:
-                rows.setdefault(name, []).append(row)
-        for name, having in sorted(rows.items(), key=lambda item: (-len(item[1]), item[0])):
-            own = labels[having]
-            alike, different = (int(np.isin(own, each).sum()) for each in ((SAME, NEAR), (DIFFERENT,)))
-            near = Scores.of(found[:, having], own, (SAME, NEAR))
-            groups.append(Group(by, name, len(own), alike, different, near))
-    return groups
 
 
 def worst(pairs: LabelledPairs, orders: Orders, count: int) -> list[int]:
@@ -375,17 +291,11 @@ def compare(
     """Score the pairs at each step of the curve."""
     a, b = rows_of(pairs, texts)
     outcomes = []
-    judge: PairJudge | None = None
     for step in variant.steps:
-        setting = f"{variant.moves}={step:g}" if variant.moves else ""
-        options = read_options((*variant.settings, setting) if setting else variant.settings)
-        matcher = _matcher_of(options)
-        if judge is not None and judge.matcher.scheme.parameters == matcher.scheme.parameters:
-            judge = replace(judge, matcher=matcher)  # the signatures are the same
-        else:
-            judge = judge_with(texts, options, seed)
+        setting = [f"{variant.moves}={step:g}"] if variant.moves else []
+        judge = judge_with(texts, read_options([*variant.settings, *setting]), seed)
         scores = score(pairs, [judge_orders(judge.judge, judge.documents, a, b)]).near
-        outcomes.append(Outcome(variant.name, setting.removeprefix("NEARDUP_").lower(), scores))
+        outcomes.append(Outcome(variant.name, "".join(setting).removeprefix("NEARDUP_").lower(), scores))
     return outcomes
 
 

@@ -78,10 +78,6 @@ class TextCache:
             ) from error
 
 
-#: What a page says of its language, and the characters of it in which that is looked for.
-_LANG = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
-_HEAD, _LONGEST_LANGUAGE = 1 << 14, 16
-#: How an array of items begins.
 _BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error, Unreadable)
 _ITEMS = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
 
@@ -96,8 +92,6 @@ class Text(NamedTuple):
     #: As `MainText` has them.
     title: str = ""
     details: str = ""
-    #: Its language, in lower case and without a region, such as ``en``; empty if that is unknown.
-    language: str = ""
 
     @property
     def main(self) -> MainText:
@@ -129,12 +123,11 @@ def read_texts(
 ) -> dict[str, Text]:
     """Read JSON lines with ``id``, ``text`` or ``html``, or any source of an audit, where URLs are the ids.
 
-    A line may have a ``url`` or a ``host``, and a text a ``title`` and a ``lang``; pages name their language
-    themselves. Only the documents *wanted* (by id; None: all) are kept. HTML goes through *extractor* on all
-    cores, which looks in the *area* of the page, a page in *timeout* seconds and *memory* bytes; a page
-    without main text has the text "". Where a page has no URL its canonical link serves. Texts extracted
-    before are taken from the file *cache*, if there is one. *advance* is told how many documents are done.
-    Raises `ConfigurationError` for a line that is no document.
+    A line may have a ``url`` or a ``host``, and a text a ``title``. Only the documents *wanted* (by id; None:
+    all) are kept. HTML goes through *extractor* on all cores, which looks in the *area* of the page, a page
+    in *timeout* seconds and *memory* bytes; a page without main text has the text "". Where a page has no URL
+    its canonical link serves. Texts extracted before are taken from the file *cache*, if there is one.
+    *advance* is told how many documents are done. Raises `ConfigurationError` for a line that is no document.
     """
     texts: dict[str, Text] = {}
     waiting: deque[tuple[_Source, bytes, Future[Extraction]]] = deque()
@@ -205,7 +198,7 @@ def _read_source(path: Path) -> Iterator[_Source]:
                 main = None
                 if record.text is not None:
                     main = main_text(record.text)._replace(title=record.title)
-                yield _Source(Text(record.url, "", record.url, language=_language(html)), main, html)
+                yield _Source(Text(record.url, "", record.url), main, html)
 
 
 def _read_documents(path: Path) -> Iterator[_Source]:
@@ -235,17 +228,5 @@ def _document(line: bytes, where: str) -> _Source:
     url, html = said.get("url", ""), said.get("html", "")
     if "//" not in url:
         url = f"//{said['host']}/" if said.get("host") else ""
-    language = _primary(said["lang"]) if "lang" in said else _language(html)
     main = main_text(said["text"])._replace(title=said.get("title", "")) if "text" in said else None
-    return _Source(Text(str(fields["id"]), "", url, language=language), main, html)
-
-
-def _language(html: str) -> str:
-    """Return the language that a page says it is in; "" if it says none."""
-    found = _LANG.search(html[:_HEAD])
-    return _primary(found[1]) if found else ""
-
-
-def _primary(tag: str) -> str:
-    """Return the first part of a language tag, such as ``pt`` of ``pt-BR``."""
-    return re.split(r"[-_]", tag.strip().lower())[0][:_LONGEST_LANGUAGE]
+    return _Source(Text(str(fields["id"]), "", url), main, html)

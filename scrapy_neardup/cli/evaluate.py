@@ -18,14 +18,12 @@ from .settings import read_options, set_option
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from scrapy_neardup.audit.evaluate import Group, LabelledPairs, Orders, Outcome, Scores
+    from scrapy_neardup.audit.evaluate import LabelledPairs, Orders, Outcome, Scores
     from scrapy_neardup.audit.pairs import PairJudge
     from scrapy_neardup.audit.texts import Text
     from scrapy_neardup.options import DetectionOptions
 
 _file = RegularFile()
-#: Hosts and languages that are shown.
-_GROUPS = 20
 _FIGURES = ("precision", "recall", "F1")
 
 
@@ -39,9 +37,6 @@ def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> 
 @click.argument("docs", type=RegularFile(folder=True))
 @click.argument("pairs", type=_file)
 @set_option
-@click.option(
-    "--all-pairs", is_flag=True, help="Compare every document with every other, and score what is found."
-)
 @click.option(
     "--compare", is_flag=True, help="Run all schemes side by side and draw precision against recall."
 )
@@ -74,7 +69,6 @@ def evaluate(
     docs: Path,
     pairs: Path,
     assignments: tuple[str, ...],
-    all_pairs: bool,
     compare: bool,
     plot: Path,
     worst: int,
@@ -86,7 +80,7 @@ def evaluate(
     """Judge labelled pairs of documents as a crawl would, and score the result.
 
     DOCS has a JSON object a line (plain or packed): "id" and "text" or "html", and if you have it "url" or
-    "host", and "lang"; HTML goes through the extractor of the settings. Or it is a source of an audit, such
+    "host"; HTML goes through the extractor of the settings. Or it is a source of an audit, such
     as a feed or an archive: the ids are URLs then.
 
     PAIRS is a table with a header line, separated by tabs: id1, id2, label and, if you like, kind. Labels: 3
@@ -95,37 +89,33 @@ def evaluate(
 
     Each pair is judged in both orders, with only the document that came first stored: "found" is with the
     second one stored, the last two columns are by length. A page that has much more than the stored one is no
-    copy of it, so fewer are found where the shorter came first. The scores of a host or a language are of the
-    pairs with a document of it.
+    copy of it, so fewer are found where the shorter came first.
     """
-    from scrapy_neardup.audit.evaluate import by_document, read_pairs, require_drawing, score
-    from scrapy_neardup.audit.urls import split_url
+    from scrapy_neardup.audit import evaluate as on
 
-    if compare and (worst or all_pairs or seeds > 1):
-        option = "--worst" if worst else "--all-pairs" if all_pairs else "--seeds"
+    if compare and (worst or seeds > 1):
+        option = "--worst" if worst else "--seeds"
         raise click.UsageError(f"{option} looks at one scheme, --compare at all: leave out one of them.")
     if compare:
-        require_drawing()
+        on.require_drawing()
     started = time.monotonic()
     options = read_options(assignments)
-    labelled = read_pairs(pairs)
-    wanted = None if all_pairs else {*labelled.id1, *labelled.id2}
-    texts = _texts(docs, wanted, options, cache or _cache())
+    labelled = on.read_pairs(pairs)
+    texts = _texts(docs, {*labelled.id1, *labelled.id2}, options, cache or _cache())
     if compare:
         _compare(texts, labelled, assignments, seed, plot, as_json)
         return
-    drawn = [(seed + number) % 2**32 for number in range(seeds)]
-    judged = [_judge(texts, labelled, options, each, all_pairs=all_pairs) for each in drawn]
-    first, extra, judge = judged[0]
-    orders = [each for each, _, _ in judged]
-    result = score(labelled, orders)
-    by_seed = {each: score(labelled, [one]).near for each, one in zip(drawn, orders, strict=True)}
-    documents = {
-        "host": {text.id: split_url(text.url).host for text in texts},
-        "language": {text.id: text.language for text in texts},
-    }
-    groups = by_document(labelled, orders, documents)
-    wrong = [*_worst(labelled, texts, first, judge, worst)] if worst else []
+    a, b = on.rows_of(labelled, texts)
+    orders: dict[int, Orders] = {}
+    wrong: list[dict[str, Any]] = []
+    with progress("Fingerprinting") as bar:
+        for drawn in [(seed + number) % 2**32 for number in range(seeds)]:
+            judge = on.judge_with(texts, options, drawn, lambda done: bar(done, len(texts)))
+            orders[drawn] = on.judge_orders(judge.judge, judge.documents, a, b)
+            if worst and drawn == seed:
+                wrong = [*_worst(labelled, texts, orders[drawn], judge, worst)]
+    result = on.score(labelled, [*orders.values()])
+    by_seed = {drawn: on.score(labelled, [one]).near for drawn, one in orders.items()}
     if as_json:
         facts = {
             "settings": dict(each.split("=", 1) for each in assignments),
@@ -133,10 +123,8 @@ def evaluate(
             "by_kind": [asdict(row) for row in result.rows],
             **asdict(result.near),
             "same": asdict(result.same),
-            "by_document": [each._asdict() | {"near": asdict(each.near)} for each in groups],
             "by_seed": [{"seed": each, **asdict(scores)} for each, scores in by_seed.items()],
             "seconds": round(time.monotonic() - started, 3),
-            **extra,
         }
         print_json(facts | ({"worst": wrong} if worst else {}))
         return
@@ -152,17 +140,13 @@ def evaluate(
         ],
     )
     _print_scores("Scores", "positives", {"3 and 2": result.near, "3": result.same})
-    for by in dict.fromkeys(each.by for each in groups):
-        _print_groups(by, [each for each in groups if each.by == by])
     if seeds > 1:
         _print_scores("Scores by seed, with 3 and 2 as positives", "seed", by_seed)
-    for name, value in extra.items():
-        print_line(f"{name.replace('_', ' ')}: {value}")
     for pair in wrong:
         _print_wrong(pair)
 
 
-def _texts(docs: Path, wanted: set[str] | None, options: DetectionOptions, cache: Path) -> list[Text]:
+def _texts(docs: Path, wanted: set[str], options: DetectionOptions, cache: Path) -> list[Text]:
     from scrapy_neardup.audit.texts import read_texts
 
     with progress("Extracting the texts") as bar:
@@ -174,7 +158,7 @@ def _texts(docs: Path, wanted: set[str] | None, options: DetectionOptions, cache
             memory=options.extract_memory,
             area=options.area,
             cache=cache / "texts.sqlite",
-            advance=lambda done: bar(done, len(wanted or ()) or done),
+            advance=lambda done: bar(done, len(wanted)),
         )
     return [texts[key] for key in sorted(texts)]
 
@@ -182,21 +166,6 @@ def _texts(docs: Path, wanted: set[str] | None, options: DetectionOptions, cache
 def _cache() -> Path:
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home, "scrapy-neardup")
-
-
-def _judge(
-    texts: list[Text], labelled: LabelledPairs, options: DetectionOptions, seed: int, *, all_pairs: bool
-) -> tuple[Orders, dict[str, Any], PairJudge]:
-    from scrapy_neardup.audit.evaluate import find_all, judge_orders, judge_with, rows_of
-
-    a, b = rows_of(labelled, texts)
-    with progress("Fingerprinting") as bar:
-        judge = judge_with(texts, options, seed, lambda done: bar(done, len(texts)))
-    if not all_pairs:
-        return judge_orders(judge.judge, judge.documents, a, b), {}, judge
-    found = find_all(judge)
-    extra = {"pairs_found": len(found.a), "pairs_found_unlabelled": found.without(a, b)}
-    return judge_orders(found.of, judge.documents, a, b), extra, judge
 
 
 def _compare(
@@ -229,21 +198,6 @@ def _print_scores(title: str, name: str, scores: Mapping[Any, Scores]) -> None:
     print_table(title, [name, *_FIGURES], [(str(of), *_figures(each)) for of, each in scores.items()])
 
 
-def _print_groups(by: str, groups: list[Group]) -> None:
-    """Print the scores *by* host or language, if there are several."""
-    if len(groups) < 2:
-        return
-    shown = f": {_GROUPS} of {len(groups):,}" * (len(groups) > _GROUPS)
-    print_table(
-        f"Scores by {by}, with 3 and 2 as positives{shown}",
-        [by, "pairs", "3 and 2", "0", *_FIGURES],
-        [
-            (each.name, f"{each.n:,}", f"{each.alike:,}", f"{each.different:,}", *_figures(each.near))
-            for each in groups[:_GROUPS]
-        ],
-    )
-
-
 def _figures(scores: Scores) -> tuple[str, str, str]:
     return f"{scores.precision:.3f}", f"{scores.recall:.3f}", f"{scores.f1:.3f}"
 
@@ -259,7 +213,7 @@ def _worst(
 
     judgement = orders.second_stored
     a, b = rows_of(pairs, texts)
-    said = [*steps(judge, a, b, judgement)]
+    said = [*steps(judge, a, b)]
     for row in worst(pairs, orders, count):
         one, other = (texts[rows[row]].text.splitlines() for rows in (a, b))
         changed = islice(difflib.unified_diff(one, other, n=0, lineterm=""), 2, None)  # without its head

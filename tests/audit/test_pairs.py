@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit import pairs as module
-from scrapy_neardup.audit.evaluate import find_all, judge_texts
+from scrapy_neardup.audit.evaluate import judge_texts
 from scrapy_neardup.audit.pairs import (
     MAX_DISTANCE,
     SIBLINGS,
@@ -215,21 +215,6 @@ def test_all_pairs(scheme: str, distance: int) -> None:
     assert all(kept[page] >= min(count, SIBLINGS) for page, count in siblings.items())
 
 
-def test_pairs_of_copies_are_found_by_their_firsts() -> None:
-    judge = judge_of(corpus(), "simhash+anchors")
-    found = find_all(judge)
-    near, _ = each_with_each(judge)
-    a, b = np.array(sorted(near)).T
-    assert found.of(b, a).near.all()
-    rng = np.random.default_rng(1)
-    c, d = rng.integers(0, len(judge.fit), (2, 2000))
-    assert found.of(c, d).near.tolist() == [
-        x == y or (min(x, y), max(x, y)) in near for x, y in zip(c.tolist(), d.tolist(), strict=True)
-    ]
-    assert found.without(found.b, found.a) == 0
-    assert found.without(found.a[1:], found.b[1:]) == 1
-
-
 @pytest.mark.slow
 def test_a_large_template_costs_no_square() -> None:
     texts = [Text(str(n), template(0, n), "https://a.example/") for n in range(2000)]
@@ -305,7 +290,8 @@ def test_which_document_comes_first_is_of_no_account() -> None:
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]):
         ordered = [texts[row] for row in order]
         judge = judge_of(ordered, "simhash+anchors")
-        found = find_all(judge)
+        found = compare_all(judge, Groups.of(judge.documents))
+        found = found.take(found.judgement.near)
         names = {frozenset((ordered[a].id, ordered[b].id)) for a, b in zip(found.a, found.b, strict=True)}
         assert names == {frozenset(("cut", "whole")), frozenset(("cut", "half"))}
         cut, whole_row = order.index(0), order.index(1)
