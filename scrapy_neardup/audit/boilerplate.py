@@ -100,6 +100,8 @@ def _signed_anew(
     Those of the rows in *titled* have that title.
     """
     rows = sorted({*left_out, *titled})
+    if not rows:
+        return crawl
 
     def texts() -> Iterator[MainText]:
         for row in rows:
@@ -109,8 +111,6 @@ def _signed_anew(
 
     with closing(sign(texts(), settings.fingerprinter, processes=settings.processes)) as signed:
         signatures = list(signed)
-    if not rows:
-        return crawl
     documents = entries(signatures, [crawl.urls[row] for row in rows], settings.header)
     # The site may be known from the page, where its URL is that of a file.
     documents.records["site"] = crawl.documents.records["site"][rows]

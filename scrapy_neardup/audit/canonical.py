@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fnmatch import translate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urldefrag
 
 import numpy as np
@@ -17,7 +16,7 @@ from .arrays import text_places
 from .urls import release_of, split_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -25,53 +24,47 @@ if TYPE_CHECKING:
     SortKeys = Sequence[NDArray[np.int64] | NDArray[np.float64] | NDArray[np.uint64]]
 
 
-@dataclass(frozen=True, slots=True)
-class Pages:
+class Pages(NamedTuple):
     """The n pages to rank: what the rules look at, a column each."""
 
     urls: Sequence[str]
     #: What each page names as its canonical URL, absolute; None or empty if it names none.
     declared: Sequence[str | None]
-    #: Length of the main text, in any unit.
+    #: Length of the main text; when it was fetched, in seconds since 1970, 0 or NaN if unknown.
     lengths: NDArray[np.integer]
-    #: When it was fetched, in seconds since 1970; 0 or NaN if unknown.
     times: NDArray[np.integer] | NDArray[np.floating]
     #: A hash of each text. It orders pages that are equal in all else, even in their URL; uint64[n].
     digests: NDArray[np.uint64]
     #: Whether it asks search engines not to index it; bool[n].
     noindex: NDArray[np.bool_]
-    #: A number for each connected component of pairs, so that all pages of a cluster have the same; and a
-    #: number for each site; int[n] each.
+    #: A number for each connected component of pairs, and one for each site; int[n] each.
     stories: NDArray[np.integer]
     sites: NDArray[np.integer]
 
 
+def _numbers(values: Iterable[int]) -> NDArray[np.int64]:
+    return np.array([*values], np.int64)
+
+
 def _urls(pages: Pages, patterns: Sequence[str]) -> SortKeys:
     """By the first of *patterns* that matches the URL."""
-    if not patterns:
-        return []
     tests = [re.compile(translate(pattern)) for pattern in patterns]
-    places = (
-        next((place for place, test in enumerate(tests) if test.match(url)), len(tests)) for url in pages.urls
-    )
-    return [np.fromiter(places, np.int64, len(pages.urls))]
+    return [_numbers(_first(bool(test.match(url)) for test in tests) for url in pages.urls)]
 
 
 def _hosts(pages: Pages, hosts: Sequence[str]) -> SortKeys:
     """By the first of *hosts* that the URL's host is, or is below."""
-    preferred = {_spelled(host): place for place, host in reversed([*enumerate(hosts)])}
-    if not preferred:
-        return []
-    known: dict[str, int] = {}
-    places = np.empty(len(pages.urls), np.int64)
-    for number, url in enumerate(pages.urls):
-        host = host_of(url)
-        if host not in known:
-            labels = host.split(".")
-            above = (".".join(labels[start:]) for start in range(len(labels)))
-            known[host] = min((preferred[name] for name in above if name in preferred), default=len(hosts))
-        places[number] = known[host]
-    return [places]
+    ends = [f".{_spelled(host)}" for host in hosts]
+    return [_numbers(_first(f".{host_of(url)}".endswith(end) for end in ends) for url in pages.urls)]
+
+
+def _first(found: Iterable[bool]) -> int:
+    """Return the place of the first that holds, or else how many there are."""
+    place = 0
+    for place, holds in enumerate(found, 1):
+        if holds:
+            return place - 1
+    return place
 
 
 def _spelled(host: str) -> str:
@@ -82,7 +75,7 @@ def _spelled(host: str) -> str:
 
 def _site(pages: Pages, _: Sequence[str]) -> SortKeys:
     """By what is known of all pages of a story on a site. A copier cannot choose any of it."""
-    named = np.array([site_key(url) if url else UNKNOWN for url in pages.declared], np.int64)
+    named = _numbers(site_key(url) if url else UNKNOWN for url in pages.declared)
     sites = np.asarray(pages.sites, np.int64)
     places = _ranks([*shortest(pages, ()), *alphabetical(pages, ())])
     stories, groups = np.unique(np.asarray(pages.stories, np.int64) << 32 | sites, return_inverse=True)
@@ -102,19 +95,15 @@ def _site(pages: Pages, _: Sequence[str]) -> SortKeys:
 
 
 def _https(pages: Pages, _: Sequence[str]) -> SortKeys:
-    return [np.fromiter((split_url(url).scheme != "https" for url in pages.urls), np.int64, len(pages.urls))]
+    return [_numbers(split_url(url).scheme != "https" for url in pages.urls)]
 
 
 def _declared(pages: Pages, _: Sequence[str]) -> SortKeys:
     """By the canonical URL that pages name: those that are named, or name themselves; no others' last."""
-    own = [urldefrag(url).url for url in pages.urls]
-    named = [urldefrag(url).url if url else "" for url in pages.declared]
-    targets = set(named)
-    standing = (
-        0 if by == url or (not by and url in targets) else 2 if by else 1
-        for url, by in zip(own, named, strict=True)
-    )  # fmt: skip
-    return [np.fromiter(standing, np.int64, len(own))]
+    own, named = ([urldefrag(url or "").url for url in urls] for urls in (pages.urls, pages.declared))
+    targets = {*named}
+    pairs = zip(own, named, strict=True)
+    return [_numbers(0 if by == url or (not by and url in targets) else 1 + bool(by) for url, by in pairs)]
 
 
 def _latest(pages: Pages, _: Sequence[str]) -> SortKeys:
@@ -122,8 +111,7 @@ def _latest(pages: Pages, _: Sequence[str]) -> SortKeys:
     releases = [release_of(url).order for url in pages.urls]
     places = {release: place for place, release in enumerate(sorted(set(releases), reverse=True))}
     times = np.asarray(pages.times, np.float64)
-    newest = np.fromiter((places[release] for release in releases), np.int64, len(releases))
-    return [newest, np.where(times > 0, -times, np.inf)]
+    return [_numbers(places[release] for release in releases), np.where(times > 0, -times, np.inf)]
 
 
 def longest(pages: Pages, _: Sequence[str]) -> SortKeys:
@@ -136,7 +124,7 @@ def earliest(pages: Pages, _: Sequence[str]) -> SortKeys:
 
 
 def shortest(pages: Pages, _: Sequence[str]) -> SortKeys:
-    return [np.fromiter((len(unquote(url)) for url in pages.urls), np.int64, len(pages.urls))]
+    return [_numbers(len(unquote(url)) for url in pages.urls)]
 
 
 def alphabetical(pages: Pages, _: Sequence[str]) -> SortKeys:

@@ -22,8 +22,8 @@ class Change(NamedTuple):
     url: str
     #: ``gone``: the page is in the crawl no more. ``handled``: it now names its canonical page, or asks not
     #: to be indexed. ``rewritten``: it repeats no page now. ``new_page``: it repeats one, and was not in the
-    #: earlier crawl. ``now_repeats``: it repeats one, and in the earlier crawl it repeated none or was handled.
-    #: ``stays``: it repeats a page as before. None: it neither was to fix nor is.
+    #: earlier crawl. ``now_repeats``: it repeats one, and before it repeated none or was handled. ``stays``:
+    #: it repeats a page as before. None: it neither was to fix nor is.
     change: str | None
     #: The page that it repeated, and the one that it repeats; None if it did not, or does not.
     before: str | None

@@ -1,9 +1,4 @@
-"""Groups of pages: connected components, and clusters whose members all resemble one page, the leader.
-
-Connected components are no such clusters: of a hundred pages, each a little different from the one before,
-they make one. So pages are clustered around leaders, and members move in the end to the leader that they
-resemble most.
-"""
+"""Groups of pages: connected components, and clusters whose members all resemble one page, the leader."""
 
 from __future__ import annotations
 
@@ -32,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class UnionFind:
-    """Disjoint sets of 0 to *count* - 1, which grow by one pair at a time, for pairs that come as a stream.
+    """Disjoint sets of 0 to *count* - 1, which grow by one pair at a time.
 
-    Path halving and union by size (Tarjan and van Leeuwen, JACM 1984): a union takes nearly constant time.
-    Raises `ConfigurationError` for a count below 0, and for what is none of the elements.
+    Path halving and union by size (Tarjan and van Leeuwen, JACM 1984). Raises `ConfigurationError` for a
+    count below 0, and for what is none of the elements.
     """
 
     def __init__(self, count: int) -> None:
@@ -68,10 +63,9 @@ class UnionFind:
 def components(count: int, pairs: ArrayLike) -> NDArray[np.int64]:
     """Label each of 0 to *count* - 1 with the least element that *pairs* (int[m, 2]) connect it with.
 
-    Returns int64[count]. `UnionFind` gives the same for pairs that come one by one; where all are known, this
-    is many times faster. Roots are hooked onto the least of their neighbours and paths are cut short, all at
-    once (after Shiloach and Vishkin, "An O(log n) parallel connectivity algorithm", 1982). Raises
-    `ConfigurationError` for a count below 0, and for pairs that are not of these elements.
+    Returns int64[count]. Roots are hooked onto the least of their neighbours and paths are cut short, all at
+    once (after Shiloach and Vishkin, "An O(log n) parallel connectivity algorithm", 1982): where all pairs
+    are known, many times faster than `UnionFind`. Raises `ConfigurationError` as it does.
     """
     require_whole("count", count, 0)
     parents = np.arange(count)
@@ -105,9 +99,8 @@ def leader_clusters(ranks: NDArray[np.number], pairs: NDArray[np.integer], verif
     that *verify* finds to repeat the leader. So every member matches its leader, whatever the order of the
     pairs, and no pair causes more than two checks.
 
-    The components of the graph of pairs are independent: in each turn the next page of every component leads
-    a cluster, and one call of *verify* serves all. What is left of a component may fall into several, which
-    can then take turns side by side, so components are found anew after 1, 2, 4, … turns.
+    In each turn the next page of every component leads a cluster, and one call of *verify* serves all. What
+    is left of a component may fall into several, so components are found anew after 1, 2, 4, … turns.
     """
     count = len(ranks)
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T

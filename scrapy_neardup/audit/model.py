@@ -60,22 +60,16 @@ class Audit:
     Close it when the texts are no longer wanted, or use it in a ``with`` statement.
     """
 
-    #: n pages in the order of their URLs, as `PAGES`: ``url`` and ``title`` (str), ``verdict`` (one of
-    #: `VERDICTS`), ``cluster`` (-1: in none), ``canonical`` (row of the canonical page; its own if it is in
-    #: no cluster), ``distance`` (bits between it and its canonical page; `NO_DISTANCE`: none), ``similarity``
-    #: to it (NaN: none), ``rank`` (int64, all different; the canonical page of a cluster has its lowest),
-    #: ``tokens``, ``fetched`` (seconds since 1970; NaN: not known), ``declared`` (the URL that it names as
-    #: canonical, or ""), ``noindex`` (whether it asks search engines not to index it), ``alternates`` (its
-    #: versions for other languages: a JSON object of ``hreflang`` to URL, or ""), ``handled`` (one of
-    #: `HANDLED`, "" for none: search engines know already that it repeats its canonical page), ``renamed``
-    #: (whether its titles have other words than those of its canonical page on the same site; with an equal
-    #: text whether it has another name, see `names`).
+    #: n pages in the order of their URLs, as `PAGES`. ``cluster`` is -1 in none, ``canonical`` a row (its own
+    #: in no cluster), ``distance`` in bits and ``similarity`` are to that page (`NO_DISTANCE`, NaN: none).
+    #: ``rank`` is lowest for the canonical page of a cluster. ``fetched`` is in seconds since 1970 (NaN: not
+    #: known), ``declared`` the URL that it names as canonical, ``alternates`` JSON of ``hreflang`` to URL,
+    #: ``handled`` one of `HANDLED`; "" for none. ``renamed``: its titles have other words than those of
+    #: its canonical page on the same site; with an equal text, it has another name, see `names`.
     pages: NDArray[Any]
-    #: k clusters, the largest first, as `CLUSTERS`: ``canonical`` (row of the page), ``size`` (pages), and
-    #: how many of these are ``exact``, ``near``, ``part`` and ``revisit``.
+    #: k clusters, the largest first, as `CLUSTERS`: the row of the canonical page, and how many pages.
     clusters: NDArray[Any]
-    #: m pairs that were compared, as `PAIRS`: ``first`` and ``second`` (rows of pages), ``kind`` (one of
-    #: `PAIR_KINDS`), ``distance`` (bits), ``similarity`` and ``containment`` (0 to 1).
+    #: m pairs that were compared, as `PAIRS`: rows of pages, one of `PAIR_KINDS`, bits, 0 to 1.
     pairs: NDArray[Any]
     settings: AuditOptions
     #: What was read, with the number of pages of each.

@@ -85,12 +85,9 @@ def near_pairs(
     They come in chunks of int64[m, 2]: two positions, the lower one first, each pair once. Raises
     `ConfigurationError` for a distance that is not 0 to 7, or that the *layout* cannot find.
     """
-    if not 0 <= distance <= MAX_DISTANCE:
-        raise ConfigurationError(f"Distance {distance} cannot be searched: use 0 to {MAX_DISTANCE} bits.")
-    if layout and distance > layout.distance:
-        raise ConfigurationError(
-            f"Tables for distance {layout.distance} do not find all pairs within {distance}."
-        )
+    most = layout.distance if layout else MAX_DISTANCE
+    if not 0 <= distance <= most:
+        raise ConfigurationError(f"Distance {distance} cannot be searched: use 0 to {most} bits.")
     layout = layout or choose_layout(values, distance)
     for table, bits in enumerate(layout.prefix_bits):
         for found in neighbours(_table(values, layout, table), bits, distance):
@@ -102,11 +99,10 @@ def near_pairs(
 def choose_layout(
     values: Keys, distance: int, count: int | None = None, key_seconds: float = _KEY
 ) -> PermutedTables:
-    """Return the layout by which *values* (uint64[n], distinct) are joined fastest by the cost model.
+    """Return the layout by which *values* (uint64[n]; or *count* like them) are joined fastest.
 
     More blocks make more tables with longer prefixes. How many pairs share a prefix is counted in a sample,
-    for real fingerprints are not spread evenly. *values* may be a sample of *count* ones. It takes
-    *key_seconds* to file a key in a table.
+    for real fingerprints are not spread evenly. It takes *key_seconds* to file a key in a table.
     """
     count = count or len(values)
     sample = values
@@ -219,10 +215,7 @@ class PairJudge:
         return shared
 
     def told(self, a: int, b: int) -> dict[str, Any]:
-        """Return what `Matcher.explain` says of the rows *a* and *b*, with only *b* stored.
-
-        That is nothing if they are no candidates.
-        """
+        """Return what `Matcher.explain` says of rows *a* and *b*, *b* stored; {} of no candidates."""
         records, scheme = self.documents.records, self.matcher.scheme
         shared = [0, 0]
         if scheme.simhash:
@@ -253,14 +246,11 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of n documents that are compared only once. Each is named by its first row; int64[n] each."""
+    """For each of n documents the first row that is the same; int64[n] each."""
 
-    #: For each row the first row with the same text.
+    #: By text; by text and note; by text, note, fingerprint and site: then both are alike to all others.
     same_text: Rows
-    #: For each row the first row with the same text and note.
     same_note: Rows
-    #: For each row the first row with the same text, note, fingerprint and site: compared with any other
-    #: document, both give the same result.
     alike: Rows
 
     @classmethod
@@ -283,10 +273,7 @@ class Groups:
         return cls(_firsts(*text), _firsts(*text, note), _firsts(*text, note, *others))
 
     def copies(self, rows: Rows) -> tuple[Rows, Rows]:
-        """Return each of *rows* beside the first with its text, and beside the first with its note, too.
-
-        The pairs are int64[m] twice.
-        """
+        """Pair each of *rows* with the first of its text, and of its note, too; int64[m] twice."""
         text, note = self.same_text[rows], self.same_note[rows]
         again = (note != rows) & (note != text)
         copy = text != rows
@@ -309,10 +296,12 @@ def compare_all(
     of pairs compared so far.
     """
     rows = np.flatnonzero(judge.fit)
-    parts = [_judged(judge, *groups.copies(rows))]
+    copies = groups.copies(rows)
+    parts = [Compared(*copies, judge.either(*copies))]
     total = 0
     for a, b in _candidates(judge, rows[groups.alike[rows] == rows]):
-        found = _judged(judge, np.minimum(a, b), np.maximum(a, b))
+        a, b = np.minimum(a, b), np.maximum(a, b)
+        found = Compared(a, b, judge.either(a, b))
         judgement = found.judgement
         alike = judgement.template | judgement.near | (judgement.similarity >= least)
         parts.append(found.take(np.flatnonzero(alike & ~judge.equal(found.a, found.b))))
@@ -349,10 +338,6 @@ def most_alike(a: Rows, b: Rows, similarity: NDArray[np.float32]) -> NDArray[np.
     found = np.zeros(len(a), bool)
     found[order[places(page[order]) < SIBLINGS] % max(len(a), 1)] = True
     return found
-
-
-def _judged(judge: PairJudge, a: Rows, b: Rows) -> Compared:
-    return Compared(a, b, judge.either(a, b))
 
 
 def _candidates(judge: PairJudge, rows: Rows) -> Iterator[tuple[Rows, Rows]]:

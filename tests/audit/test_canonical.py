@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -165,6 +163,6 @@ def test_of_two_sites_the_one_with_more_stories_of_its_own_comes_first() -> None
     """A site that has nothing but copies is no origin, however short its URLs."""
     story = [("https://origin.example/2026/a-story",), ("https://a.example/1",)]
     own = [("https://origin.example/2026/of-its-own",)]
-    table = replace(pages(*story, *own), stories=np.array([0, 0, 1]))
+    table = pages(*story, *own)._replace(stories=np.array([0, 0, 1]))
     ranks = canonical_ranks(table)
     assert ranks[0] < ranks[1]

@@ -62,6 +62,10 @@ _FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n")
 _ROWS = 10_000
 #: Problems, and clusters, that the summary lists.
 PROBLEMS, LARGEST = 100, 20
+#: Settings that the summary shows as they are.
+_SHOWN = (
+    "distance", "min_similarity", "drop_similarity", "indexable_only", "verified", "extractor", "min_tokens",
+)  # fmt: skip
 #: Made once: `json.dumps` would make an encoder for each row.
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -344,19 +348,12 @@ def settings_of(settings: AuditOptions) -> dict[str, Any]:
         f"those of {LENGTHS[0]}; between sites {ELSEWHERE_REBATE:.0%} less, {ELSEWHERE:.0%} at least; "
         f"also less of a text that is contained in the other" + (f"; {least:.0%} of all" if least else "")
     )
+    listed = ("include_area", "exclude_area", "hosts")
     return {
         "scheme": settings.loaded_scheme.name,
-        "distance": settings.distance,
-        "min_similarity": least,
         "asked": asked if settings.verified else None,
-        "drop_similarity": settings.drop_similarity,
-        "indexable_only": settings.indexable_only,
-        "verified": settings.verified,
-        "extractor": settings.extractor,
-        "include_area": list(settings.include_area),
-        "exclude_area": list(settings.exclude_area),
-        "min_tokens": settings.min_tokens,
         "seed": settings.header.seed,
         "rules": list(settings.rules) if settings.rules is not None else None,
-        "hosts": list(settings.hosts),
+        **{name: list(getattr(settings, name)) for name in listed},
+        **{name: getattr(settings, name) for name in _SHOWN},
     }

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.audit.model import Audit
 
-_LIMITS = Limits()
 SYSTEM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -87,7 +86,7 @@ def open_report(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Open
     """Write a report and open it from disk; afterwards nothing may have been complained of or requested."""
     reports: list[Opened] = []
 
-    def open_it(data: Audit, limits: Limits = _LIMITS, **context: object) -> Opened:
+    def open_it(data: Audit, limits: Limits | None = None, **context: object) -> Opened:
         path = tmp_path / f"report{len(reports)}.html"
         write_report(path, data, limits)
         page = browser.new_context(**context).new_page()  # type: ignore[arg-type]
