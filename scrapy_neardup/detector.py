@@ -19,7 +19,6 @@ from .judging import Judge
 from .matching.decision import Preference
 from .matching.matcher import Matcher
 from .matching.records import entries, find_urls, fingerprinter_of, header_for, scheme_of
-from .matching.sites import load_suffixes
 from .options import DetectionOptions
 
 if TYPE_CHECKING:
@@ -69,9 +68,8 @@ class Detector:
         self.window = window
         self.fingerprinter = fingerprinter_of(index.header, self.matcher.scheme)
         with dependencies_in_use():
-            load_suffixes()  # takes too long for an event loop
-            # The first signature takes 0.1 s more than others. If a package is missing, this shows here and
-            # not with the first page.
+            # The first signature and the list of public suffixes take too long for an event loop. If a
+            # package is missing, this shows here and not with the first page.
             entries([self.signature(_SAMPLE)], ["https://example.com/"], index.header, scope="any")
         self._judge = Judge(index, self.matcher, (window or 0) * SECONDS_PER_DAY, clock)
         self._closed = False

@@ -6,14 +6,15 @@ import math
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import clock
 from .index.protocol import Filing
+from .index.tables import NO_KEY
+from .matching.counters import SiteCounter, TitleCounter
 from .matching.decision import Decision, decide
 from .matching.records import as_template, entries, filed_url
-from .matching.site_counter import SiteCounter
-from .matching.title_counter import TitleCounter
+from .matching.sites import UNKNOWN
 from .verdict import Repeated, Verdict
 
 if TYPE_CHECKING:
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
     from .index import Index
     from .index.protocol import Documents, Found
     from .index.reservation import Reservation
-    from .matching.candidates import Candidates
     from .matching.decision import Preference
-    from .matching.matcher import Matcher
+    from .matching.matcher import Candidates, Matcher
 
 
 class _Answer(NamedTuple):
@@ -69,25 +69,26 @@ class Judge:
         """
         unfit = self.matcher.unfit(signature.tokens, signature.wall)
         if unfit is not None:
-            return Verdict(unfit, explain=partial(_unfit, signature.tokens, self.matcher.min_tokens))
+            told = {"step": "text", "tokens": signature.tokens, "tokens_asked": self.matcher.min_tokens}
+            return Verdict(unfit, explain=lambda: told)
         now = clock.now(self.clock)
         document = entries(
             [signature], [url], self.index.header, scope=scope, time=now, keep_fragments=keep_fragment
         )
-        title = _title(signature)
+        # What tells the document from others of its site: its title, or its short lines without one.
+        title = signature.title if any(signature.title) else signature.figures + signature.words
 
         def answered(found: Found) -> _Answer:
             if not len(found.documents):  # most pages are new
                 return _Answer(bounded=found.narrowed)
-            oldest = now - self.window if self.window else 0
-            candidates = self.matcher.candidates(document, found, oldest)
+            candidates = self.matcher.candidates(document, found, now - self.window if self.window else 0)
             decision = decide(
                 candidates,
                 # What will soon be too old is filed anew when it is met.
                 now - self.window / 8 if self.window else -math.inf,
                 beside=beside,
                 preference=preference,
-                is_of_the_site=partial(self._titles.is_of_the_site, copy=url, title=title),
+                is_of_the_site=partial(self._is_of_the_site, document, title, candidates),
             )
             return _Answer(decision, candidates, not candidates.complete)
 
@@ -101,20 +102,41 @@ class Judge:
                 return self._filing(document, answer.decision, crowded=found.crowded)
 
             reservation = self.index.reserve_if(document, self.matcher.lookups, filing)
+            if reservation is not None:
+                self._pending.add(reservation)
+                reservation.add_done_callback(self._pending.discard)
+            self._note(document, title, answer)
         else:
             answer = answered(self.index.find(document, self.matcher.lookups))
-        if reservation is not None:
-            self._pending.add(reservation)
-            reservation.add_done_callback(self._pending.discard)
-        if reserve and answer.decision.kind == "near" and answer.candidates is not None:
-            assert answer.decision.row is not None
-            self._titles.meets(answer.candidates.urls[answer.decision.row], url, title)
         return self._verdict(answer, url, signature.tokens, reservation, count=reserve)
 
     def release_all(self) -> None:
         """Release the pending documents that this has reserved."""
         for reservation in list(self._pending):
             reservation.release()
+
+    def _runs(self, document: Documents, candidates: Candidates, row: int) -> tuple[list[int], int]:
+        """Return the runs of words by which *document* is found, and how many the candidate in *row* has."""
+        if not self.matcher.scheme.keys:
+            return [hash(candidates.urls[row])], 1  # nothing is known but that they are alike
+        keys = document.keys[-self.matcher.scheme.keys :, 0].tolist()
+        return [key for key in keys if key != NO_KEY], int(candidates.shared[-1, row])
+
+    def _is_of_the_site(self, document: Documents, title: bytes, candidates: Candidates, row: int) -> bool:
+        site = int(candidates.record["site"])
+        if not _of_two_sites(candidates, row):
+            return False
+        runs, shared = self._runs(document, candidates, row)
+        return self._titles.is_of_the_site(site, runs, title, shared)
+
+    def _note(self, document: Documents, title: bytes, answer: _Answer) -> None:
+        """Count a near-duplicate of another site's page."""
+        decision, candidates, _ = answer
+        if decision.kind != "near" or candidates is None or decision.row is None:
+            return
+        if _of_two_sites(candidates, decision.row):
+            runs, _ = self._runs(document, candidates, decision.row)
+            self._titles.meets(int(candidates.record["site"]), runs, title)
 
     def _filing(self, document: Documents, decision: Decision, *, crowded: bool) -> Filing | None:
         """Return how *document* is filed after *decision*; None if it is not.
@@ -178,10 +200,7 @@ def _repeated(candidates: Candidates, best: int) -> list[Repeated]:
     ]
 
 
-def _title(signature: Signature) -> bytes:
-    """Return what tells the document from others of its site: its title, or its short lines without one."""
-    return signature.title if any(signature.title) else signature.figures + signature.words
-
-
-def _unfit(tokens: int, least: int) -> dict[str, Any]:
-    return {"step": "text", "tokens": tokens, "tokens_asked": least}
+def _of_two_sites(candidates: Candidates, row: int) -> bool:
+    """Whether a document and the candidate in *row* are known to be of two sites."""
+    sites = {int(candidates.record["site"]), int(candidates.stored["site"][row])}
+    return len(sites) == 2 and UNKNOWN not in sites

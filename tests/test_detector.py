@@ -412,7 +412,7 @@ def test_an_edition_of_another_text_is_repeated_by_the_next(detector: Detector) 
     """A page of a template would not be, but such an edition has sentences of its own."""
     dice = random.Random(3)
     first = ["".join(dice.choices(string.ascii_lowercase, k=7)) for _ in range(600)]
-    second = [*first[:520], *first[:80][::-1]]
+    second = [*first[:480], *first[:120][::-1]]
     third = [*second[:300], "edited", *second[301:]]
     kinds = [
         detector.add(" ".join(text), url=f"https://a.example/{n}").kind

@@ -14,7 +14,7 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.index.protocol import Documents
-from scrapy_neardup.matching.candidates import NEAREST
+from scrapy_neardup.matching.matcher import NEAREST
 from scrapy_neardup.matching.records import OWN, as_template, entries
 from tests.helpers.forecasts import weather
 

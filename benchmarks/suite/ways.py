@@ -46,7 +46,7 @@ COLUMNS = (
     Column("sites unknown", sites=False, several=True),
     Column("titles unknown", several=True, unknown=("title",)),
     Column("short lines unknown", several=True, unknown=("figures", "words")),
-    Column("no rule for notes", several=True, rules=(("BRIEF", (2.0, 2.0)),)),
+    Column("no rule for notes", several=True, rules=(("BRIEF", 2.0),)),
     Column("4 anchors", several=True, half_the_anchors=True),
     Column("trafilatura", ("EXTRACTOR=trafilatura",)),
     Column("resiliparse", ("EXTRACTOR=resiliparse",)),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_neardup.matching.counters import LONGEST, SITES
 from scrapy_neardup.matching.records import DIGEST, filed_url
 from scrapy_neardup.matching.rules import ELSEWHERE_CONTAINED, jaccard_asked
-from scrapy_neardup.matching.site_counter import LONGEST, SITES
 from scrapy_neardup.matching.sites import UNKNOWN
 
 from .arrays import begins
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.candidates import Judgement
+    from scrapy_neardup.matching.matcher import Judgement
 
     from .crawl import Crawl
     from .names import Names
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MARGIN = 0.2
 #: A text that is less alike than is asked as a rule, but has this share of its own in the other, is a part.
 #: It is at most this long, as a share of the other: that is much else.
-PART, LENGTH = ELSEWHERE_CONTAINED[0], 0.8
+PART, LENGTH = ELSEWHERE_CONTAINED, 0.8
 
 
 def cluster(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.candidates import Candidates, Judgement
+    from scrapy_neardup.matching.matcher import Candidates, Judgement
 
     from .settings import AuditOptions
     from .sources import Record

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.fingerprint import Features
     from scrapy_neardup.index import Documents
-    from scrapy_neardup.matching.candidates import Judgement
+    from scrapy_neardup.matching.matcher import Judgement
     from scrapy_neardup.options import DetectionOptions
 
     from .texts import Text

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.fingerprint.filters import NUMBERS
+from scrapy_neardup.fingerprint.values import compare
 from scrapy_neardup.matching.records import entries
-from scrapy_neardup.matching.rules import BRIEF, CONTAINMENTS, enough_elsewhere
 
 from .pairs import PairJudge
 
@@ -40,8 +39,8 @@ class Explanation(NamedTuple):
     similarity: float
     containment: float
     #: Numbers that each text has in place of others, about, and the numbers of the text that has fewer.
-    substituted: float
-    numbers: float
+    substituted: int
+    numbers: int
     #: Length of each.
     tokens: tuple[int, int]
 
@@ -53,7 +52,7 @@ def explain(one: Document, other: Document, settings: AuditOptions) -> Explanati
     judge = PairJudge(documents, np.ones(2, bool), settings.matcher)
     a, b = np.array([0]), np.array([1])
     found, records = judge.judge(a, b), documents.records
-    missing, numbers = NUMBERS.substituted(records["numbers"][a], records["numbers"][b])
+    numbers = compare(records["numbers"][0], records["numbers"][1])
     shorter, tokens = int(records["tokens"].min()), (int(records["tokens"][0]), int(records["tokens"][1]))
     kinds = ("exact", "near", "fuller", "template")
     verdict = next((kind for kind in kinds if getattr(found, kind)[0]), "different")
@@ -67,7 +66,7 @@ def explain(one: Document, other: Document, settings: AuditOptions) -> Explanati
         why = [*_reasons(judge, int(found.distance[0]))]
     return Explanation(
         verdict, why, int(found.distance[0]), float(found.similarity[0]), float(found.containment[0]),
-        float(missing[0]), float(numbers[0]), tokens,
+        int(numbers.substituted), int(numbers.fewer), tokens,
     )  # fmt: skip
 
 
@@ -93,34 +92,36 @@ def _reasons(judge: PairJudge, distance: int) -> Iterator[str]:
 
 def reason(told: dict[str, Any]) -> str:
     """Say what decided about two texts, by what `Matcher.explain` has *told* of them."""
-    by, jaccard, asked = told["decided_by"], told["jaccard"], told["jaccard_asked"]
-    rule = float(enough_elsewhere(asked) if told["two_sites"] else asked)
-    alike = f"similarity {jaccard:.2f}, containment {told['containment']:.2f}"
-    enough = "{}, where {:.2f} and {:.2f} are enough".format(alike, *CONTAINMENTS.get(by, BRIEF)[1::-1])
-    lines = f"of {told['valued']:.0f} values of them about {told['values']:.0f} are others"
-    if told["values"] <= told["values_forgiven"]:
-        lines = f"about {told['added']:.0f} values are new, where {told['added_forgiven']:.0f} may be"
+    rule = told["decided_by"]
+    similar = f"similarity {told['jaccard']:.2f}"
+    contained = f"containment {told['containment']:.2f}"
+    usual = told["elsewhere_asked" if told["two_sites"] else "alike_asked"]
+    asked = told.get(f"{rule}_asked", 0)
     said = {
-        "similarity": f"not alike enough: {alike}, where {rule:.2f} is asked as a rule",
-        "variety": "not alike beyond chance: a text of the same few words is compared for equality only",
-        "numbers": f"alike but for other numbers, as pages of a template: {max(told['substituted'], 1):.0f} "
-        f"of {told['numbers']:.0f} substituted",
-        "title": f"alike but for the title, as pages of a template: of {told['titled']:.0f} words of it "
-        f"about {told['title']:.0f} are others, and one title has {told['retitled']:.0f} more",
-        "short_lines": f"alike but for the short lines, as pages of a template: {lines}",
-        "other_text": f"another page of the site: about {told['replaced']:.0f} of its runs of words stand in "
-        f"the place of others, where {told['replaced_forgiven']:.0f} may",
+        "similarity": f"not alike enough: {similar}, where {usual:.2f} is asked as a rule; {contained}",
+        "variety": "not alike beyond chance: a text that says the same few words again and again is compared "
+        "for equality only",
+        "numbers": f"alike but for other numbers, as pages of a template: {told['substituted']} of "
+        f"{told['numbers']} substituted",
+        "title": f"alike but for the title, as pages of a template: of {told['titled']} words of it "
+        f"{told['title']} are others, and one title has {told['retitled']} more",
+        "short_lines": "alike but for the short lines, as pages of a template: "
+        f"{told['values']} of their figures and words are others, where {asked} may be",
+        "other_text": f"another page of the site: {contained}, where {asked:.2f} is asked",
         "known": f"{'fuller' if told['length'] > 1 else 'more than a copy'}: {told['known']:.0%} of it is in "
-        f"the stored one, where {told['known_asked']:.0%} is asked",
-        "length": f"a part: {told['length']:.0%} as long as the stored one, where {told['length_asked']:.0%} "
-        "is asked",
-        "alike": f"alike enough: similarity {jaccard:.2f}, where {asked:.2f} is asked",
-        "within": f"contained in the other: {enough}",
-        "mostly_within": f"mostly contained in the other: {enough} if no number is another",
-        "brief": f"a note that was cut or extended: {enough} if no number is another",
-        "elsewhere": f"alike enough for two sites: {alike}",
+        f"the stored one, where {asked:.0%} is asked",
+        "length": f"a part: {told['length']:.0%} as long as the stored one, where {asked:.0%} is asked",
+        "alike": f"alike enough: {similar}, where {asked:.2f} is asked",
+        "within": f"contained in the other: {contained}, where {asked:.2f} is asked; {similar}",
+        "mostly_within": f"mostly contained in the other: {contained}, where {asked:.2f} is enough if no "
+        f"number is another; {similar}",
+        "brief": f"a note that was cut or extended: {contained}, where {asked:.2f} is enough if no number is "
+        f"another; {similar}",
+        "elsewhere": f"alike enough for two sites: {similar}, where {asked:.2f} is asked; {contained}",
+        "elsewhere_within": f"contained enough for two sites: {contained}, where {asked:.2f} is asked; "
+        f"{similar}",
     }
-    return said[by]
+    return said[rule]
 
 
 def differences(one: str, other: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ import numpy as np
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import hamming
 from scrapy_neardup.index.tables import BITS, DISTANCE, NO_KEY, PermutedTables
-from scrapy_neardup.matching.candidates import Judgement
+from scrapy_neardup.matching.matcher import Judgement
 from scrapy_neardup.matching.records import DIGEST
 
 from .arrays import begins, places, ranges

@@ -227,7 +227,7 @@ def reading_index(path: Path) -> Iterator[tuple[Header, Snapshot]]:
     """
     from scrapy_neardup.index.lmdb.commands import opened
     from scrapy_neardup.index.lmdb.snapshot import reading
-    from scrapy_neardup.matching.removal import require_pages
+    from scrapy_neardup.matching.records import require_pages
 
     with opened(path) as (environment, header):
         require_pages(header, "sketch", "tokens")

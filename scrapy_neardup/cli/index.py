@@ -154,7 +154,7 @@ def _prune(path: Path, oldest: float, *, dry_run: bool) -> int:
     from scrapy_neardup.index.lmdb.commands import opened, require_sound
     from scrapy_neardup.index.lmdb.compaction import maintain
     from scrapy_neardup.index.lmdb.snapshot import reading
-    from scrapy_neardup.matching.removal import forget_all, older_than, require_pages
+    from scrapy_neardup.matching.records import forget_all, older_than, require_pages
 
     with progress("Looking for old documents") as advance, opened(path) as (environment, header):
         require_pages(header, "time")
@@ -188,7 +188,7 @@ def forget(
 
     Nothing is judged by them any more. They leave the disk with the next compact.
     """
-    from scrapy_neardup.matching.removal import bare_host, forget_urls
+    from scrapy_neardup.matching.records import bare_host, forget_urls
 
     path, urls = path_and_urls
     if file is not None:
@@ -213,7 +213,7 @@ def _forget_hosts(path: Path, hosts: set[str]) -> int:
     """Forget the documents of *hosts*; return how many those are."""
     from scrapy_neardup.index.lmdb.commands import opened
     from scrapy_neardup.index.lmdb.snapshot import reading
-    from scrapy_neardup.matching.removal import forget_all, of_hosts, require_pages
+    from scrapy_neardup.matching.records import forget_all, of_hosts, require_pages
 
     found: list[int] = []
     with opened(path) as (environment, header):

@@ -11,8 +11,7 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import open_index
 from scrapy_neardup.index.redis.index import all_documents, describe, find_problems, opened
 from scrapy_neardup.index.tables import NO_KEY
-from scrapy_neardup.matching.records import DIGEST, OWN, TEMPLATE
-from scrapy_neardup.matching.removal import require_pages
+from scrapy_neardup.matching.records import DIGEST, OWN, TEMPLATE, require_pages
 from scrapy_neardup.matching.sites import host_of
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ import numpy as np
 
 from scrapy_neardup.arguments import require_type, require_whole
 
-from .details import figures, occasion, words
 from .features import Features
-from .filters import FIGURES, NUMBERS, TITLE, WORDS, make_all
 from .jaccard import character_shingles
 from .main_text import MainText, main_text
 from .normalise import encoded, fold_letters, normalise
@@ -26,6 +24,7 @@ from .sketch import sketch_each
 from .stopwords import drop, stop_words
 from .terms import Terms, Votes, in_characters
 from .tokens import tokenise_each
+from .values import FIGURES, NUMBERS, TITLE, WORDS, figures, occasion, pack, words
 from .walls import is_wall
 
 if TYPE_CHECKING:
@@ -103,33 +102,23 @@ class Fingerprinter:
         terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
         shingles = [each.shingles(size, in_characters(size)) for each in terms]
         fingerprints = self._fingerprints(mains, terms)
-        filters = make_all(
-            (
-                (NUMBERS, [each.hashes[each.tokens.numbers] for each in terms]),
-                (TITLE, [each.hashes for each in titles]),
-                (
-                    FIGURES,
-                    [self._figures(*row) for row in zip(folded[count : 2 * count], short, strict=True)],
-                ),
-                (WORDS, [words(*row) for row in zip(terms, short, strict=True)]),
-            )
+        values = (
+            [pack(each.hashes[each.tokens.numbers], NUMBERS) for each in terms],
+            [pack(_title(*row, self.seed), TITLE) for row in zip(titles, folded[count:], strict=False)],
+            [pack(figures(each), FIGURES) for each in short],
+            [pack(words(*row), WORDS) for row in zip(terms, short, strict=True)],
         )
         rows = zip(
             texts,
             mains,
             terms,
             fingerprints,
-            *filters,
+            *values,
             shingles,
             sketch_each(shingles),
             strict=True,
         )
         return [self._signature(*row) for row in rows]
-
-    def _figures(self, lines: str, terms: Terms) -> NDArray[np.uint64]:
-        """Hash the values of figures in the short *lines* of a page, whose tokens are *terms*; uint64[n]."""
-        told = occasion(lines, self.seed)
-        return np.concatenate((figures(terms), told)) if len(told) else figures(terms)
 
     def _signature(
         self,
@@ -139,8 +128,8 @@ class Fingerprinter:
         fingerprint: int,
         numbers: bytes,
         title: bytes,
-        figure_filter: bytes,
-        word_filter: bytes,
+        figure_values: bytes,
+        word_values: bytes,
         shingles: NDArray[np.uint64],
         sketched: tuple[bytes, int],
     ) -> Signature:
@@ -153,8 +142,8 @@ class Fingerprinter:
             sketch=sketched[0],
             numbers=numbers,
             title=title,
-            figures=figure_filter,
-            words=word_filter,
+            figures=figure_values,
+            words=word_values,
             wall=is_wall(main, terms.count),
             characters=terms.characters,
             keys=keys.astype("<u8").tobytes(),
@@ -187,6 +176,12 @@ class Fingerprinter:
         parts = text if text.details or text.title else text[:1]
         data = encoded("\n".join(part.replace("\n", " ") for part in parts))
         return blake2b(data, digest_size=16, key=self.seed.to_bytes(4, "little")).digest()
+
+
+def _title(terms: Terms, lines: str, seed: int) -> NDArray[np.uint64]:
+    """Hash what tells a page from others of its site: the words of its title, and the line of an occasion."""
+    told = occasion(lines, seed)
+    return np.concatenate((terms.hashes, told)) if len(told) else terms.hashes
 
 
 def _checked(text: str | MainText) -> MainText:

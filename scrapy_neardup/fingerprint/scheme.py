@@ -102,10 +102,3 @@ class Scheme(ABC):
     @abstractmethod
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         """Tell which pairs are candidates; bool[n]."""
-
-    def has_same_runs(self, shared: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Tell which pairs are known to have nearly all long runs in common; bool[n].
-
-        *shared* says how many further keys each pair has in common, int[n].
-        """
-        return np.zeros(np.shape(shared), np.bool_)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 ANCHOR = (8, 12)
 #: How many anchors a text has.
 ANCHORS = 8
-#: Texts that have so many anchors in common have nearly all long runs in common.
-SAME_ANCHORS = 7
 #: How many components a MinHash or bottom-k signature has.
 COMPONENTS = 128
 #: What a missed copy weighs when bands are chosen. A candidate too many weighs the rest of 1: it is still to
@@ -70,9 +68,6 @@ class Anchored(SimHash):
 
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         return super().agrees(pairs) | (pairs.shared > 0)
-
-    def has_same_runs(self, shared: NDArray[np.integer]) -> NDArray[np.bool_]:
-        return np.asarray(shared >= SAME_ANCHORS)
 
 
 class Banded(Scheme):

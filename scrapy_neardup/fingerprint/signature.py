@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .filters import FIGURES, TITLE, WORDS
+from .values import FIGURES, TITLE, WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class Signature:
     shingles: int
     #: One-permutation MinHash of the shingles, see `sketch.sketch`.
     sketch: bytes
-    #: Filter of the numbers in the text, see `filters.NUMBERS`.
+    #: The numbers in the text, packed, see values.py.
     numbers: bytes
-    #: Filter of the words of the title, see `filters.TITLE`; all zero if the title is not known.
-    title: bytes = bytes(TITLE.size)
-    #: Filters of the numbers and of the words in short lines, see `filters.FIGURES` and `filters.WORDS`.
-    figures: bytes = bytes(FIGURES.size)
-    words: bytes = bytes(WORDS.size)
+    #: The words of the title; all zero if the title is not known.
+    title: bytes = bytes(2 * TITLE)
+    #: The figures and the words in short lines.
+    figures: bytes = bytes(2 * FIGURES)
+    words: bytes = bytes(2 * WORDS)
     #: The text reads like a captcha, a cookie notice, a log-in form or an error page.
     wall: bool = False
     #: How many characters are a token in most of the text: 1 where words are tokens, else 2 or 4.

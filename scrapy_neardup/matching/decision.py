@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .candidates import Candidates
+    from .matcher import Candidates
 
 #: A text that so many stored pages of a site have under other titles is not what they are about. A page
 #: whose short lines are theirs, too, says nothing that could be repeated, even if another page has its title.
@@ -45,20 +45,12 @@ class Decision(NamedTuple):
     filed: bool = False
     #: The numbers of the documents whose place it takes when it is filed.
     replaces: Sequence[int] = ()
-    #: Whether it is filed as one of many pages of a template.
+    #: Whether it is filed as one of many pages of a template, and whether such a page is found by the keys of
+    #: its text nevertheless.
     of_template: bool = False
-    #: Whether such a page is found by the keys of its text nevertheless.
     keyed: bool = False
     #: Whether it is a revisit, and its text is the stored one.
     unchanged: bool = False
-
-
-class _Better(NamedTuple):
-    """Which candidates a new document is better than: bool[n]."""
-
-    than: NDArray[np.bool_]
-    #: Those of them whose place it takes.
-    replaced: NDArray[np.bool_]
 
 
 def decide(
@@ -67,31 +59,24 @@ def decide(
     *,
     beside: Collection[tuple[str, bytes]] = (),
     preference: Preference | None = None,
-    is_of_the_site: Callable[[str], bool] | None = None,
+    is_of_the_site: Callable[[int], bool] = lambda row: False,
 ) -> Decision:
     """Decide what a document is to its *candidates*.
 
     A match under the document's own URL is a revisit, never a duplicate. The stored document of that URL
     stays as long as the text does, unless it was stored before *renewed* (seconds since 1970) and so will
-    soon expire.
-
-    If a bound has left candidates out, only equal texts repeat each other: the page is kept.
+    soon expire. If a bound has left candidates out, only equal texts repeat each other.
 
     It repeats none of the pages whose URLs and notes are *beside* it: its items say something else than
     theirs. That holds for no page that is pending, whose items nobody knows yet.
     *preference* says which near-duplicates are better than what they repeat.
-    *is_of_the_site* gets the URL of a near-duplicate, and returns whether what the document shares with it is
+    *is_of_the_site* gets the row of a near-duplicate, and returns whether what the document shares with it is
     known to be of the document's own site.
     """
     judgement, own = candidates.judgement, candidates.own
+    pages = zip(candidates.urls, candidates.notes, candidates.pending, strict=True)
     others = np.array(
-        [
-            pending is not None or each not in beside
-            for each, pending in zip(
-                zip(candidates.urls, candidates.notes, strict=True), candidates.pending, strict=True
-            )
-        ],
-        bool,
+        [pending is not None or (url, note) not in beside for url, note, pending in pages], bool
     )
     near = judgement.near & others
     if not candidates.complete:
@@ -99,38 +84,33 @@ def decide(
         near = near & (own | judgement.exact)
     kind, row = _strongest(candidates, near)
     with_its_text = judgement.text_only & ~own
-    pages = int(with_its_text.sum())
     # Of a text that is the site's, short lines of its own still make a page that can be repeated.
     telling = with_its_text & candidates.same_lines if kind == "near" else with_its_text
     if telling.sum() >= BOILERPLATE and kind != "revisit":
         kind, row = "boilerplate", candidates.best(with_its_text)
-    of_the_site = (
-        is_of_the_site is not None
-        and row is not None
-        and kind == "near"
-        and not judgement.exact[row]
-        and is_of_the_site(candidates.urls[row])
-    )
+    of_the_site = kind == "near" and row is not None and not judgement.exact[row] and is_of_the_site(row)
     if of_the_site:
         kind = "boilerplate"
     if row is not None and kind == "near":
-        better = None if preference is None else _better_than(candidates, near, preference)
+        better = _better_than(candidates, near, preference)
         if better is None:
             return Decision("exact" if judgement.exact[row] else "near", row)
+        than, replaced = better
         return Decision(
             "preferred",
-            candidates.best(better.than),
+            candidates.best(than),
             filed=True,
-            replaces=candidates.documents[own | better.replaced].tolist(),
+            replaces=candidates.documents[own | replaced].tolist(),
         )
+    same_text = int(with_its_text.sum())
+    of_template = bool((judgement.template & ~own).any()) or same_text > 0 or of_the_site
     return Decision(
         kind,
         row,
         filed=not (own & others & judgement.exact & (candidates.time > renewed)).any(),
         replaces=candidates.documents[own].tolist(),
-        of_template=bool(others.all())
-        and (bool((judgement.template & ~own).any()) or pages > 0 or of_the_site),
-        keyed=0 < pages < KEYED and not near.any(),
+        of_template=bool(others.all()) and of_template,
+        keyed=0 < same_text < KEYED and not near.any(),
         unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),
     )
 
@@ -155,22 +135,24 @@ def _strongest(candidates: Candidates, near: NDArray[np.bool_]) -> tuple[Kind, i
     return "unique", None
 
 
-def _better_than(candidates: Candidates, near: NDArray[np.bool_], preference: Preference) -> _Better | None:
-    """Return which of the *near* candidates the new document is better than; None if it is not better.
+def _better_than(
+    candidates: Candidates, near: NDArray[np.bool_], preference: Preference | None
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+    """Return which of the *near* candidates the new document is better than, and whose place it takes.
 
-    It takes the place of all pages that name it as canonical. Else it has to be longer than every near
-    candidate, and takes the place of those of its own site only. If it could replace pages of other sites, a
-    site that publishes a longer copy would push out the original, whose next visit would then count as a
-    copy.
+    Both are bool[n]; None stands for none. It takes the place of all pages that name it as canonical. Else it
+    has to be longer than every near candidate, and takes the place of those of its own site only: a site that
+    publishes a longer copy must not push out the original, whose next visit would then count as a copy.
     """
+    if preference is None:
+        return None
     settled = np.array([pending is None for pending in candidates.pending], bool)
-    named_by = preference.is_named_by
-    if named_by is not None:
-        naming = near & settled & np.array([named_by(url) for url in candidates.urls], bool)
+    if preference.is_named_by is not None:
+        naming = near & settled & np.array([preference.is_named_by(url) for url in candidates.urls], bool)
         if naming.any():
-            return _Better(naming, naming)
+            return naming, naming
     record, stored = candidates.record, candidates.stored
     longer = record["shingles"] >= preference.length * np.maximum(stored["shingles"], 1)
     if (near & ~(longer & settled)).any():
         return None
-    return _Better(near, near & (stored["site"] == record["site"]) & (record["site"] != UNKNOWN))
+    return near, near & (stored["site"] == record["site"]) & (record["site"] != UNKNOWN)

@@ -1,7 +1,9 @@
-"""What is filed of a document: its keys and its record. And what the header of such an index says."""
+"""What is filed of a document: its keys and its record, and how it is found and removed by its URL."""
 
 from __future__ import annotations
 
+import contextlib
+import re
 import struct
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -11,21 +13,23 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme
-from scrapy_neardup.fingerprint.filters import FIGURES, NUMBERS, TITLE, WORDS
 from scrapy_neardup.fingerprint.schemes import load_scheme
 from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH_SIZE
-from scrapy_neardup.index import Documents, Header
+from scrapy_neardup.fingerprint.values import FIGURES, NUMBERS, TITLE, WORDS
+from scrapy_neardup.index import Documents, Header, open_index
 from scrapy_neardup.index.tables import EQUAL, NO_KEY, TABLES, Family
 
-from .sites import site_key
+from .sites import host_of, site_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from scrapy_neardup.fingerprint import Signature
     from scrapy_neardup.index import Index, Stored
+    from scrapy_neardup.index.lmdb.snapshot import Snapshot
 
 #: The families of tables that every index has: lower half of the digest, hash of the URL. From `OWN` on come
 #: those of the scheme.
@@ -41,14 +45,11 @@ RECORD = (
     ("site", "<u4"),
     ("flags", "u1"),
     ("sketch", f"({SKETCH_SIZE},)u1"),
-    ("numbers", f"({NUMBERS.size},)u1"),
-    ("title", f"({TITLE.size},)u1"),
-    ("figures", f"({FIGURES.size},)u1"),
-    ("words", f"({WORDS.size},)u1"),
+    ("numbers", f"({NUMBERS},)<u2"),
+    ("title", f"({TITLE},)<u2"),
+    ("figures", f"({FIGURES},)<u2"),
+    ("words", f"({WORDS},)<u2"),
 )
-#: The filters of a record, in their order. There is nothing between them.
-FILTERS = (NUMBERS, TITLE, FIGURES, WORDS)
-_FILTERS = np.dtype((np.uint8, sum(each.size for each in FILTERS)))
 #: Flag of a record: one of many pages of a template, which only equal texts repeat.
 TEMPLATE = 1
 #: Flags of a record: of most of the text a token is two characters, or four.
@@ -142,11 +143,13 @@ def _unknown(what: str, why: str) -> IndexMismatch:
     )
 
 
-def filters(records: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the `FILTERS` of *records* ([n] or []) side by side, as a view: uint8[n, 96] or uint8[96]."""
-    fields = records.dtype.fields
-    assert fields is not None
-    return records.getfield(_FILTERS, fields["numbers"][1])
+def shingles_a_token(records: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how many shingles a token of the texts of *records* begins; int[n].
+
+    Each character of a script without spaces begins one, and two or four of them are a token.
+    """
+    kinds = records["flags"]
+    return np.asarray(1 + (kinds & HALVES != 0) + 3 * (kinds & QUARTERS != 0), np.int64)
 
 
 def filed_url(url: str) -> str:
@@ -219,8 +222,8 @@ def _record_bytes(signature: Signature, url: str, scope_key: int, time: int) -> 
         site_key(url),
         _CHARACTERS[signature.characters],
     )
-    filters = signature.numbers + signature.title + signature.figures + signature.words
-    return signature.digest[8:] + numbers + signature.sketch + filters + signature.extra
+    values = signature.numbers + signature.title + signature.figures + signature.words
+    return signature.digest[8:] + numbers + signature.sketch + values + signature.extra
 
 
 def _key_bytes(signature: Signature, url: str, seed: int, *, with_fingerprint: bool) -> bytes:
@@ -250,3 +253,60 @@ def as_template(document: Documents, scheme: Scheme, *, keyed: bool = False) -> 
     if scheme.simhash:  # each document needs a key there: the digest is near no fingerprint
         keys[OWN] = keys[DIGEST]
     return with_flags(document, TEMPLATE)._replace(keys=keys)
+
+
+def require_pages(header: Header, *fields: str) -> None:
+    """Raise `IndexMismatch` for an index of bare fingerprints, or of records without *fields*."""
+    if "features" not in header.parameters or not {*fields} <= {*(header.dtype.names or ())}:
+        raise IndexMismatch(
+            "The index holds bare fingerprints, without URLs and times: remove them by their numbers, "
+            "with FingerprintIndex.forget."
+        )
+
+
+def older_than(reader: Snapshot, oldest: float, progress: Callable[[int, int], None]) -> list[int]:
+    """Return the numbers of documents stored before *oldest* (seconds since 1970)."""
+    from scrapy_neardup.index.lmdb.snapshot import live_documents
+
+    parts = [
+        numbers[documents.records["time"] < oldest] for numbers, documents in live_documents(reader, progress)
+    ]
+    return [number for part in parts for number in part.tolist()]
+
+
+def of_hosts(reader: Snapshot, hosts: set[str], progress: Callable[[int, int], None]) -> list[int]:
+    """Return the numbers of documents whose URL has one of *hosts* (in lower case)."""
+    from scrapy_neardup.index.lmdb.snapshot import live_documents
+
+    # Most URLs have none of the names in them, and parsing each would take much longer. Some spell a host
+    # otherwise: one beyond ASCII, and an address in brackets.
+    somewhere = re.compile(rf"[^\0-\x7F]|\[|{'|'.join(map(re.escape, hosts))}", re.IGNORECASE)
+    found: list[int] = []
+    for numbers, documents in live_documents(reader, progress):
+        rows = zip(numbers.tolist(), documents.urls, strict=True)
+        found += [number for number, url in rows if somewhere.search(url) and host_of(url) in hosts]
+    return found
+
+
+def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> None:
+    """Remove documents by their numbers from the index in *path*, and wait until that is on disk."""
+    with contextlib.closing(open_index(path, None)) as index:
+        index.discard(numbers)
+        index.flush()
+        if merge:
+            index.compact()
+
+
+def forget_urls(path: Path | str, urls: Sequence[str]) -> tuple[int, list[str]]:
+    """Remove the documents of *urls*; return how many they were, and which of *urls* had none."""
+    with contextlib.closing(open_index(path, None)) as index:
+        numbers, known = find_urls(index, urls)
+        index.discard(numbers)
+        index.flush()
+    unknown = (filed_url(url) for url in urls if not {url, filed_url(url)} & known)
+    return len(numbers), list(dict.fromkeys(unknown))
+
+
+def bare_host(text: str) -> str:
+    """Return the host in *text*, which may be a URL, or have a port; in lower case."""
+    return host_of(text if "//" in text else f"//{text}") or text.lower()

@@ -1,234 +1,275 @@
 """The rules: which candidates are near-duplicates, by what their two signatures say of each other.
 
-There are two steps. First: are the two texts alike, whichever came first? Second: does the new one bring next
-to nothing that the stored one lacks? Only then it is a near-duplicate. docs/quality.md has the evidence for
-the thresholds. J is the Jaccard similarity.
+Two texts are alike by one of the rules `ENOUGH`, whichever came first. The new one repeats the stored one if
+all rules `ASKED` hold, too: it brings next to nothing that the stored one lacks. Each number names what pays
+on it in docs/quality.md: a set, a label and a column, or a test of pages that were lost. J is the Jaccard
+similarity.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    Figures = NDArray[np.floating]
+    Truths = NDArray[np.bool_]
+
 #: J that is asked of a pair, by the tokens of the shorter text; between the two lengths it falls in a
-#: straight line. Pages of one template that differ in their names are short, and as similar as copies are.
+#: straight line. Pages of one template that differ in names are short (short_texts, 0; senate_press, 2).
 LENGTHS = (120, 320)
 JACCARDS = (0.85, 0.62)
-#: A text of so many tokens may have one number substituted, one of twice as many two, and so on. On one site,
-#: which is where templates are, it takes more tokens.
-TOKENS_A_NUMBER = 300
-TOKENS_A_NUMBER_OF_ONE_SITE = 1000
-#: Counts of substituted numbers are estimates; this much is their error.
-ROUNDING = 0.5
-#: Instead of the J above: so much of the shorter text is in the other, as when a paragraph was cut or added,
-#: and J is at least this.
-CONTAINED = (0.94, 0.3)
-#: Or somewhat less of it is in the other, and no number was substituted: containment and J.
-MOSTLY_CONTAINED = (0.88, 0.4)
-#: Pages of two sites are of no common template, and copies bring the boilerplate of their site along. So one
-#: of these is enough for a pair of two sites: this J, or this containment with this J.
-ELSEWHERE = 0.5
-ELSEWHERE_CONTAINED = (0.75, 0.25)
-#: But of a short text J is asked at most this much less than on one site.
-ELSEWHERE_REBATE = 0.1
-#: And this share of the numbers must be in both.
-ELSEWHERE_NUMBERS = 0.5
-#: Of a story that was updated under its title it may be less, if few were substituted: one in so many
-#: tokens, and so many in all. Forecasts, draws and prices of two sites, under one title, have more of them.
-UPDATED_NUMBERS, TOKENS_AN_UPDATED_NUMBER, MOST_UPDATED_NUMBERS = 0.35, 70, 5
-#: How many values of the short lines may be substituted on one site before it is another page, by how many
-#: values there are; in between, a straight line. Dates, counts of comments and the like change on one page,
-#: too. Of the words of a title none may be substituted.
-VALUED, VALUES = (20, 60), (1.5, 2.7)
-#: So many words may one title have that the other lacks, such as the name of the site; and if there are more,
-#: so many shingles may stand in the place of others: those with one edited word.
-RETITLED, EDITED = 2.5, 5
-#: Longer texts have more short lines. For each thousand tokens above this one more value may be substituted.
-VALUES_LONG = 2000
-#: On one site so many shingles may stand in the place of others, and this many more for each token: some
-#: words that were edited here and there. A note under an introduction that all pages have is more than that.
-REPLACED = (20, 0.02)
-#: Where nothing else than that tells two texts from each other, the new one is no page of a template, but an
-#: edition: it has sentences of its own, which the next edition may repeat. It has at least so many tokens for
-#: each number: the cells of timetables are in another order, too.
-TOKENS_A_NUMBER_OF_AN_EDITION = 20
-#: On one site its short lines may have so many values that those of the stored page lack, and this many more
-#: for each token: counts, dates, a menu. The entries of a list, below a text that all lists have, are more.
-ADDED = (20, 0.2)
-#: A note that is shorter than the lengths above: containment and J, where no number was substituted, and at
-#: most so many values of short lines.
-BRIEF, BRIEF_VALUES = (0.86, 0.45), 1.5
-#: Of pairs of two sites whose titles have the same words, at least so many, this containment is enough.
-TITLED, TITLED_CONTAINED = 4, 0.6
-#: Second step: at least this share of the new text is in the stored one. If less is, the new one is fuller.
-#: On one site it is by the tokens of the shorter text: a sentence more is much of a note, and a fifth of an
-#: article is more than that. In between, a straight line.
-KNOWN, KNOWN_LENGTHS, KNOWN_OF_ONE_SITE = 0.6, (120, 320), (0.7, 0.85)
+#: Instead of it, of a longer text: so much of the shorter text is in the other, as when a paragraph was cut
+#: or added (senate_press, 3), or somewhat less and no number is another (consent_comments, 3, sites unknown).
+CONTAINED, MOSTLY_CONTAINED = 0.94, 0.88
+#: J is at least this then (derived_syndication, 2).
+CONTAINED_JACCARD = 0.3
+#: The same of a shorter text, a note, in which no number is another (short_texts, 3).
+BRIEF, BRIEF_JACCARD = 0.86, 0.45
+#: Pages of two sites are of no common template, and copies bring the boilerplate of their site along. This J
+#: is enough, of a short text at most so much less than on one site (derived_syndication, 2).
+ELSEWHERE, ELSEWHERE_REBATE = 0.5, 0.1
+#: Or this containment with this J, and less if their titles have the same words, at least so many
+#: (derived_syndication_multi, 2).
+ELSEWHERE_CONTAINED, ELSEWHERE_JACCARD = 0.75, 0.25
+TITLED_CONTAINED, TITLED = 0.6, 4
+#: A text of so many tokens may have one number substituted, rounded, and twice as many if it is contained
+#: (senate_press, 2); on two sites half of its numbers may be others (derived_syndication, 2).
+TOKENS_A_NUMBER, ELSEWHERE_NUMBERS = 300, 0.5
+#: So many words and figures of the short lines may be substituted on one site, dates and counts, and one more
+#: for so many tokens (short_texts, 3; ota_recrawl_html, 2).
+VALUES, TOKENS_A_VALUE = 1, 500
+#: On one site so much of the shorter text is in the other: a note under an introduction that all pages have
+#: is another page (hard_wrapped, 0).
+ONE_SITE_CONTAINED = 0.85
+#: At least this share of the new text is in the stored one. If less is, the new one is fuller (SECURITY.md).
+KNOWN = 0.7
 #: And the new text is at least so long, as a share of the stored one: a page that holds several others does
-#: not stand for them.
-SHORTER, SHORTER_OF_ONE_SITE = 0.55, 0.7
-SHORTER_BRIEF, SHORTER_TITLED = 0.52, 0.4
-#: The containment and J asked by each rule that looks at containment, by the name that `verify` gives the
-#: rule.
-CONTAINMENTS = {"within": CONTAINED, "mostly_within": MOSTLY_CONTAINED, "elsewhere": ELSEWHERE_CONTAINED}
-#: What can decide about a pair of candidates, in the order in which it is asked: what keeps two texts apart,
-#: then the rules by which one repeats the other.
-DECIDING = (
-    "similarity", "variety", "numbers", "title", "short_lines", "other_text", "known", "length",
-    "alike", "within", "mostly_within", "brief", "elsewhere",
-)  # fmt: skip
-
-
-_NONE = np.zeros(())
+#: not stand for them (short_texts, 2). With the same title it may be shorter (derived_syndication, 3).
+SHORTER, SHORTER_TITLED = 0.52, 0.4
+#: Where less than this share of the runs of one of two texts is distinct, they may be lists of a few values,
+#: such as wins and losses, which have the same runs whatever they say. J has to be above that of two lists
+#: drawn at random by the first of these numbers, five times the error of its estimate, and by the second one
+#: divided by the distinct runs (tests/matching/test_lists.py).
+LISTS, BEYOND = 0.85, (0.15, 20)
+#: Words of a run: a shingle.
+_RUN = 5
+#: What share of the runs that its values allow a list of random values has, and what share of its own runs is
+#: distinct then.
+_HELD = np.linspace(0.001, 0.999, 999)
+_SHARES = -_HELD / np.log1p(-_HELD)
 
 
 class Evidence(NamedTuple):
     """What is known of n pairs of texts: arrays of n, or single values for all."""
 
     #: Estimated Jaccard similarity, and share of the shorter text that is in the longer one.
-    jaccard: NDArray[np.floating]
-    containment: NDArray[np.floating]
-    #: How many numbers of the text were substituted, and how many there could be, see `Filter.substituted`.
-    substituted: NDArray[np.floating]
-    numbers: NDArray[np.floating]
+    jaccard: Figures
+    containment: Figures
     #: Tokens of the shorter text.
     tokens: NDArray[np.integer]
     #: Share of the new text that is in the stored one; length of the new one as a multiple of the stored
     #: one's.
-    known: NDArray[np.floating]
-    length: NDArray[np.floating]
+    known: Figures
+    length: Figures
     #: Whether the texts are alike `beyond_chance`.
-    varied: NDArray[np.bool_]
+    varied: Truths
     #: Whether the texts are known to be of one site, and known to be of two.
-    one_site: NDArray[np.bool_]
-    two_sites: NDArray[np.bool_]
-    #: How many words of the title were substituted, and how many there could be.
-    title: NDArray[np.floating] = _NONE
-    titled: NDArray[np.floating] = _NONE
-    #: How many words the one title has that the other lacks; of the two numbers the greater.
-    retitled: NDArray[np.floating] = _NONE
-    #: How many values of the short lines, numbers and words, were substituted, and how many there could be.
-    values: NDArray[np.floating] = _NONE
-    valued: NDArray[np.floating] = _NONE
-    #: How many values of its short lines the new page has that the stored one lacks.
-    added: NDArray[np.floating] = _NONE
-    #: How many shingles of each text stand in the place of others, as if all were of words.
-    replaced: NDArray[np.floating] = _NONE
+    one_site: Truths
+    two_sites: Truths
+    #: How many numbers of the text were substituted, and how many there are in the one with fewer.
+    substituted: NDArray[np.integer]
+    numbers: NDArray[np.integer]
+    #: How many words of the title were substituted, and how many there are in the shorter one; how many the
+    #: one has that the other lacks, of the two numbers the greater.
+    title: NDArray[np.integer]
+    titled: NDArray[np.integer]
+    retitled: NDArray[np.integer]
+    #: How many figures and words of the short lines were substituted.
+    values: NDArray[np.integer]
+
+    @property
+    def same_title(self) -> Truths:
+        """Whether the pages of two sites have the same words for a title."""
+        return np.asarray(self.two_sites & (self.titled >= TITLED) & (self.title == 0))
+
+    @property
+    def other_title(self) -> Truths:
+        """Whether the title names another page of the same site.
+
+        A title may have grown over the very same text, by the name of the site.
+        """
+        grown = (self.titled > 0) & (self.retitled > 0) & (self.jaccard < 1)
+        return self.one_site & ((self.title > 0) | grown)
+
+
+class Rule(NamedTuple):
+    """A rule about n pairs of candidates."""
+
+    name: str
+    #: Which pairs keep it, given what is asked: bool[n].
+    holds: Callable[[Evidence, Any], Truths]
+    #: What is asked of each pair: float[n], or one for all.
+    asked: Callable[[Evidence], Any]
+    #: How many numbers may be substituted in texts that are alike by this rule: float[n].
+    numbers: Callable[[Evidence], Any] = lambda pairs: np.inf
+
+
+def jaccard_asked(tokens: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return the J that is asked of pairs, by the tokens of the shorter text: int[n] to float64[n]."""
+    return np.asarray(np.interp(tokens, LENGTHS, JACCARDS))
+
+
+def enough_elsewhere(asked: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the J that is enough of pairs of two sites, where this is *asked* on one; float64[n]."""
+    return np.asarray(np.minimum(asked, np.maximum(ELSEWHERE, asked - ELSEWHERE_REBATE)))
+
+
+def _long(pairs: Evidence) -> Truths:
+    """Tell which are no notes: of a note the date may be all that tells it from another."""
+    return np.asarray(pairs.tokens >= LENGTHS[0])
+
+
+def _contained(pairs: Evidence, asked: Any) -> Truths:
+    return np.asarray(_long(pairs) & (pairs.containment >= asked) & (pairs.jaccard >= CONTAINED_JACCARD))
+
+
+def _few_numbers(pairs: Evidence) -> Any:
+    return 0.5 + pairs.tokens / TOKENS_A_NUMBER
+
+
+def _half_the_numbers(pairs: Evidence) -> Any:
+    return (pairs.numbers + 1) * ELSEWHERE_NUMBERS
+
+
+#: Two texts are alike by any of these, in which no more numbers are substituted than it says.
+ENOUGH = (
+    Rule(
+        "alike",
+        lambda pairs, asked: pairs.jaccard >= asked,
+        lambda pairs: jaccard_asked(pairs.tokens),
+        _few_numbers,
+    ),
+    Rule(
+        "within", _contained, lambda pairs: CONTAINED, lambda pairs: 0.5 + 2 * pairs.tokens / TOKENS_A_NUMBER
+    ),
+    Rule("mostly_within", _contained, lambda pairs: MOSTLY_CONTAINED, lambda pairs: 0),
+    Rule(
+        "brief",
+        lambda pairs, asked: (
+            ~_long(pairs)
+            & (pairs.containment >= asked)
+            & (pairs.jaccard >= BRIEF_JACCARD)
+            & (pairs.values <= VALUES)
+        ),
+        lambda pairs: BRIEF,
+        lambda pairs: 0,
+    ),
+    Rule(
+        "elsewhere",
+        lambda pairs, asked: pairs.two_sites & (pairs.jaccard >= asked),
+        lambda pairs: enough_elsewhere(jaccard_asked(pairs.tokens)),
+        _half_the_numbers,
+    ),
+    Rule(
+        "elsewhere_within",
+        lambda pairs, asked: (
+            pairs.two_sites & (pairs.containment >= asked) & (pairs.jaccard >= ELSEWHERE_JACCARD)
+        ),
+        lambda pairs: np.where(pairs.same_title, TITLED_CONTAINED, ELSEWHERE_CONTAINED),
+        _half_the_numbers,
+    ),
+)
+#: All of these are asked of a copy, too.
+ASKED = (
+    Rule("title", lambda pairs, _: ~pairs.other_title, lambda pairs: 0),
+    Rule(
+        "short_lines",
+        lambda pairs, asked: ~pairs.one_site | (pairs.values <= asked),
+        lambda pairs: VALUES + pairs.tokens // TOKENS_A_VALUE,
+    ),
+    Rule(
+        "other_text",
+        lambda pairs, asked: ~pairs.one_site | (pairs.containment >= asked),
+        lambda pairs: ONE_SITE_CONTAINED,
+    ),
+    Rule("known", lambda pairs, asked: pairs.known >= asked, lambda pairs: KNOWN),
+    Rule(
+        "length",
+        lambda pairs, asked: pairs.length >= asked,
+        lambda pairs: np.where(pairs.same_title, SHORTER_TITLED, SHORTER),
+    ),
+)
+#: What can decide about a pair of candidates, in the order in which it is asked.
+DECIDING = ("similarity", "variety", "numbers", *(rule.name for rule in (*ASKED, *ENOUGH)))
 
 
 class Findings(NamedTuple):
     """What n pairs are: bool[n] each. A pair is at most one of the first three."""
 
     #: Near-duplicates.
-    near: NDArray[np.bool_]
+    near: Truths
     #: The new text has most of the stored one, and more.
-    fuller: NDArray[np.bool_]
+    fuller: Truths
     #: Pages of one template: the sentences of near-duplicates, but not their title, numbers or other values.
-    template: NDArray[np.bool_]
+    template: Truths
     #: Those pages of a template that would be near-duplicates if it were not for their titles. Such a text
     #: may be boilerplate of the site.
-    text_only: NDArray[np.bool_]
-
-
-def jaccard_asked(tokens: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the J that is asked of pairs, by the tokens of the shorter text: int[n] to float64[n]."""
-    asked: NDArray[np.float64] = np.interp(tokens, LENGTHS, JACCARDS)
-    return asked
-
-
-def enough_elsewhere(asked: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the J that is enough of pairs of two sites, where this is *asked* on one; float64[n]."""
-    enough: NDArray[np.float64] = np.minimum(asked, np.maximum(ELSEWHERE, asked - ELSEWHERE_REBATE))
-    return enough
+    text_only: Truths
 
 
 def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     """Judge n pairs of candidates.
 
-    The thresholds that apply to each pair, and the rules that it meets, are added to *told*: arrays of n, by
-    the names that docs/scrapy.md explains.
+    What each rule asks of them, by which they are alike, and which has decided is added to *told*: arrays of
+    n, by the names that docs/scrapy.md explains.
     """
-    jaccard, contained = pairs.jaccard, pairs.containment
-    asked = jaccard_asked(pairs.tokens)
-    forgiven = pairs.tokens / np.where(pairs.one_site, TOKENS_A_NUMBER_OF_ONE_SITE, TOKENS_A_NUMBER)
-    alike = jaccard >= asked
-    # Not in short texts: the date may be all that tells two notes from each other, and is little of them.
-    long = pairs.tokens >= LENGTHS[0]
-    within = long & (contained >= CONTAINED[0]) & (jaccard >= CONTAINED[1])
-    mostly = long & (contained >= MOSTLY_CONTAINED[0]) & (jaccard >= MOSTLY_CONTAINED[1])
-    # Two notes say the same if no number was substituted, and hardly a word.
-    brief = (
-        ~long & (contained >= BRIEF[0]) & (jaccard >= BRIEF[1])
-        & (pairs.substituted <= ROUNDING) & (pairs.values <= BRIEF_VALUES)
-    )  # fmt: skip
-    titled = pairs.two_sites & (pairs.titled >= TITLED) & (pairs.title == 0)
-    contained_asked = np.where(titled, TITLED_CONTAINED, ELSEWHERE_CONTAINED[0])
-    elsewhere = pairs.two_sites & (
-        (jaccard >= enough_elsewhere(asked))
-        | (contained >= contained_asked) & (jaccard >= ELSEWHERE_CONTAINED[1])
-    )
-    shared_numbers = (pairs.numbers - pairs.substituted + 1) / (pairs.numbers + 1)
-    few = np.minimum(pairs.tokens / TOKENS_AN_UPDATED_NUMBER, MOST_UPDATED_NUMBERS)
-    updated = titled & (pairs.substituted <= ROUNDING + few)
-    numbers_asked = np.where(updated, UPDATED_NUMBERS, ELSEWHERE_NUMBERS)
-    copies = (
-        (alike & (pairs.substituted <= ROUNDING + forgiven))
-        | (within & (pairs.substituted <= ROUNDING + 2 * forgiven))
-        | (mostly & (pairs.substituted <= ROUNDING))
-        | brief
-        | (elsewhere & (shared_numbers >= numbers_asked))
-    )
-    beyond = np.maximum(pairs.tokens, VALUES_LONG) - VALUES_LONG  # not below 0: tokens are unsigned
-    values_forgiven = np.interp(pairs.valued, VALUED, VALUES) + beyond / TOKENS_A_NUMBER_OF_ONE_SITE
-    replaced_forgiven = REPLACED[0] + REPLACED[1] * pairs.tokens
-    added_forgiven = ADDED[0] + ADDED[1] * pairs.tokens
-    # A print version has another title over the same text, a page of a template another title and text.
-    retitled = (pairs.title > 0) | (
-        (pairs.titled > 0) & (pairs.retitled > RETITLED) & (pairs.replaced > EDITED)
-    )
-    other_text = pairs.one_site & (pairs.replaced > replaced_forgiven)
-    filled = pairs.one_site & (retitled | (pairs.values > values_forgiven) | (pairs.added > added_forgiven))
-    other_page = filled | other_text
-    worded = pairs.numbers * TOKENS_A_NUMBER_OF_AN_EDITION <= pairs.tokens
-    edition = copies & other_text & worded & ~filled
-    template = (brief | alike | within | mostly | elsewhere) & ~(copies & ~other_page) & ~edition
-    known_asked = np.where(pairs.one_site, np.interp(pairs.tokens, KNOWN_LENGTHS, KNOWN_OF_ONE_SITE), KNOWN)
-    known = pairs.known >= known_asked
-    least = np.where(pairs.one_site, SHORTER_OF_ONE_SITE, SHORTER)
-    least = np.where(brief, SHORTER_BRIEF, np.where(titled, SHORTER_TITLED, least))
-    whole = copies & known & (pairs.length >= least) & pairs.varied
+    asked = {rule.name: rule.asked(pairs) for rule in (*ENOUGH, *ASKED)}
+    holds = {rule.name: rule.holds(pairs, asked[rule.name]) for rule in (*ENOUGH, *ASKED)}
+    copies = {rule.name: holds[rule.name] & (pairs.substituted <= rule.numbers(pairs)) for rule in ENOUGH}
+    alike = _any(holds[rule.name] for rule in ENOUGH) & pairs.varied
+    copy = _any(copies.values()) & pairs.varied
+    title, short_lines, other_text, known, length = (holds[rule.name] for rule in ASKED)
+    of_template = alike & ~(copy & title & short_lines)
+    page = copy & title & short_lines & other_text
+    whole = known & length
     if told is not None:
-        told.update(
-            jaccard_asked=asked,
-            substituted_forgiven=ROUNDING + forgiven,
-            values_forgiven=values_forgiven,
-            added_forgiven=added_forgiven,
-            replaced_forgiven=replaced_forgiven,
-            known_asked=known_asked,
-            length_asked=least,
-            alike=alike,
-            within=within,
-            mostly_within=mostly,
-            brief=brief,
-            elsewhere=elsewhere,
-            decided_by=np.select(
-                [
-                    ~(brief | alike | within | mostly | elsewhere), ~pairs.varied, ~copies,
-                    pairs.one_site & retitled, filled, other_text, ~known, pairs.length < least,
-                    alike & (pairs.substituted <= ROUNDING + forgiven),
-                    within & (pairs.substituted <= ROUNDING + 2 * forgiven),
-                    mostly & (pairs.substituted <= ROUNDING), brief,
-                ],
-                DECIDING[:-1], DECIDING[-1],
-            ),
-        )  # fmt: skip
+        told.update({f"{name}_asked": each for name, each in asked.items()})
+        told.update({rule.name: holds[rule.name] for rule in ENOUGH})
+        refused = (~_any(holds[rule.name] for rule in ENOUGH), ~pairs.varied, ~copy)
+        told["decided_by"] = np.select(
+            [*refused, *(~holds[rule.name] for rule in ASKED), *copies.values()], DECIDING, ""
+        )
     return Findings(
-        whole & ~other_page,
-        copies & ~other_page & ~known & (pairs.length > 1) & pairs.varied,
-        template & pairs.varied,
-        whole & pairs.one_site & retitled,
+        page & whole,
+        page & ~known & (pairs.length > 1),
+        of_template,
+        copy & whole & pairs.other_title,
     )
+
+
+def beyond_chance(
+    tokens: NDArray[np.integer], shingles: NDArray[np.integer], jaccard: Figures
+) -> NDArray[np.bool_]:
+    """Tell which pairs of texts resemble each other by more than chance, if they do; bool[n].
+
+    *tokens* and distinct *shingles* are counts of both texts, int[2, n]; *jaccard* is the estimate of J. Two
+    lists of the same few values, drawn at random, have all in common that can be made of these. How many runs
+    the values allow is told by the list that repeats its runs more.
+    """
+    shares = shingles / np.maximum(tokens - (_RUN - 1), 1)
+    allowed = (shingles / np.interp(-shares, -_SHARES, _HELD)).min(axis=0)
+    one, other = np.minimum(shingles / allowed, 1)
+    by_chance = one * other / (one + other - one * other)
+    asked = by_chance + BEYOND[0] + BEYOND[1] / np.maximum(shingles.min(axis=0), 1)
+    return np.asarray((shares.min(axis=0) >= LISTS) | (jaccard >= asked))
+
+
+def _any(truths: Any) -> Truths:
+    return reduce(np.logical_or, truths)

@@ -14,13 +14,10 @@ import tldextract
 #: What `site_key` says of a URL without a host.
 UNKNOWN = 0
 #: Characters of the longest name of a host, and of its longest part (RFC 1035). What is longer is left as it
-#: is.
-_NAME = 253
-_PART = 63
+#: is: to spell it would take long.
+_NAME, _PART = 253, 63
 _HOST = re.compile(r"(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}(?::\d{1,5})?", re.IGNORECASE)
-#: The beginning of a URL with a plain host: what urlsplit would find in more time.
-_PLAIN = re.compile(r"(?:http|https)://([a-z0-9.-]+)(?=[/?#]|\Z)")
-_PORTS = {"http": 80, "https": 443, "ftp": 21}
+_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 
 
 def site_key(url: str) -> int:
@@ -50,15 +47,8 @@ def is_domain(name: str) -> bool:
     return bool(parts.domain and parts.suffix)
 
 
-def load_suffixes() -> None:
-    """Read the list of public suffixes now, which takes up to 0.3 s, and not with the first `site_key`."""
-    site_key("https://example.com/")
-
-
 def _host_and_port(url: str) -> tuple[str, str]:
     """Return host and port of a URL; the port is empty if it is the usual one of the scheme."""
-    if plain := _PLAIN.match(url):
-        return (plain[1] if len(plain[1]) > _NAME else _spelled(plain[1])), ""
     try:
         parts = urlsplit(url)
     except ValueError:  # such as brackets around what is no address
@@ -67,7 +57,7 @@ def _host_and_port(url: str) -> tuple[str, str]:
     host, colon, port = location.rpartition(":")
     if not colon or port.endswith("]"):
         host, port = location, ""
-    if port == str(_PORTS.get(parts.scheme)):
+    if port == _PORTS.get(parts.scheme):
         port = ""
     return (host if len(host) > _NAME else _spelled(host)), port
 

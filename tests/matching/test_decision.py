@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.index.reservation import Reservation
-from scrapy_neardup.matching.candidates import Candidates, Judgement
 from scrapy_neardup.matching.decision import Decision, Preference, decide
+from scrapy_neardup.matching.matcher import Candidates, Judgement
 from scrapy_neardup.matching.sites import UNKNOWN
 from tests.examples import examples
 

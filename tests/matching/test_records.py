@@ -25,7 +25,6 @@ from scrapy_neardup.matching.records import (
     derived_keys,
     entries,
     filed_url,
-    filters,
     find_urls,
     fingerprinter_of,
     header_for,
@@ -104,14 +103,6 @@ def test_a_page_of_a_template_is_found_by_digest_and_url_alone_unless_it_is_keye
         # Each document needs a key among the fingerprints.
         assert own.tolist() == [page.keys[DIGEST, 0]] * bool(scheme.simhash) + [NO_KEY] * scheme.keys
     assert page.urls == document.urls
-
-
-def test_filters_stand_side_by_side() -> None:
-    _, some = filed("simhash", "", "")
-    names = ("numbers", "title", "figures", "words")
-    for records in (some.records, some.records[0]):
-        side_by_side = np.concatenate([records[name] for name in names], axis=-1)
-        assert np.array_equal(filters(records), side_by_side)
 
 
 def test_what_a_document_is_filed_with() -> None:

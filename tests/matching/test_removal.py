@@ -13,7 +13,7 @@ from scrapy_neardup.index import Header, LmdbIndex
 from scrapy_neardup.index.lmdb.commands import opened
 from scrapy_neardup.index.lmdb.snapshot import reading
 from scrapy_neardup.index.tables import LAYOUTS, Family
-from scrapy_neardup.matching.removal import (
+from scrapy_neardup.matching.records import (
     bare_host,
     forget_all,
     forget_urls,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
-from scrapy_neardup.matching.site_counter import (
+from scrapy_neardup.matching.counters import (
     LONGEST,
     LONGEST_OF_A_SITE,
     NAMES,

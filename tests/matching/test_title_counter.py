@@ -8,51 +8,49 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import MainText
-from scrapy_neardup.matching.title_counter import TITLES, TitleCounter
+from scrapy_neardup.matching.counters import TITLES, TitleCounter
 
 FIRST = "https://first.example/"
 SHOP = "https://shop.example/"
+
+
+SITE = 7
+TERMS = [11, 12, 13, 14]
 
 
 def titles(count: int) -> list[bytes]:
     return [bytes([0, number + 1]) for number in range(count)]
 
 
-def met(counter: TitleCounter, *copies: tuple[str, bytes], url: str = FIRST) -> list[bool]:
+def met(counter: TitleCounter, *pages: tuple[list[int], bytes], site: int = SITE) -> list[bool]:
     found = []
-    for copy, title in copies:
-        found.append(counter.is_of_the_site(url, copy, title))
-        counter.meets(url, copy, title)
+    for runs, title in pages:
+        found.append(counter.is_of_the_site(site, runs, title, len(TERMS)))
+        counter.meets(site, runs, title)
     return found
 
 
-def test_so_many_titles_of_one_site_make_it_the_site_s() -> None:
+def test_what_a_site_has_under_many_titles_is_its_own_whoever_stored_it() -> None:
     counter = TitleCounter()
-    found = met(counter, *((f"{SHOP}{title.hex()}", title) for title in titles(TITLES + 10)))
-    assert found == [False] * TITLES + [True] * 10
-    assert not counter.is_of_the_site("https://third.example/", SHOP, bytes([9]))
-    assert not counter.is_of_the_site(FIRST, "https://other.example/", bytes([9]))
+    pages = [([*TERMS, 100 + number], title) for number, title in enumerate(titles(TITLES + 10))]
+    assert met(counter, *pages) == [False] * TITLES + [True] * 10
+    assert not counter.is_of_the_site(SITE + 1, TERMS, bytes([9]), 4)
+    # A page that shares its own text with another site's, and little of the terms, is a copy.
+    assert not counter.is_of_the_site(SITE, [11, 21, 22, 23], bytes([9]), 4)
+    assert counter.is_of_the_site(SITE, [11, 12, 21, 22], bytes([9]), 4)
 
 
-def test_one_title_under_many_urls_is_one() -> None:
+def test_one_title_under_many_urls_is_one_and_no_title_counts_for_nothing() -> None:
     title, other = titles(2)
-    found = met(TitleCounter(), *((f"{SHOP}{number}", title) for number in range(20)), (SHOP, other))
-    assert found == [False] * 21
-
-
-def test_copies_on_the_same_site_without_titles_or_without_sites_do_not_count() -> None:
-    counter = TitleCounter()
-    assert not any(met(counter, *((f"{FIRST}{title.hex()}", title) for title in titles(20))))
-    assert not any(met(counter, *((f"{SHOP}{number}", bytes(2)) for number in range(20))))
-    assert not any(met(counter, *(("no address", title) for title in titles(20))))
-    assert not any(met(counter, *((SHOP, title) for title in titles(20)), url="no address"))
+    assert met(TitleCounter(), *[(TERMS, title)] * 20, (TERMS, other)) == [False] * 21
+    assert not any(met(TitleCounter(), *[(TERMS, bytes(2))] * 20))
 
 
 def test_memory_is_bounded() -> None:
-    counter = TitleCounter(followed=2)
-    for number in range(5):
-        met(counter, *((SHOP, title) for title in titles(TITLES)), url=f"{FIRST}{number}")
-    known = [counter.is_of_the_site(f"{FIRST}{number}", SHOP, bytes([9])) for number in range(5)]
+    counter = TitleCounter(followed=8)
+    for site in range(5):
+        met(counter, *((TERMS, title) for title in titles(TITLES)), site=site)
+    known = [counter.is_of_the_site(site, TERMS, bytes([9]), 4) for site in range(5)]
     assert known == [False] * 3 + [True] * 2
 
 

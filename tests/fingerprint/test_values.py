@@ -1,4 +1,4 @@
-"""Figures of short lines are what people write as one; words are those of short lines, and all of a note."""
+"""Values: what is a figure, a word, an occasion; how those of two texts are compared."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.details import FEW, OCCASION, WEIGHT, figures, occasion, words
 from scrapy_neardup.fingerprint.terms import Terms
 from scrapy_neardup.fingerprint.tokens import tokenise
+from scrapy_neardup.fingerprint.values import FEW, compare, figures, occasion, pack, words
 
 
 def terms(text: str) -> Terms:
@@ -23,10 +23,8 @@ def entered(text: str) -> set[int]:
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        ("", 0), ("no number", 0), ("12 comments", 1), ("5 minutes", 1), ("x", 0), ("123 votes", WEIGHT),
-        ("19.99", WEIGHT), ("2031-05-07", WEIGHT), ("08:15", WEIGHT), ("08:15 09:40", 2 * WEIGHT),
-        ("a1b2c3", WEIGHT),
-        ("12\n30", 2), ("12  30", 2), ("12 30", 2), ("5 minutes, 123 votes", 1 + WEIGHT),
+        ("", 0), ("no number", 0), ("12 comments", 1), ("x", 0), ("19.99", 1), ("2031-05-07", 1),
+        ("08:15", 1), ("08:15 09:40", 2), ("a1b2c3", 1), ("12\n30", 2), ("12  30", 2), ("12 30", 2),
     ],
 )  # fmt: skip
 def test_numbers_with_a_sign_between_them_are_one_figure(text: str, count: int) -> None:
@@ -68,8 +66,8 @@ def told(*lines: str) -> set[int]:
     ["24 november 2031, 15:00 - 19:00", "mon 24/11/2031 | 15:00–19:00 | town hall", "15:00-19:00 on 24.11.",
      "24. november, 15:00 — 19:00 uhr", "9:30 ~ 10:15 am, 24 nov"],
 )  # fmt: skip
-def test_the_date_and_hours_of_an_occasion_are_several_figures(line: str) -> None:
-    assert len(told(line)) == OCCASION * WEIGHT
+def test_the_date_and_hours_of_an_occasion_are_one_value(line: str) -> None:
+    assert len(told(line)) == 1
     assert told("harvest fair", line, "town hall", "25 november 2031, 15:00 - 19:00") == told(line)
     for other in (line.replace("24", "25"), line.replace("15", "16")):
         assert not told(line) & told(other)
@@ -82,7 +80,7 @@ def test_what_divides_the_parts_of_an_occasion_says_nothing() -> None:
 def test_hours_alone_go_with_the_line_before_them() -> None:
     assert told("fair", "24 november", "15:00 - 19:00") == told("24 november 15:00 - 19:00")
     assert not told("24 november", "15:00 - 19:00") & told("1 december", "15:00 - 19:00")
-    assert len(told("15:00 - 19:00")) == OCCASION * WEIGHT
+    assert len(told("15:00 - 19:00")) == 1
 
 
 @pytest.mark.parametrize(
@@ -92,3 +90,24 @@ def test_hours_alone_go_with_the_line_before_them() -> None:
 )  # fmt: skip
 def test_other_lines_tell_of_no_occasion(line: str) -> None:
     assert not told(line)
+
+
+VALUES = st.sets(st.integers(1, 40), max_size=12)
+
+
+@given(VALUES, st.lists(VALUES, min_size=1, max_size=4), st.integers(1, 14))
+def test_values_are_compared_as_sets_in_the_range_that_both_have_kept(
+    new: set[int], stored: list[set[int]], most: int
+) -> None:
+    def packed(values: set[int]) -> np.ndarray:
+        hashes = np.array([*values], np.uint64) << np.uint64(48)
+        return np.frombuffer(pack(hashes, most), "<u2")
+
+    found = compare(packed(new), np.stack([packed(each) for each in stored]))
+    for row, other in enumerate(stored):
+        kept = [{*sorted(values)[-most:]} for values in (new, other)]
+        least = max((min(values) for values in kept if len(values) == most), default=0)
+        mine, theirs = ({value for value in values if value >= least} for values in kept)
+        assert (found.added[row], found.lacking[row]) == (len(mine - theirs), len(theirs - mine))
+        assert found.fewer[row] == min(len(mine), len(theirs))
+        assert found.substituted[row] == min(len(mine - theirs), len(theirs - mine))

@@ -1,0 +1,104 @@
+"""What a crawl learns by counting where it meets texts: walls, and what a site shows on every page."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from .sites import site_key
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+#: A text of at most so many tokens that is met on more than so many sites besides the first is a wall, and so
+#: is one that a single site has under more than so many page names besides the first.
+LONGEST, SITES, NAMES = 100, 5, 3
+#: Up to this length a text is a wall, too, if a single site has it under more than so many page names.
+LONGEST_OF_A_SITE, NAMES_OF_LONGER = 250, 10
+#: What pages of one site with more titles than this have in common is the site's, see `TitleCounter`.
+TITLES = 3
+#: How many texts, and how many runs of words of a site, are counted at a time: those that were met last.
+FOLLOWED, RUNS = 1 << 12, 1 << 15
+
+
+class SiteCounter:
+    """Remembers on which sites, and under which names, this process has met copies of stored documents.
+
+    A text that is met on many is a wall, in words that no other wall need use.
+    """
+
+    def __init__(self, followed: int = FOLLOWED) -> None:
+        self._followed = followed
+        self._met: OrderedDict[str, dict[int, frozenset[int]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def meets(self, url: str, copy: str, tokens: int, *, count: bool = True) -> bool:
+        """Tell whether the text stored under *url* is a wall, now that it is met under the URL *copy*, too.
+
+        The text has so many *tokens*. With *count* the meeting is remembered.
+        """
+        if tokens > LONGEST_OF_A_SITE:
+            return False
+        short = tokens <= LONGEST
+        most = NAMES if short else NAMES_OF_LONGER
+        site, name = site_key(copy), hash(page_name(copy))
+        with self._lock:
+            met = self._met.get(url) or {site_key(url): frozenset([hash(page_name(url))])}
+            names = met.get(site, frozenset()) | {name}
+            after = met | {site: names}
+            if count:
+                # Once a limit is passed, more names and sites need not be kept.
+                self._met[url] = after if len(names) <= most + 1 and len(after) <= SITES + 1 else met
+                self._met.move_to_end(url)
+                if len(self._met) > self._followed:
+                    self._met.popitem(last=False)
+        return (short and len(after) > SITES) or max(map(len, after.values())) > most
+
+
+def page_name(url: str) -> str:
+    """Return what *url* calls its page: the last part of its path, without ending and parameters.
+
+    A page may have many URLs, in several sections or with parameters for tracking or printing. Their paths
+    end alike.
+    """
+    try:
+        path = urlsplit(url).path
+    except ValueError:
+        path = url
+    return path.rstrip("/").rpartition("/")[2].partition(";")[0].partition(".")[0].lower()
+
+
+class TitleCounter:
+    """Remembers under which titles a site has brought texts that other sites have, by the runs of words.
+
+    Pages of two sites are copies whatever their titles say. So pages that hold what all pages of a shop
+    share, such as its terms, would have each of them taken for a copy, if they are crawled first. But a run
+    of words that a site has under many titles is what none of its pages is about, whoever has stored it.
+    """
+
+    def __init__(self, followed: int = RUNS) -> None:
+        self._followed = followed
+        self._met: OrderedDict[tuple[int, int], frozenset[bytes]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def is_of_the_site(self, site: int, runs: Collection[int], title: bytes, shared: int) -> bool:
+        """Tell whether the *shared* ones of a page's *runs* are what its *site* has on every page.
+
+        They are if the site was met with a third as many of them under `TITLES` other titles than *title*.
+        """
+        known = sum(len(self._met.get((site, run), frozenset()) - {title}) >= TITLES for run in runs)
+        return any(title) and 3 * known >= max(shared, 1)
+
+    def meets(self, site: int, runs: Collection[int], title: bytes) -> None:
+        """Note that a page of *site* with *title* was taken for a copy of one of another site."""
+        if not any(title):
+            return
+        with self._lock:
+            for run in runs:
+                titles = self._met.get((site, run), frozenset())
+                self._met[site, run] = titles | {title} if len(titles) <= TITLES else titles
+                self._met.move_to_end((site, run))
+            while len(self._met) > self._followed:
+                self._met.popitem(last=False)
