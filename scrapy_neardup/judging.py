@@ -115,27 +115,27 @@ class Judge:
         for reservation in list(self._pending):
             reservation.release()
 
-    def _runs(self, document: Documents, candidates: Candidates, row: int) -> tuple[list[int], int]:
-        """Return the runs of words by which *document* is found, and how many the candidate in *row* has."""
-        if not self.matcher.scheme.keys:
-            return [hash(candidates.urls[row])], 1  # nothing is known but that they are alike
-        keys = document.keys[-self.matcher.scheme.keys :, 0].tolist()
-        return [key for key in keys if key != NO_KEY], int(candidates.shared[-1, row])
+    def _runs(self, document: Documents, candidates: Candidates, row: int) -> list[int]:
+        """Return the runs of words by which *document* is found and the candidate in *row* may be."""
+        keys = self.matcher.scheme.keys
+        if not keys:
+            return [hash(candidates.urls[row])]  # nothing is known but that they are alike
+        return [key for key in document.keys[-keys:, 0].tolist() if key != NO_KEY]
 
     def _is_of_the_site(self, document: Documents, title: bytes, candidates: Candidates, row: int) -> bool:
-        site = int(candidates.record["site"])
+        """Tell whether what *document* shares with the candidate in *row* is known to be its own site's."""
         if not _of_two_sites(candidates, row):
             return False
-        runs, shared = self._runs(document, candidates, row)
-        return self._titles.is_of_the_site(site, runs, title, shared)
+        runs = self._runs(document, candidates, row)
+        return self._titles.is_of_the_site(int(candidates.record["site"]), runs, title)
 
     def _note(self, document: Documents, title: bytes, answer: _Answer) -> None:
-        """Count a near-duplicate of another site's page."""
+        """Count what has a text in common with another site's page."""
         decision, candidates, _ = answer
-        if decision.kind != "near" or candidates is None or decision.row is None:
+        if decision.kind not in ("near", "boilerplate") or candidates is None or decision.row is None:
             return
         if _of_two_sites(candidates, decision.row):
-            runs, _ = self._runs(document, candidates, decision.row)
+            runs = self._runs(document, candidates, decision.row)
             self._titles.meets(int(candidates.record["site"]), runs, title)
 
     def _filing(self, document: Documents, decision: Decision, *, crowded: bool) -> Filing | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -18,7 +18,7 @@ LONGEST, SITES, NAMES = 100, 5, 3
 #: Up to this length a text is a wall, too, if a single site has it under more than so many page names.
 LONGEST_OF_A_SITE, NAMES_OF_LONGER = 250, 10
 #: What pages of one site with more titles than this have in common is the site's, see `TitleCounter`.
-TITLES = 3
+TITLES = 2
 #: How many texts, and how many runs of words of a site, are counted at a time: those that were met last.
 FOLLOWED, RUNS = 1 << 12, 1 << 15
 
@@ -74,22 +74,24 @@ class TitleCounter:
     """Remembers under which titles a site has brought texts that other sites have, by the runs of words.
 
     Pages of two sites are copies whatever their titles say. So pages that hold what all pages of a shop
-    share, such as its terms, would have each of them taken for a copy, if they are crawled first. But a run
-    of words that a site has under many titles is what none of its pages is about, whoever has stored it.
+    share, such as its terms, would have each of them taken for a copy, if they are crawled first. But what a
+    site has under several titles is what none of its pages is about, whoever has stored it.
     """
 
     def __init__(self, followed: int = RUNS) -> None:
         self._followed = followed
-        self._met: OrderedDict[tuple[int, int], frozenset[bytes]] = OrderedDict()
+        self._met: OrderedDict[tuple[int, int], tuple[bytes, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def is_of_the_site(self, site: int, runs: Collection[int], title: bytes, shared: int) -> bool:
-        """Tell whether the *shared* ones of a page's *runs* are what its *site* has on every page.
+    def is_of_the_site(self, site: int, runs: Collection[int], title: bytes) -> bool:
+        """Tell whether most of a page with these *runs* and this *title* is what its *site* has elsewhere.
 
-        They are if the site was met with a third as many of them under `TITLES` other titles than *title*.
+        It is if pages of `TITLES` other titles had half of the runs.
         """
-        known = sum(len(self._met.get((site, run), frozenset()) - {title}) >= TITLES for run in runs)
-        return any(title) and 3 * known >= max(shared, 1)
+        if not any(title):
+            return False
+        shared = Counter(other for run in runs for other in self._met.get((site, run), ()))
+        return sum(2 * count >= len(runs) for other, count in shared.items() if other != title) >= TITLES
 
     def meets(self, site: int, runs: Collection[int], title: bytes) -> None:
         """Note that a page of *site* with *title* was taken for a copy of one of another site."""
@@ -97,8 +99,8 @@ class TitleCounter:
             return
         with self._lock:
             for run in runs:
-                titles = self._met.get((site, run), frozenset())
-                self._met[site, run] = titles | {title} if len(titles) <= TITLES else titles
+                others = (each for each in self._met.get((site, run), ()) if each != title)
+                self._met[site, run] = (title, *others)[: 4 * TITLES]
                 self._met.move_to_end((site, run))
             while len(self._met) > self._followed:
                 self._met.popitem(last=False)

@@ -57,7 +57,7 @@ OTHERS = "\n".join(f"Value {text(('other', n), 2)}" for n in range(30))
     ("found", "verdict", "words"),
     [
         (lambda: said(text(1), edited(text(1), 3)), "near", "The first is alike enough: similarity 0.9"),
-        (lambda: said(template(0, 1), template(0, 2)), "template", "numbers, as pages of a template: 2"),
+        (lambda: said(template(0, 1), template(0, 2)), "template", "numbers, as pages of a template: 3 of 3"),
         (
             lambda: said(text(1), edited(text(1), 2), titles=("A red kettle", "A blue pan")),
             "template", "alike but for the title, as pages of a template: of ",

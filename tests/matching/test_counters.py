@@ -1,25 +1,28 @@
-"""A short text that is met on many sites, or under many names on one, is a wall.
-
-A long one, or one of few pages, is not.
-"""
+"""What a crawl counts: walls by sites and names, and by titles what a site shows on every page."""
 
 from __future__ import annotations
+
+import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
+from scrapy_neardup.fingerprint import MainText
 from scrapy_neardup.matching.counters import (
     LONGEST,
     LONGEST_OF_A_SITE,
     NAMES,
     NAMES_OF_LONGER,
     SITES,
+    TITLES,
     SiteCounter,
+    TitleCounter,
 )
 
 FIRST = "https://first.example/"
+SHOP = "https://shop.example/"
 
 
 def urls(count: int, start: int = 0) -> list[str]:
@@ -147,3 +150,118 @@ def test_a_notice_that_one_site_has_for_many_pages_is_a_wall() -> None:
         kinds = [detector.add(notice(60), url=f"https://www.example.com/story-{n}").kind for n in range(10)]
         assert kinds == ["unique"] + ["exact"] * (NAMES - 1) + ["wall"] * (10 - NAMES)
         assert detector.gauges()["documents"] == 1
+
+
+# Titles
+
+SITE = 7
+TERMS = [11, 12, 13, 14]
+
+
+def titles(count: int) -> list[bytes]:
+    return [bytes([0, number + 1]) for number in range(count)]
+
+
+def met(counter: TitleCounter, *pages: tuple[list[int], bytes], site: int = SITE) -> list[bool]:
+    found = []
+    for runs, title in pages:
+        found.append(counter.is_of_the_site(site, runs, title))
+        counter.meets(site, runs, title)
+    return found
+
+
+def test_what_a_site_has_under_many_titles_is_its_own_whoever_stored_it() -> None:
+    counter = TitleCounter()
+    pages = [
+        ([*TERMS, 100 + number, 200 + number], title) for number, title in enumerate(titles(TITLES + 10))
+    ]
+    assert met(counter, *pages) == [False] * TITLES + [True] * 10
+    assert not counter.is_of_the_site(SITE + 1, TERMS, bytes([9]))
+    # A page that shares its own text with another site's, and little of the terms, is a copy.
+    assert not counter.is_of_the_site(SITE, [11, 21, 22, 23], bytes([9]))
+    assert counter.is_of_the_site(SITE, [11, 12, 21, 22], bytes([9]))
+
+
+def test_one_title_under_many_urls_is_one_and_no_title_counts_for_nothing() -> None:
+    title, other = titles(2)
+    assert met(TitleCounter(), *[(TERMS, title)] * 20, (TERMS, other)) == [False] * 21
+    assert not any(met(TitleCounter(), *[(TERMS, bytes(2))] * 20))
+
+
+def test_memory_is_bounded() -> None:
+    counter = TitleCounter(followed=8)
+    for site in range(5):
+        met(counter, *((TERMS, title) for title in titles(TITLES)), site=site)
+    known = [counter.is_of_the_site(site, TERMS, bytes([9])) for site in range(5)]
+    assert known == [False] * 3 + [True] * 2
+
+
+@pytest.fixture(autouse=True)
+def _seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seed of an index, which borderline pairs depend on, is the same in each run."""
+    monkeypatch.setattr("secrets.randbits", random.Random(1).getrandbits)
+
+
+def prose(seed: int, count: int) -> str:
+    rng = random.Random(seed)
+    return " ".join("".join(rng.choices("abcdefghiklmnoprstu", k=6)) for _ in range(count))
+
+
+def product(number: int, own: int = 80) -> MainText:
+    """A page of a shop: what is told of the product, then the terms, which all pages have."""
+    return MainText(f"{prose(number, own)}\n{prose(0, 300)}", title=prose(1000 + number, 4))
+
+
+def test_pages_with_the_terms_of_a_shop_keep_few_of_its_pages_out() -> None:
+    with Detector.open() as detector:
+        assert detector.add(MainText(prose(0, 300), title="Terms"), FIRST).kind == "unique"
+        kinds = [detector.add(product(number), f"{SHOP}{number}").kind for number in range(1, 13)]
+        assert {*kinds} == {"near", "boilerplate"}
+        assert kinds.count("near") <= 3
+        # They are stored: the same page is a revisit, and its equal a copy.
+        assert detector.add(product(9), f"{SHOP}9").kind == "revisit"
+        assert detector.add(product(9), "https://third.example/9").kind == "exact"
+        assert detector.check(product(50), f"{SHOP}50").kind == "boilerplate"
+
+
+@pytest.mark.parametrize(("pages", "sites", "most"), [(40, 1, 3), (60, 60, 10)])
+@pytest.mark.parametrize("share", [0.9, 0.8, 0.7])
+def test_pages_in_numbers_keep_few_of_another_site_s_out(
+    pages: int, sites: int, most: int, share: float
+) -> None:
+    terms = prose(0, 300)
+    with Detector.open() as detector:
+        for number in range(pages):
+            page = MainText(f"{terms}\n{prose(2000 + number, 190)}", title=prose(4000 + number, 4))
+            detector.add(page, f"https://evil-{number % sites}.com/{number}")
+        own = int(300 / share) - 300
+        for number in range(1, 80):
+            page = MainText(f"{prose(number, own)}\n{terms}", title=prose(1000 + number, 4))
+            most -= detector.add(page, f"{SHOP}{number}").is_duplicate
+    assert most >= 0
+
+
+def test_products_without_titles_are_told_by_their_short_lines() -> None:
+    def fields(number: int) -> str:
+        return f"Lamp {prose(number, 2)}\nSK{number}07\n{number + 10}.90\n{prose(0, 150)}"
+
+    with Detector.open() as detector:
+        assert detector.add(fields(100), FIRST).kind == "unique"
+        kinds = [detector.add(fields(number), f"{SHOP}{number}").kind for number in range(1, 13)]
+        assert kinds == ["near"] * TITLES + ["boilerplate"] * (12 - TITLES)
+
+
+def test_looking_counts_for_nothing() -> None:
+    with Detector.open() as detector:
+        detector.add(MainText(prose(0, 300), title="Terms"), FIRST)
+        kinds = [detector.check(product(number), f"{SHOP}{number}").kind for number in range(1, 13)]
+        assert kinds == ["near"] * 12
+
+
+def test_a_site_that_prints_many_stories_of_another_repeats_each() -> None:
+    with Detector.open() as detector:
+        for number in range(1, 13):
+            story = MainText(prose(number, 300), title=prose(1000 + number, 4))
+            assert detector.add(story, f"{FIRST}{number}").kind == "unique"
+            copy = MainText(f"{story.text}\n{prose(0, 60)}", title=prose(2000 + number, 4))
+            assert detector.add(copy, f"{SHOP}{number}").kind == "near"
