@@ -127,7 +127,8 @@ class Judge:
         if not _of_two_sites(candidates, row):
             return False
         runs = self._runs(document, candidates, row)
-        return self._titles.is_of_the_site(int(candidates.record["site"]), runs, title)
+        shared = int(candidates.shared[-1, row]) if self.matcher.scheme.keys else 1
+        return self._titles.is_of_the_site(int(candidates.record["site"]), runs, title, shared)
 
     def _note(self, document: Documents, title: bytes, answer: _Answer) -> None:
         """Count what has a text in common with another site's page."""

@@ -83,15 +83,19 @@ class TitleCounter:
         self._met: OrderedDict[tuple[int, int], tuple[bytes, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def is_of_the_site(self, site: int, runs: Collection[int], title: bytes) -> bool:
-        """Tell whether most of a page with these *runs* and this *title* is what its *site* has elsewhere.
+    def is_of_the_site(self, site: int, runs: Collection[int], title: bytes, shared: int) -> bool:
+        """Tell whether what a page with these *runs* and this *title* shares is what its *site* has elsewhere.
 
-        It is if pages of `TITLES` other titles had half of the runs.
+        *shared* says how many of the runs the page of another site has. It is if pages of `TITLES` other
+        titles had a third of the runs each, or most of the shared ones may be met on any page of the site.
         """
         if not any(title):
             return False
-        shared = Counter(other for run in runs for other in self._met.get((site, run), ()))
-        return sum(2 * count >= len(runs) for other, count in shared.items() if other != title) >= TITLES
+        met = [{*self._met.get((site, run), ())} - {title} for run in runs]
+        titles = Counter(other for others in met for other in others)
+        alike = sum(3 * count >= len(met) for count in titles.values())
+        everywhere = sum(len(others) >= TITLES for others in met)
+        return alike >= TITLES or 3 * everywhere >= 2 * max(shared, 1)
 
     def meets(self, site: int, runs: Collection[int], title: bytes) -> None:
         """Note that a page of *site* with *title* was taken for a copy of one of another site."""
