@@ -84,7 +84,7 @@ class TitleCounter:
         self._lock = threading.Lock()
 
     def is_of_the_site(self, site: int, runs: Collection[int], title: bytes, shared: int) -> bool:
-        """Tell whether what a page with these *runs* and this *title* shares is what its *site* has elsewhere.
+        """Tell whether what a page of *site* with these *runs* and this *title* shares is its own site's.
 
         *shared* says how many of the runs the page of another site has. It is if pages of `TITLES` other
         titles had a third of the runs each, or most of the shared ones may be met on any page of the site.
