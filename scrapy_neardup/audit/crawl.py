@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Crawl:
-    """n pages, sorted by URL, text and time: columns of n."""
+    """n pages, sorted by URL, text and time: columns of n, lists or arrays."""
 
     #: The numbers of the pages in the store, where their texts are: int64[n].
     ids: NDArray[np.int64]
@@ -33,9 +33,8 @@ class Crawl:
     roots: list[str]
     urls: list[str]
     titles: list[str]
-    #: The canonical URL that a page names, or "".
+    #: The canonical URL that a page names, and a JSON object of ``hreflang`` to URL; "" for none.
     declared: list[str]
-    #: The versions of a page for other languages: a JSON object of ``hreflang`` to URL, or "".
     alternates: list[str]
     #: Whether a page asks search engines not to index it: bool[n].
     noindex: NDArray[np.bool_]
@@ -43,13 +42,11 @@ class Crawl:
     fetched: NDArray[np.float64]
     #: Signatures, as an index would hold them; all zero for a page without main text.
     documents: Documents
-    #: Whether the text reads like a wall (captcha, log-in, error page), and whether it is long enough to be
-    #: judged; bool[n] each.
+    #: Whether the text reads like a wall, and whether it is long enough to be judged; bool[n] each.
     wall: NDArray[np.bool_]
     long: NDArray[np.bool_]
-    #: How many revisits were left out, because the page that they refer to is not in the crawl.
+    #: How many revisits of pages that are not in the crawl, and pages not to be indexed, were left out.
     elsewhere: int = 0
-    #: How many pages were left out, because search engines are not to index them.
     not_indexable: int = 0
     #: What tells the pages of a site apart; None as long as that was not looked for.
     names: Names | None = None

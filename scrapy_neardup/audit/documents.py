@@ -137,12 +137,11 @@ class Match(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What was found of a document."""
+    """What was found of a document: the kind of the strongest match, which is the first, or why none."""
 
     document: Document
-    #: exact, near, fuller, template, unique, too_short, wall; or "unreadable".
+    #: Or unique, too_short, wall, unreadable.
     verdict: str
-    #: The strongest first.
     matches: list[Match]
 
 

@@ -113,14 +113,10 @@ def name_pages(
     *heads* are the titles in the heads of pages, *titles* those that extractors took, such as headlines; ""
     where not known.
 
-    A word in most titles of a site belongs to the site. A word in most titles of a release, but not in those
-    of all releases of the site, belongs to that release. Both need at least `TITLES` different titles. Pages
-    are compared without the words of releases. A headline with no words but the site's, such as the name of
-    the site over the menu, is replaced by the title in the head.
-
-    The title in the head is a second name if it has little in common with the headline, or if the headline
-    stands on pages with `HEADS` different titles, as "Project Team" does. It is none if `TITLES` pages have
-    it, as that of a section.
+    A word in most titles of a site, or in those of a release but not of all, belongs to it, if these are
+    `TITLES` different titles at least. A headline of the site's words alone is replaced by the title in the
+    head. That title is a second name if it has little in common with the headline, or if the headline stands
+    on pages with `HEADS` different titles, as "Project Team" does; but not if `TITLES` pages have it.
     """
     placed = [place_of(url) for url in urls]
     common = _common(sites, heads)

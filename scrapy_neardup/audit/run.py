@@ -72,7 +72,7 @@ def _require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any
     if others := _differing(store, identity):
         what = f"made with other settings ({', '.join(others)})"
     elif gone:
-        what = f"of other sources ({_listed(gone)})"
+        what = f"of other sources ({', '.join(gone[:_NAMED])})"
     else:
         return
     remedy = "name another directory, or pass --overwrite to replace them."
@@ -85,19 +85,16 @@ def _differing(store: Store, identity: dict[str, Any]) -> list[str]:
     return [name for name, value in json.loads(json.dumps(identity)).items() if stored.get(name) != value]
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join([*names[:_NAMED], *["…"] * (len(names) > _NAMED)])
-
-
 def _no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
-    """Return an error for an audit without pages: it names problems, or the records that were left out."""
-    where = _listed([each.name for each in inputs])
+    """Return an error for an audit without pages: it names the first problem, or what was left out."""
+    where, nothing = ", ".join(each.name for each in inputs[:_NAMED]), ""
     if problems := list(store.problems()):
-        place = ", ".join(filter(None, problems[0][:2]))
-        count = f"{len(problems):,} problem" + "s" * (len(problems) > 1)
-        return SourceUnavailable(f"No pages in {where}, but {count}, first in {place}: {problems[0][2]}")
-    left_out = ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in store.skipped().items())
-    nothing = f" (left out: {left_out})" if left_out else ""
+        *place, why = problems[0]
+        first = ", ".join(filter(None, place))
+        return SourceUnavailable(f"No pages in {where}; problems: {len(problems):,}, first in {first}: {why}")
+    if skipped := store.skipped():
+        reasons = (f"{count:,} {reason.replace('_', ' ')}" for reason, count in skipped.items())
+        nothing = f" (left out: {', '.join(reasons)})"
     return SourceUnavailable(f"No pages in {where}{nothing}: name what was crawled.")
 
 
@@ -190,16 +187,14 @@ def _kept(store: Store, out: Path) -> tuple[AuditOptions, list[Input]]:
         if not store.meta("complete"):
             raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
         if store.meta("identity")["version"] != VERSION:
-            raise ConfigurationError(
-                f"The audit in {out} was written by another version: run it again, with --overwrite."
-            )
-        inputs = [Input(*each) for each in store.meta("inputs")]
-        try:
-            return AuditOptions.from_json(store.meta("settings")), inputs
-        except ConfigurationError as error:  # they worked once
-            raise ConfigurationError(
-                f"The audit in {out} has settings that cannot work ({error}): run it again, with --overwrite."
-            ) from error
+            why = "was written by another version"
+        else:
+            inputs = [Input(*each) for each in store.meta("inputs")]
+            try:
+                return AuditOptions.from_json(store.meta("settings")), inputs
+            except ConfigurationError as error:  # they worked once
+                why = f"has settings that cannot work ({error})"
+    raise ConfigurationError(f"The audit in {out} {why}: run it again, with --overwrite.")
 
 
 @contextmanager

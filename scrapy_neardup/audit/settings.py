@@ -42,26 +42,23 @@ class AuditOptions(DetectionOptions):
     An *index* among the sources decides *scheme*, *tables*, *features* and *seed*.
     """
 
-    #: Least estimated similarity of near-duplicates, 0 to 1, beside what the rules ask; 0 asks for nothing
-    #: more.
+    #: Least estimated similarity of near-duplicates, 0 to 1, beside what the rules ask.
     min_similarity: float = 0.0
     #: Seed of the hashes, 0 to 2³² - 1. None draws one, so that nobody can craft a page that looks like
     #: another's.
     seed: int | None = None
-    #: Which page of a cluster is canonical: names of rules in their order, and preferred hosts; see
-    #: `canonical_ranks`.
+    #: Which page of a cluster is canonical: names of rules in their order, preferred hosts, and preferred
+    #: patterns of URLs, with * for anything; see `canonical_ranks`.
     rules: tuple[str, ...] | None = None
     hosts: tuple[str, ...] = ()
-    #: Patterns of URLs, with * for anything, of pages to prefer, the first named first.
     urls: tuple[str, ...] = ()
     #: Least similarity to its canonical page of a near-duplicate that is listed in drop.txt, 0 to 1.
     drop_similarity: float = 0.9
     #: Whether to leave out pages that ask search engines not to index them, or to index another URL.
     indexable_only: bool = False
-    #: Fields of feeds and tables with the text and the URL; None guesses.
+    #: As `sources.Options` has them.
     text_field: str | None = None
     url_field: str | None = None
-    #: URL of the folders of HTML files among the sources; None takes that of a folder called like a host.
     base_url: str | None = None
     index: Header | None = None
 

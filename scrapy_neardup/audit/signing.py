@@ -54,12 +54,10 @@ class SignerDied(NearDupError):
 
 
 class Unsigned(NamedTuple):
-    """A text that is to be filed."""
+    """A text to file, the title that its source gives it, the URL that says its site; "" for none."""
 
     text: str
-    #: The title that its source gives it; "" for none.
     title: str
-    #: The URL that says which site it is of; "" if that is not known.
     url: str
 
 
@@ -71,13 +69,11 @@ class Filed(NamedTuple):
     #: The signature as an index holds it: the bytes of uint64[keys] and of a record.
     keys: bytes | None
     record: bytes | None
-    #: Whether it reads like a wall.
     wall: bool = False
-    #: The title of the text in UTF-8, which may be a headline, and the keys of its long paragraphs, each
-    #: once: the bytes of uint64[n]. None of a text that is not kept.
+    #: Of a text that is kept its title in UTF-8, the keys of its long paragraphs, each once (the bytes of
+    #: uint64[n]), and what `packed_text` makes of it.
     headline: bytes | None = None
     paragraphs: bytes | None = None
-    #: The text, see `packed_text`.
     text: bytes | None = None
 
 

@@ -29,20 +29,9 @@ if TYPE_CHECKING:
     from scrapy_neardup.audit.output.files import Format
 
 
-#: Problems, hosts and clusters that are shown in the terminal.
-_PROBLEMS, _HOSTS, _CLUSTERS = 5, 10, 10
+#: Problems and clusters that are shown in the terminal.
+_PROBLEMS, _CLUSTERS = 5, 10
 _DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
-#: What changes between two audits, in words.
-_WORDS = {
-    "gone": "fixed: gone",
-    "handled": "fixed: name the canonical page, or noindex",
-    "rewritten": "fixed: repeat no page now",
-    "new_page": "new: pages that were not there",
-    "now_repeats": "new: pages that repeated no other",
-    "stays": "still to fix",
-    "line_new": "drop.txt: new lines",
-    "line_gone": "drop.txt: lines that are gone",
-}
 #: Said of audits that know no site.
 _NO_URLS = (
     "No page has the URL of a site. With --url-field, the field that holds it, or --base-url, that of a "
@@ -50,19 +39,18 @@ _NO_URLS = (
 )
 
 
+_share = click.FloatRange(0, 1)
 _JUDGING = (
-    click.option(
-        "--distance", type=click.IntRange(0, 7), help="Bits in which fingerprints of candidates may differ."
-    ),
+    click.option("--distance", type=click.IntRange(0, 7), help="Bits in which fingerprints may differ."),
     click.option(
         "--min-similarity",
-        type=click.FloatRange(0, 1),
+        type=_share,
         help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: "
         "it can only be stricter. A little less is asked between sites.",
     ),
     click.option(
         "--drop-similarity",
-        type=click.FloatRange(0, 1),
+        type=_share,
         help="Least similarity of a near-duplicate that drop.txt lists.  [default: 0.9]",
     ),
     click.option(
@@ -72,26 +60,20 @@ _JUDGING = (
     ),
     set_option,
     click.option("--rules", metavar="NAMES", help="Rules for canonical pages, in order, with commas."),
-    click.option(
-        "--prefer-host",
-        "hosts",
-        multiple=True,
-        metavar="HOST",
-        help="Keep pages of this host. May be repeated.",
-    ),
+    click.option("--prefer-host", "hosts", multiple=True, help="Keep pages of this host; repeatable."),
     click.option(
         "--prefer-url",
         "urls",
         multiple=True,
         metavar="PATTERN",
-        help="Keep pages whose URL matches, such as '*/stable/*'. May be repeated.",
+        help="Keep pages whose URL matches, such as '*/stable/*'; repeatable.",
     ),
     click.option(
         "--format",
         "formats",
         multiple=True,
         type=click.Choice(["csv", "parquet"]),
-        help="Write the tables like this, too. May be repeated.",
+        help="Write the tables like this, too; repeatable.",
     ),
     json_option,
 )
@@ -114,31 +96,9 @@ def _given(assignments: tuple[str, ...], rules: str | None, **options: Any) -> d
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True)
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(file_okay=False),
-    help="Directory for the results.",
-)
+@click.option("--out", required=True, type=click.Path(file_okay=False), help="Directory for the results.")
 @_judging_options
-@click.option(
-    "--text-field",
-    metavar="NAME",
-    help="Field of feeds and tables with the text or HTML.  [default: guessed]",
-)
-@click.option(
-    "--include-area",
-    multiple=True,
-    metavar="SELECTOR",
-    help="Look for the text of a page in these elements alone: CSS, such as 'article, #main'. May be"
-    " repeated.",
-)
-@click.option(
-    "--exclude-area",
-    multiple=True,
-    metavar="SELECTOR",
-    help="Leave out these elements, such as '.related'. May be repeated.",
-)
+@click.option("--text-field", metavar="NAME", help="Field with the text or HTML.  [default: guessed]")
 @click.option("--url-field", metavar="NAME", help="Field with the URL.  [default: guessed]")
 @click.option(
     "--base-url",
@@ -146,15 +106,23 @@ def _given(assignments: tuple[str, ...], rules: str | None, **options: Any) -> d
     help="URL of a folder of HTML files.  [default: by a folder that is called like a host]",
 )
 @click.option(
+    "--include-area",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Look for texts in these elements alone: CSS, such as 'article, #main'; repeatable.",
+)
+@click.option(
+    "--exclude-area",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Leave out these elements, such as '.related'; repeatable.",
+)
+@click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
     help="Seed of the hashes, to get the same results again.  [default: drawn by chance]",
 )
-@click.option(
-    "--overwrite",
-    is_flag=True,
-    help="Replace the results of other sources or settings that are in the directory.",
-)
+@click.option("--overwrite", is_flag=True, help="Replace results of other sources or settings.")
 @click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),
@@ -167,7 +135,7 @@ def _given(assignments: tuple[str, ...], rules: str | None, **options: Any) -> d
     "--earlier",
     multiple=True,
     metavar="DIRECTORY",
-    help="Results of an audit on Spark whose pages count, too; they are not read again. May be repeated.",
+    help="Results of an audit on Spark whose pages count, too; they are not read again; repeatable.",
 )
 @click.pass_context
 def audit(
@@ -241,6 +209,7 @@ def changes(earlier: Path, later: Path, as_json: bool) -> None:
 
     EARLIER and LATER are directories that `audit` has written.
     """
+    from scrapy_neardup.audit.changes import CHANGES, LINES
     from scrapy_neardup.audit.changes import changes as compare
 
     counts: Counter[str | None] = Counter()
@@ -249,8 +218,7 @@ def changes(earlier: Path, later: Path, as_json: bool) -> None:
         if as_json:
             click.echo(json.dumps(found._asdict()))
     if not as_json:
-        rows = [(words, f"{counts[name]:,}") for name, words in _WORDS.items()]
-        print_table(f"{earlier} → {later}", None, rows)
+        _print_counts(f"{earlier} → {later}", {name: counts[name] for name in (*CHANGES, *LINES)})
 
 
 def _print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
@@ -269,36 +237,24 @@ def _print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None
         print_line(_NO_URLS)
     if found.problems:
         print_table("The first problems", ["file", "place", "reason"], found.problems[:_PROBLEMS])
-        print_line(f"{out / 'problems.jsonl'}: {_counted(len(found.problems), 'problem')}.")
-    print_line(f"{out / 'drop.txt'}: {_counted(len(dropped(found)), 'line')} to remove.")
+        print_line(f"{out / 'problems.jsonl'} has all {len(found.problems):,}.")
+    print_line(f"{out / 'drop.txt'}: {len(dropped(found)):,} to remove.")
     print_line(f"Open {out / 'report.html'} in a browser.")
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+def _print_counts(title: str, counts: dict[str, int]) -> None:
+    print_table(title, None, [(name.replace("_", " "), f"{count:,}") for name, count in counts.items()])
 
 
 def _print_totals(facts: dict[str, Any], title: str) -> None:
-    """Print what a summary counts, and its first hosts and clusters."""
+    """Print what a summary counts, and its first clusters."""
     totals = {"pages": facts["pages"], **facts["verdicts"]}
     totals |= {name: facts[name] for name in ("clusters", "problems")}
     totals |= {"repeats to fix": facts["handled"]["to_fix"]}
-    print_table(title, None, [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()])
-    shown = ("unique", "exact", "near", "part", "template", "wall", "too_short")
-    print_table(
-        "Hosts with the most duplicates",
-        ["host", "pages", *(name.replace("_", " ") for name in shown)],
-        [
-            (row["host"] or "-", f"{row['pages']:,}", *(f"{row[name]:,}" for name in shown))
-            for row in facts["hosts"][:_HOSTS]
-        ],
-    )
+    _print_counts(title, totals)
     if facts["largest_clusters"]:
-        print_table(
-            "Largest clusters",
-            ["pages", "canonical page"],
-            [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]],
-        )
+        rows = [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]]
+        print_table("Largest clusters", ["pages", "canonical page"], rows)
 
 
 def _run_on_spark(sources: Sequence[str], out: str, as_json: bool, options: dict[str, Any]) -> dict[str, Any]:

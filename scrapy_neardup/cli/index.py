@@ -41,50 +41,20 @@ def info(path: Path | str, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    features = [f"{name} {value}" for name, value in (facts["features"] or {}).items() if value != ""]
-    made = {
-        "identity": f"{facts['uuid']}, format {facts['format']}",
-        "created": facts["created"],
-        "scheme": facts["scheme"] or "bare fingerprints",
-        "features": ", ".join(features) or "none",
-        "extractor": facts["extractor"] or "not recorded",
-        "tables": " + ".join(map(str, facts["tables"])),
-    }
-    described = _on_server(facts) if is_on_server(path) else _on_disk(facts)
-    print_table(f"Index {facts.get('url') or facts['path']}", None, [*made.items(), *described])
-    if facts.get("runs"):
+    runs = facts.pop("runs", ())
+    rows = [(name.replace("_", " "), _told(value)) for name, value in facts.items()]
+    print_table(f"Index {path}", None, rows)
+    if runs:
         columns = ("run", "from document", "to before", "documents")
-        print_table("Runs", columns, [[f"{value:,}" for value in run.values()] for run in facts["runs"]])
+        print_table("Runs", columns, [[f"{value:,}" for value in run.values()] for run in runs])
 
 
-def _on_server(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    return [
-        ("name", facts["name"]),
-        *((each, f"{facts[each]:,}") for each in ("documents", "pending", "added")),
-    ]
-
-
-def _on_disk(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    from rich.filesize import decimal
-
-    each = facts["bytes_per_document"]
-    counts = {
-        "documents": "documents", "added": "added in all", "removed": "removed, still in tables",
-        "backlog": "in the log, not yet in tables",
-    }  # fmt: skip
-    sizes = {
-        "used": "space used", "log": "... by the log", "documents": "... by records and URLs",
-        "tables": "... by the tables", "reusable": "... free for reuse", "file": "size of the file",
-        "disk_free": "free on its disk",
-    }  # fmt: skip
-    return [
-        *((words, f"{facts[name]:,}") for name, words in counts.items()),
-        ("oldest", facts["oldest"] or "unknown"),
-        ("newest", facts["newest"] or "unknown"),
-        ("runs", str(len(facts["runs"]))),
-        *((words, decimal(facts[f"bytes_{name}"])) for name, words in sizes.items()),
-        ("... a document", decimal(int(each)) if each else "unknown"),
-    ]
+def _told(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each}" for name, each in value.items() if each != "")
+    if isinstance(value, list):
+        return " + ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, (int, float)) else str(value or "unknown")
 
 
 @index.command()

@@ -176,7 +176,7 @@ def test_what_cannot_be_read_is_listed(tmp_path: Path) -> None:
         file.write(json.dumps({"url": "https://a.example/after", "text": text("after")}) + "\n")
     with audit(path, max_body_size=2900 * 3) as found:
         assert [reason[:17] for _, _, reason in found.problems] == ["not a JSON object"]
-    with pytest.raises(SourceUnavailable, match=r"problems, first in .*a.jl, line 1: more than 10 bytes"):
+    with pytest.raises(SourceUnavailable, match=r"problems: .*, first in .*a.jl, line 1: more than 10 bytes"):
         audit(path, max_body_size=10)
 
 
@@ -368,7 +368,7 @@ def test_nothing_to_audit(tmp_path: Path) -> None:
             rethreshold(tmp_path / "out")
     # Nothing is lost with that, so nothing is in the way.
     path = feed(tmp_path / "a.jl", [{"url": "https://a.example/", "text": text(0)}])
-    with pytest.raises(SourceUnavailable, match=r"but 1 problem, first in .*a.jl, line 1: .*--text-field"):
+    with pytest.raises(SourceUnavailable, match=r"problems: 1, first in .*a.jl, line 1: .*--text-field"):
         audit(path, tmp_path / "out", text_field="nope")
     with audit(path, tmp_path / "out") as found:
         assert verdicts(found) == {"https://a.example/": "unique"}

@@ -68,7 +68,7 @@ def test_every_line_that_two_lists_to_drop_differ_by_is_told(tmp_path: Path) -> 
     assert told == {"https://a.example/ac": (None, "line_gone"), "part#1": (None, "line_new")}
     assert (old - new, new - old) == ({"https://a.example/ac"}, {"part#1"})
     shown = CliRunner().invoke(main, ["changes", str(tmp_path / "old"), str(tmp_path / "new")]).output
-    assert [line.split()[-1] for line in shown.splitlines() if "drop.txt" in line] == ["1", "1"]
+    assert [line.split()[-1] for line in shown.splitlines() if line.startswith("line")] == ["1", "1"]
 
 
 def test_as_many_stay_to_fix_as_the_summary_counts(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_as_many_stay_to_fix_as_the_summary_counts(tmp_path: Path) -> None:
 def test_command(audits: tuple[Path, Path]) -> None:
     shown = CliRunner().invoke(main, ["changes", *map(str, audits)])
     assert shown.exit_code == 0
-    assert "still to fix" in shown.output
+    assert "stays" in shown.output
     told = CliRunner().invoke(main, ["changes", *map(str, audits), "--json"]).output
     assert json.loads(told.splitlines()[0]) == {
         "url": "https://a.example/ab", "change": "stays",

@@ -50,7 +50,7 @@ def test_audit(feed: Path, tmp_path: Path) -> None:
         "repeats to fix": "6",
     }  # fmt: skip
     assert "3\thttps://host0.example/0" in result.output
-    assert f"{tmp_path}/out/drop.txt: 5 lines to remove" in result.output
+    assert f"{tmp_path}/out/drop.txt: 5 to remove" in result.output
     assert len((tmp_path / "out" / "drop.txt").read_text().splitlines()) == 5
     assert "problems.jsonl" not in result.output
     assert "\x1b" not in result.output
@@ -64,7 +64,7 @@ def test_problems_have_a_status_of_their_own(feed: Path, tmp_path: Path) -> None
     result = run("audit", feed, "--out", tmp_path / "out")
     assert result.exit_code == 3
     assert "line 12" in result.output
-    assert f"{tmp_path}/out/problems.jsonl: 1 problem.\n" in result.output
+    assert f"{tmp_path}/out/problems.jsonl has all 1.\n" in result.output
     assert "\x1b" not in result.output
     assert json.loads((tmp_path / "out" / "problems.jsonl").read_text())["place"] == "line 12"
     assert run("rethreshold", tmp_path / "out").exit_code == 3
@@ -130,7 +130,7 @@ def test_rethreshold(feed: Path, tmp_path: Path) -> None:
         (("audit", "feed.jl", "--out", "feed.jl"), "is a file"),
         (
             ("audit", "feed.jl", "--out", "out", "--url-field", "nope"),
-            "11 problems, first in feed.jl, line 1: no field",
+            "problems: 11, first in feed.jl, line 1: no field",
         ),
         (("audit", "no pages", "--out", "out"), "No pages in no pages: name what was crawled"),
         (("audit", "feed.jl", "--out", "out", "--include-area", "p["), "'p[' is no CSS selector"),

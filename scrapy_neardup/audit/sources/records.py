@@ -55,11 +55,9 @@ def too_long(limit: int = MAX_RECORD) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a record was found."""
+    """Where a record was found: the path of a file or directory, and the place in it; "" for the whole."""
 
-    #: Path of the file or directory, as it was given.
     path: str
-    #: Place in it, such as "line 12"; "" for the whole.
     place: str = ""
 
     def __str__(self) -> str:
@@ -68,9 +66,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Revisit:
-    """What a WARC ``revisit`` record refers to, which it has the same body as; at least one is known."""
+    """What a WARC ``revisit`` record has the same body as; one is known: `CrawledPage.digest` or the URL."""
 
-    #: As `CrawledPage.digest` of that page.
     digest: str | None
     url: str | None
 
@@ -79,7 +76,6 @@ class Revisit:
 class Indexing:
     """What a page, or its HTTP headers, tells search engines."""
 
-    #: Whether it asks them not to index it.
     noindex: bool = False
     #: The URL that it names as canonical, absolute; "" for none.
     declared: str = ""
@@ -88,10 +84,9 @@ class Indexing:
 
     def __or__(self, other: Indexing) -> Indexing:
         """Return what both say; where each names a URL, this one counts."""
+        alternates = dict(other.alternates) | dict(self.alternates)
         return Indexing(
-            self.noindex or other.noindex,
-            self.declared or other.declared,
-            tuple((dict(other.alternates) | dict(self.alternates)).items()),
+            self.noindex or other.noindex, self.declared or other.declared, tuple(alternates.items())
         )
 
 
@@ -101,15 +96,13 @@ SILENT = Indexing()
 
 @dataclass(frozen=True, slots=True)
 class CrawledPage:
-    """One document: a text, or the HTML that it is to be extracted from."""
+    """One document: a text, the HTML that it is to be extracted from, or a revisit, which has neither."""
 
     #: The origin, for a document that has no URL.
     url: str
-    #: Main text, of a source that has it; None for HTML and for a revisit.
     text: str | None
-    #: HTML as received, without transfer and content encodings; None for text and for a revisit.
+    #: HTML as received, without transfer and content encodings.
     body: bytes | None
-    #: The HTTP header of that name.
     content_type: str | None
     #: When it was fetched, in seconds since 1970.
     fetched: float | None
@@ -120,9 +113,8 @@ class CrawledPage:
     indexing: Indexing = SILENT
     #: Of a text, if the source has it.
     title: str = ""
-    #: Set if this is a revisit, which has neither text nor body.
     revisit_of: Revisit | None = None
-    #: What the item says beside its text, see `notes.note_of`; empty for a page that is no item.
+    #: What the item says beside its text, see `names.note_of`; empty for a page that is no item.
     note: bytes = b""
 
 
@@ -136,11 +128,13 @@ class BrokenRecord:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A sound record that is not a page."""
+    """A sound record that is not a page.
+
+    By reason: ``redirect``, ``error`` (by HTTP status), ``not_html``, ``robots`` (a robots.txt), ``empty``;
+    in a folder ``other_file``, ``link_out_of_folder``, ``results_of_an_audit``.
+    """
 
     origin: Origin
-    #: ``redirect``, ``error`` (by HTTP status), ``not_html``, ``robots`` (a robots.txt), ``empty``; in a
-    #: folder ``other_file``, ``link_out_of_folder``, ``results_of_an_audit``.
     reason: str
 
 
@@ -151,8 +145,8 @@ Record: TypeAlias = CrawledPage | BrokenRecord | Skipped
 class Options:
     """How sources are read."""
 
-    #: Name of the field of feeds and tables with the text or HTML, with dots for fields of fields; None to
-    #: guess.
+    #: Fields of feeds and tables with the text or HTML, and the URL, with dots for fields of fields; None
+    #: guesses.
     text_field: str | None = None
     url_field: str | None = None
     #: URL of the folder that HTML files are in; None takes that of a folder called like a host.
