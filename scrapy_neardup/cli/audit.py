@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 #: Problems and clusters that are shown in the terminal.
 _PROBLEMS, _CLUSTERS = 5, 10
 _DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
+#: What `Change` tells, in this order.
+_CHANGES = (
+    "gone", "handled", "rewritten", "new_page", "now_repeats", "stays", "line_new", "line_gone",
+)  # fmt: skip
 #: Said of audits that know no site.
 _NO_URLS = (
     "No page has the URL of a site. With --url-field, the field that holds it, or --base-url, that of a "
@@ -209,7 +213,6 @@ def changes(earlier: Path, later: Path, as_json: bool) -> None:
 
     EARLIER and LATER are directories that `audit` has written.
     """
-    from scrapy_neardup.audit.changes import CHANGES, LINES
     from scrapy_neardup.audit.changes import changes as compare
 
     counts: Counter[str | None] = Counter()
@@ -218,7 +221,7 @@ def changes(earlier: Path, later: Path, as_json: bool) -> None:
         if as_json:
             click.echo(json.dumps(found._asdict()))
     if not as_json:
-        _print_counts(f"{earlier} → {later}", {name: counts[name] for name in (*CHANGES, *LINES)})
+        _print_counts(f"{earlier} → {later}", {name: counts[name] for name in _CHANGES})
 
 
 def _print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
