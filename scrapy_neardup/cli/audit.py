@@ -262,7 +262,7 @@ def _print_totals(facts: dict[str, Any], title: str) -> None:
 
 def _run_on_spark(sources: Sequence[str], out: str, as_json: bool, options: dict[str, Any]) -> dict[str, Any]:
     """Run the audit of *sources* and print what it has found; return its summary."""
-    from scrapy_neardup.spark.run import require_spark
+    from scrapy_neardup.spark import require_spark
 
     require_spark()
     from py4j.protocol import Py4JError

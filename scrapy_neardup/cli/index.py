@@ -43,7 +43,7 @@ def info(path: Path | str, as_json: bool) -> None:
         return
     runs = facts.pop("runs", ())
     rows = [(name.replace("_", " "), _told(value)) for name, value in facts.items()]
-    print_table(f"Index {path}", None, rows)
+    print_table(f"Index {facts.get('url', path)}", None, rows)
     if runs:
         columns = ("run", "from document", "to before", "documents")
         print_table("Runs", columns, [[f"{value:,}" for value in run.values()] for run in runs])

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urldefrag
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.canonical import COLUMNS, RULES, Pages
 from scrapy_neardup.audit.clustering import group_pages, judge_of
@@ -38,7 +42,6 @@ from .pairs import REPEATS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from scrapy_neardup.audit.settings import AuditOptions
@@ -54,9 +57,6 @@ def connected(edges: DataFrame, space: Workspace, alone: int = ALONE) -> DataFra
 
     *edges* have the columns ``a`` and ``b``, in any order. Up to *alone* of them are left to one task.
     """
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812
-
     if edges.count() <= alone:
         single = mapped(edges.select("a", "b").coalesce(1), solve, "row long, component long")
         return space.keep(single, "work/components")
@@ -103,8 +103,6 @@ def ranked(
 
     *components* has the ``component`` of each ``row`` with an edge; all pages of a cluster have the same.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
     of_components = components.withColumnRenamed("row", "number")
     involved = pairs.selectExpr("a row").unionByName(pairs.selectExpr("b row")).distinct()
     facts = mapped(documents.join(involved, "row"), facts_of, FACTS, settings)
@@ -230,8 +228,6 @@ def clustered(
 
 def group_components(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
     """Group pages that come with the edges between them, component by component."""
-    import pyarrow.compute as pc
-
     for table in whole_groups(batches, ["component"]):
         is_edge = pc.is_valid(table.column("a"))
         edges = table.select(["a", "b"]).filter(is_edge)
@@ -307,6 +303,4 @@ def _members(table: Any, sizes: Any) -> list[list[str] | None]:
 
 
 def _where(values: Any, wanted: Any) -> pa.Array:
-    import pyarrow as pa
-
     return pa.array(values, mask=~wanted)

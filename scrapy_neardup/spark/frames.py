@@ -6,6 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.crawl import Crawl
 from scrapy_neardup.audit.names import Names
@@ -14,7 +17,6 @@ from scrapy_neardup.errors import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -40,8 +42,6 @@ def column_names(columns: str) -> tuple[str, ...]:
 
 def batch_of(columns: dict[str, Any], schema: str) -> pa.RecordBatch:
     """Return a batch of *columns* with the types of a *schema*, which is written as for `column_names`."""
-    import pyarrow as pa
-
     kinds = {
         "long": pa.int64(), "int": pa.int32(), "string": pa.string(), "float": pa.float32(),
         "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(),
@@ -53,8 +53,6 @@ def batch_of(columns: dict[str, Any], schema: str) -> pa.RecordBatch:
 
 
 def _array(values: Any, kind: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if isinstance(values, pa.Array):
@@ -72,8 +70,6 @@ def numbers(table: pa.Table | pa.RecordBatch, name: str) -> NDArray[Any]:
 
 def texts(table: pa.Table | pa.RecordBatch, name: str) -> list[Any]:
     """Return a column as Python has it. Equal texts are one object: groups share titles."""
-    import pyarrow as pa
-
     column = table.column(name)
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if not pa.types.is_string(column.type):
@@ -150,8 +146,6 @@ class Workspace:
 
     def numbered(self, frame: DataFrame, by: Sequence[Column | str], name: str) -> DataFrame:
         """Keep *frame* with a column ``row``: int64 that ascend in the order *by*, with gaps."""
-        from pyspark.sql import functions as F  # noqa: N812
-
         return self.keep(ordered(frame, *by).withColumn("row", F.monotonically_increasing_id()), name)
 
     def exists(self, name: str) -> bool:
@@ -214,8 +208,6 @@ def whole_groups(
 
     Equal keys come one after the other. Only a group of more rows than that makes a larger table.
     """
-    import pyarrow as pa
-
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         if not batch.num_rows:
@@ -238,8 +230,6 @@ def whole_groups(
 
 def _last_start(table: pa.Table, keys: Sequence[str]) -> int:
     """Return the first row of the last group of *table*."""
-    import pyarrow.compute as pc
-
     new = np.zeros(table.num_rows - 1, bool)
     for key in keys:
         column = table.column(key).combine_chunks()

@@ -10,6 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.boilerplate import rest_of
 from scrapy_neardup.audit.names import all_words, name_pages, telling_notes
@@ -50,8 +51,6 @@ def resolved(pages: DataFrame, space: Workspace, settings: AuditOptions) -> tupl
     The ``id`` of the copy is that of the page, so that its text is found; ``moved`` says which are copies.
     Returned besides: how many revisits refer to none of *pages*.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
     revisits = pages.where(_IS_REVISIT)
     if revisits.isEmpty():
         return pages.withColumn("moved", F.lit(False)), 0

@@ -9,6 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.arrays import begins
 from scrapy_neardup.audit.clustering import MARGIN, judge_of, pairs_table
@@ -49,7 +52,6 @@ from .pages import COMPARED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from scrapy_neardup.audit.settings import AuditOptions
@@ -242,8 +244,6 @@ def judge_pairs(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> It
 
 
 def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
-    import pyarrow as pa
-
     # The first pages of all pairs, then the second ones.
     sides = [pairs.select([f"{name}_{side}" for name in _SIDE]).rename_columns([*_SIDE]) for side in "ab"]
     both, header, count = pa.Table.from_batches(sides), settings.header, pairs.num_rows
@@ -264,9 +264,6 @@ def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
 
 def _listed(every: DataFrame, space: Workspace) -> DataFrame:
     """Keep of *every* pair the repeats, the `SIBLINGS` closest of a page's template, `REJECTED` others."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812
-
     template = every.where("kind = 'template'")
     sides = template.selectExpr("a", "b", "similarity", "a page", "b other").unionByName(
         template.selectExpr("a", "b", "similarity", "b page", "a other")

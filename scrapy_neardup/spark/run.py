@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
+from contextlib import closing
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.dataset
+from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.settings import AuditOptions
-from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable
+from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.index import Documents
 from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import filed_url, header_for
 
+from . import start_session
 from .clusters import ALONE, clustered, connected, ranked
 from .frames import Workspace, keys_of, numbers, records_of, texts
 from .output import SUMMARY, summarise, write_clusters, write_dropped, write_pages, write_pairs
@@ -27,76 +28,10 @@ from .pairs import REPEATS, candidates, firsts, judged
 from .reading import find_paths, read_frame, read_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
+    from os import PathLike
 
     from pyspark.sql import DataFrame, SparkSession
-
-#: The least release of PySpark whose Arrow batches and conversions are those that this package asks for.
-_LEAST = 4
-#: Of Java that lives for one audit. Its second compiler would take a third of the processor time of a small
-#: crawl. The first one alone would have less room for its code, and spend its time on clearing it.
-#: An array of half a region takes whole regions of the heap: without the last option a buffer of 1 MB, of
-#: which there is one for each spilled file, takes 2 MB of a heap of less than 4 GB.
-_ONE_AUDIT = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:G1HeapRegionSize=4m"
-#: Spilled files are merged with one buffer of 1 MB each, not three: Spark counts none of them as its memory.
-_READ_AHEAD = "spark.unsafe.sorter.spill.read.ahead.enabled"
-#: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
-_SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
-
-
-def _release() -> str:
-    from pyspark import __version__
-
-    return str(__version__)
-
-
-def require_spark(find: Callable[[str], object] = find_spec, release: Callable[[], str] = _release) -> None:
-    """Raise `DependencyUnavailable` if PySpark, or what it exchanges data by, is missing or too old.
-
-    *find* returns None for a package that is not installed, *release* the version of PySpark.
-    """
-    if missing := [name for name in ("pyspark", "pyarrow", "pandas") if find(name) is None]:
-        raise DependencyUnavailable(
-            f"An audit on Spark needs {missing[0]}: run `pip install 'scrapy-neardup[spark]'`."
-        )
-    if int((found := release()).partition(".")[0]) < _LEAST:
-        raise DependencyUnavailable(
-            f"An audit on Spark needs PySpark {_LEAST}, and this is {found}: run "
-            "`pip install 'scrapy-neardup[spark]'`."
-        )
-
-
-def start_session(master: str | None, settings: Mapping[str, str] | None) -> SparkSession:
-    """Return a session on *master*, with Spark's *settings*.
-
-    None for a master stands for the one that Spark is set up for, or else for all processors of this machine.
-    A session that this process has already stays as it is. Raises `DependencyUnavailable`.
-    """
-    require_spark()
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.appName("scrapy-neardup audit").config(_READ_AHEAD, "false")
-    if master is None and not _SET_UP & {*os.environ}:
-        master = "local[*]"
-    if master is not None:
-        builder = builder.master(master)
-        if master.startswith("local"):
-            # Tasks run this interpreter, not whichever is found first.
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
-            builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
-            builder = builder.config("spark.driver.defaultJavaOptions", _ONE_AUDIT)
-    for name, value in (settings or {}).items():
-        builder = builder.config(name, value)
-    try:
-        return builder.getOrCreate()
-    except Exception as error:  # what PySpark raises without Java is no class of its own in all releases
-        if "JAVA_GATEWAY_EXITED" in str(error):
-            raise DependencyUnavailable(
-                "Spark needs Java 17 or newer: install it, and set JAVA_HOME."
-            ) from error
-        raise
-
 
 #: The names of what is kept, in the folder of an audit.
 SIGNATURES, SETTINGS = "signatures.parquet", "settings.json"
@@ -104,20 +39,16 @@ SIGNATURES, SETTINGS = "signatures.parquet", "settings.json"
 _ROWS = 1 << 14
 
 
-def with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any]) -> dict[str, Any]:
+def _with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any]) -> dict[str, Any]:
     """Return the settings *given* with the seed of *earlier* audits, whose signatures are to be used.
 
     Raises `ConfigurationError` if the signatures could not be compared.
     """
-    identities = [
-        json.loads(space.read_text(f"{folder.rstrip('/')}/{SETTINGS}"))["identity"] for folder in earlier
-    ]
-    if not identities:
-        return given
-    if given.get("seed") is None:
-        given = {**given, "seed": identities[0]["seed"]}
-    own = json.loads(json.dumps(AuditOptions(**given).identity()))
-    for folder, identity in zip(earlier, identities, strict=True):
+    for folder in earlier:
+        identity = json.loads(space.read_text(f"{folder.rstrip('/')}/{SETTINGS}"))["identity"]
+        if given.get("seed") is None:
+            given = {**given, "seed": identity["seed"]}
+        own = json.loads(json.dumps(AuditOptions(**given).identity()))
         if others := sorted(name for name, value in own.items() if identity.get(name) != value):
             raise ConfigurationError(
                 f"The signatures in {folder} were made with other settings ({', '.join(others)}): use the "
@@ -126,47 +57,31 @@ def with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any]
     return given
 
 
-def signatures_of(space: Workspace, folder: str, like: DataFrame) -> DataFrame:
-    """Return the signed pages of the audit in *folder*."""
-    columns = [name for name in like.columns if name != "id"]
-    earlier = space.spark.read.parquet(f"{folder.rstrip('/')}/{SIGNATURES}").select(*columns)
-    return earlier.where("kind = 'page'")
-
-
-def make_index(folder: str | os.PathLike[str], where: str) -> int:
+def make_index(folder: str | PathLike[str], where: str) -> int:
     """File the pages of the audit in *folder*, on this machine, in a new index; return how many.
 
     A crawl whose ``NEARDUP_DIR`` or ``NEARDUP_STORE`` is *where*, a directory or a URL, knows these pages
     from the start. Walls and short texts are left out. Raises `ConfigurationError` and what the index raises.
     """
-    import pyarrow.dataset
-
-    content = json.loads(Path(folder, SETTINGS).read_text(encoding="utf-8"))
-    settings = AuditOptions.from_json(content["settings"])
+    settings = AuditOptions.from_json(json.loads(Path(folder, SETTINGS).read_text("utf-8"))["settings"])
     extractor = settings.area.identity(load_extractor(settings.extractor).identity)
     header = header_for(settings.fingerprinter, extractor)
     count = 0
-    index = open_index(where, header)
-    try:
+    with closing(open_index(where, header)) as index:
         if index.header.seed != header.seed:
             raise ConfigurationError(f"{where} is an index with another seed: name a new one.")
         table = pyarrow.dataset.dataset(str(Path(folder, SIGNATURES)), format="parquet")
         columns = ["url", "fetched", "keys", "record", "wall"]
         signed = pyarrow.dataset.field("record").is_valid()
         for batch in table.to_batches(columns=columns, filter=signed, batch_size=_ROWS):
-            if not batch.num_rows:
-                continue
-            records = records_of(batch, header)
-            fetched = [0 if time is None else int(time) for time in texts(batch, "fetched")]
-            records["time"] = np.clip(fetched, 0, 2**32 - 1)
-            urls = [filed_url(url) for url in texts(batch, "url")]
-            fit = (records["tokens"] >= max(settings.min_tokens, 1)) & ~numbers(batch, "wall")
-            documents = Documents(keys_of(batch, header), records, urls, [b""] * len(urls))
-            documents = documents.take(np.flatnonzero(fit))
-            index.add(documents)
-            count += len(documents.urls)
-    finally:
-        index.close()
+            if batch.num_rows:
+                records = records_of(batch, header)
+                fetched = [0 if time is None else int(time) for time in texts(batch, "fetched")]
+                records["time"] = np.clip(fetched, 0, 2**32 - 1)
+                urls = [filed_url(url) for url in texts(batch, "url")]
+                documents = Documents(keys_of(batch, header), records, urls, [b""] * len(urls))
+                fit = (records["tokens"] >= max(settings.min_tokens, 1)) & ~numbers(batch, "wall")
+                count += len(index.add(documents.take(np.flatnonzero(fit))))
     return count
 
 
@@ -180,20 +95,23 @@ class SparkAudit:
     #: The content of ``summary.json``.
     summary: dict[str, Any]
 
+    def _table(self, name: str) -> DataFrame:
+        return self.spark.read.parquet(f"{self.out}/{name}.parquet")
+
     @property
     def pages(self) -> DataFrame:
         """The table of pages; it is written by URL, but Spark reads its files in any order."""
-        return self.spark.read.parquet(f"{self.out}/pages.parquet")
+        return self._table("pages")
 
     @property
     def clusters(self) -> DataFrame:
         """The table of clusters."""
-        return self.spark.read.parquet(f"{self.out}/clusters.parquet")
+        return self._table("clusters")
 
     @property
     def pairs(self) -> DataFrame:
         """The table of pairs."""
-        return self.spark.read.parquet(f"{self.out}/pairs.parquet")
+        return self._table("pairs")
 
 
 def audit(frame: DataFrame, out: str, **options: Any) -> SparkAudit:
@@ -203,7 +121,6 @@ def audit(frame: DataFrame, out: str, **options: Any) -> SparkAudit:
     guessed from their names, or given as *text_field* and *url_field*. *out* is a path of any file system
     that the executors write to. *options* are those of `audit_paths`.
     """
-    require_spark()
     return _audit(frame.sparkSession, lambda settings: read_frame(frame, settings), out, **options)
 
 
@@ -227,7 +144,6 @@ def audit_paths(
 
     Raises `ConfigurationError`, `DependencyUnavailable` and `SourceUnavailable`.
     """
-    require_spark()
     sources = find_paths(paths)  # a wrong path is said before Spark starts
     spark = start_session(master, spark_settings)
     return _audit(spark, lambda settings: read_paths(spark, sources, settings), out, **options)
@@ -247,42 +163,16 @@ def _audit(
     space = Workspace(spark, out)
     if not overwrite and space.exists(SUMMARY):
         raise ConfigurationError(f"There are results in {out}: name another folder, or overwrite them.")
-    settings = AuditOptions(**with_seed_of(space, earlier, options))
+    settings = AuditOptions(**_with_seed_of(space, earlier, options))
     space.remove(SUMMARY)  # without it what an audit that fails leaves is not taken for results
-    signed = _signed(space, settings, read, earlier, watch)
-    summary = _run(space, settings, signed, alone, watch)
-    space.remove("work")
-    return SparkAudit(spark, space.folder, summary)
-
-
-def _signed(
-    space: Workspace,
-    settings: AuditOptions,
-    read: Callable[[AuditOptions], DataFrame],
-    earlier: Sequence[str],
-    watch: Callable[[str], None],
-) -> DataFrame:
-    """Keep what is read, and what *earlier* audits have read."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     watch("signing")
     signed = read(settings)
     for folder in earlier:
-        signed = signed.unionByName(signatures_of(space, folder, signed))
+        before = spark.read.parquet(f"{folder.rstrip('/')}/{SIGNATURES}").where("kind = 'page'")
+        signed = signed.unionByName(before.drop("id"))
     signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES)
     content = {"settings": settings.to_json(), "identity": settings.identity()}
     space.write_text(SETTINGS, json.dumps(content) + "\n")
-    return signed
-
-
-def _run(
-    space: Workspace,
-    settings: AuditOptions,
-    signed: DataFrame,
-    alone: int,
-    watch: Callable[[str], None],
-) -> dict[str, Any]:
-    """Write the results; return the summary."""
     watch("sorting")
     pages, left_out = in_order(signed, space, settings)
     if pages.isEmpty():
@@ -300,8 +190,9 @@ def _run(
     watch("clusters")
     found = clustered(documents, pairs, components, ranks, space, settings)
     watch("writing")
-    clusters = write_clusters(found, space)
-    write_pages(found, clusters, pairs, space)
+    write_pages(found, write_clusters(found, space), pairs, space)
     write_pairs(found, pairs, space)
     write_dropped(found, packed, space, settings)
-    return summarise(found, pairs, signed, left_out, space, settings)
+    summary = summarise(found, pairs, signed, left_out, space, settings)
+    space.remove("work")
+    return SparkAudit(spark, space.folder, summary)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from scrapy_neardup.cli import main
 from scrapy_neardup.cli.audit import cause_in
 from scrapy_neardup.errors import DependencyUnavailable
-from scrapy_neardup.spark.run import require_spark
+from scrapy_neardup.spark import require_spark
 from tests.audit.corpora import crawl, feed
 
 if TYPE_CHECKING:

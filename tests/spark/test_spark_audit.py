@@ -40,11 +40,10 @@ elif not HERE:
     pytest.skip("needs PySpark and Java", allow_module_level=True)
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-from scrapy_neardup.spark import SparkAudit, audit, audit_paths, make_index
+from scrapy_neardup.spark import SparkAudit, audit, audit_paths, make_index, start_session
 from scrapy_neardup.spark.clusters import connected
 from scrapy_neardup.spark.frames import ROW_GROUP, Workspace
 from scrapy_neardup.spark.pairs import layout_for
-from scrapy_neardup.spark.run import start_session
 
 TABLES = ("pages", "clusters", "pairs")
 

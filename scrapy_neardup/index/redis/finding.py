@@ -107,11 +107,7 @@ class Candidates(NamedTuple):
 
 
 def _meet(lookup: Lookup, equal: bool, parts: dict[int, list[Matches]], crowded: set[tuple[int, int]]) -> Met:
-    """Return what one *lookup* has met, given what the probes of each key have.
-
-    *equal* says whether keys have to be equal. Keys that so many documents have that no more need to be filed
-    are added to *crowded*.
-    """
+    """Return what a *lookup* has met, given what the probes of each key have; add to *crowded*."""
     if lookup.nearest and not equal and len(parts) == 1:
         (of_key,) = parts.values()
         return closest(of_key, lookup.nearest)
@@ -129,11 +125,7 @@ def _meet(lookup: Lookup, equal: bool, parts: dict[int, list[Matches]], crowded:
 
 
 class Finder:
-    """Finds documents of *store*.
-
-    *handle* returns the handle of a pending document, None of one that is kept, given its number, URL and
-    lease. All methods take as long as the network does, and raise `IndexUnavailable`.
-    """
+    """Finds documents of *store*; *handle* returns the `Pending` of a number, URL and lease."""
 
     def __init__(self, store: Store, handle: Callable[[int, str, Lease], Pending | None]) -> None:
         self._store = store
@@ -167,11 +159,7 @@ class Finder:
         return probes, looked, Candidates(found, crowded)
 
     def _look(self, wanted: Sequence[tuple[int, int, int, int]], most: int) -> tuple[list[Probe], Looked]:
-        """Read the buckets in which keys are looked up; return the probes, and what is there.
-
-        *wanted* has for each key the number of its lookup, its family, itself, and in how many bits others
-        may differ. At most so many bytes of each bucket are read.
-        """
+        """Look up keys (of a lookup, of a family, within a distance); read at most so many bytes a bucket."""
         store = self._store
         while True:
             probes = [
@@ -205,31 +193,25 @@ class Finder:
         )
         return probes, Looked(int(newest), numbers, buckets, cut)
 
-    def found(
-        self, document: Documents, lookups: Sequence[Lookup], candidates: Candidates
-    ) -> tuple[Found, Known]:
-        """Return those of *candidates* that are there, and all that the server says of them."""
+    def found(self, document: Documents, lookups: Sequence[Lookup], candidates: Candidates) -> Found:
+        """Return those of *candidates* that are there."""
         wanted = sorted(set().union(*(each.documents.tolist() for each in candidates.met)))
         crowded = any(each.crowded for each in candidates.met)
         narrowed = any(each.narrowed for each in candidates.met)
-        if not wanted:  # so it is for most pages
-            known = self._store.nothing
-            none_shared = np.zeros((len(lookups), 0), np.int64)
-            return Found(NO_NUMBERS, none_shared, known.documents.stored, [], crowded, narrowed), known
-        known = self._store.fetch(wanted)
+        known = self._store.fetch(wanted) if wanted else self._store.nothing
         there = np.array(known.numbers, np.int64)
         shared = np.zeros((len(lookups), len(there)), np.int64)
+        if not len(there):  # so it is for most pages
+            return Found(there, shared, known.documents.stored, [], crowded, narrowed)
         for row, each in zip(shared, candidates.met, strict=True):
             still = is_member(each.documents, there)
             row[there.searchsorted(each.documents[still])] = each.shared[still]
         self._verify(document, lookups, known, shared)
-        pending = [
-            self._handle(number, known.documents.urls[row], known.leases[row])
-            for row, number in enumerate(known.numbers)
-        ]
+        rows = zip(known.numbers, known.documents.urls, known.leases, strict=True)
+        pending = [self._handle(*each) for each in rows]
         found = Found(there, shared, known.documents.stored, pending, crowded, narrowed)
         meets = shared.any(axis=0)
-        return (found if meets.all() else found.take(np.flatnonzero(meets))), known
+        return found if meets.all() else found.take(np.flatnonzero(meets))
 
     def _verify(
         self, document: Documents, lookups: Sequence[Lookup], known: Known, shared: NDArray[np.int64]

@@ -15,7 +15,7 @@ from scrapy_neardup.index.reservation import Reservation
 from .finding import CAP, MAX_BYTES, Finder
 from .layout import GROUP
 from .server import Address, Server
-from .store import BATCH, Store, documents_added, open_header
+from .store import BATCH, Store, open_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.matches import Matches
     from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Pending, Stored
 
-    from .store import Known, Write
+    from .store import Known
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0
@@ -78,7 +78,7 @@ class RedisIndex:
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         self._require_open()
         _, _, candidates = self._finder.look(document, lookups)
-        return self._finder.found(document, lookups, candidates)[0]
+        return self._finder.found(document, lookups, candidates)
 
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
@@ -86,18 +86,19 @@ class RedisIndex:
         self._require_open()
         for _ in range(ATTEMPTS):
             probes, looked, candidates = self._finder.look(document, lookups)
-            found, known = self._finder.found(document, lookups, candidates)
-            filing = decide(found)
+            filing = decide(self._finder.found(document, lookups, candidates))
             if filing is None:
                 return None
-            places = self.store.layout.places(filing.document, self.store.generations[-1], candidates.crowded)
-            removals = self._removals(filing.replaces, known)
-            looked_up = {(probe.name, probe.entry) for probe in probes}
+            last = self.store.generations[-1]
+            places = self.store.layout.places(filing.document, last, candidates.crowded)
+            replaced = self.store.fetch(sorted(filing.replaces)) if filing.replaces else self.store.nothing
+            # Nothing new comes into an earlier generation.
+            looked_up = {(each.name, each.entry) for each in probes if each.generation == last}
             number = self.store.calls.run(
                 self.store.filing(filing.document, places, looked_up, looked.newest, self.leases.seconds)
             )
             if number > 0:
-                return self._hold(number, filing.document, removals)
+                return self._hold(number, filing.document, replaced)
             if number < 0:
                 self.store.learn_generations()
             self._retries += 1
@@ -181,33 +182,20 @@ class RedisIndex:
 
     # Pending documents
 
-    def _removals(self, numbers: Collection[int], known: Known) -> list[Write]:
-        """Return the writes that remove those of the documents *numbers* that are there.
-
-        What is *known* is not fetched again. The writes say how each begins, so none goes in whose place a
-        replica has another one by then.
-        """
-        others = sorted(set(numbers).difference(known.numbers))
-        parts = [known, self.store.fetch(others)] if others else [known]
-        return [
-            self.store.removal(each, part.document(each))
-            for part in parts
-            for each in numbers
-            if each in part.numbers
-        ]
-
-    def _hold(self, number: int, document: Documents, removals: Sequence[Write]) -> Reservation:
+    def _hold(self, number: int, document: Documents, replaced: Known) -> Reservation:
         """Return the reservation of a *document*, one row, that was just filed.
 
-        The *removals* are made once it is confirmed.
+        Those that are *replaced* go once it is confirmed.
         """
+        store = self.store
 
         def settle(reservation: Reservation) -> None:
             if reservation.confirmed:
                 kept = document._replace(notes=[reservation.note])
-                self.store.calls.settle([self.store.confirmation(number, kept), *removals])
+                gone = [store.removal(each, replaced.document(each)) for each in replaced.numbers]
+                store.calls.settle([store.confirmation(number, kept), *gone])
             else:
-                self.store.calls.settle([self.store.removal(number, document)])
+                store.calls.settle([store.removal(number, document)])
             with self._lock:
                 self._own.pop(number, None)
             self.leases.drop(number)
@@ -266,7 +254,6 @@ def describe(index: RedisIndex) -> dict[str, Any]:
         "tables": [len(family.tables) for family in header.families],
         "documents": gauges["documents"],
         "pending": gauges["pending"],
-        "added": documents_added(index.server),
     }
 
 
@@ -282,18 +269,15 @@ def find_problems(index: RedisIndex) -> Iterator[str]:
             for row, number in enumerate(numbers.tolist())
             for place in store.layout.places(documents.take(slice(row, row + 1)), store.generation_of(number))
         ]
-        widths = {place.bucket: len(place.entry) + 4 for _, place in places}
-        _, _, _, *parts = store.calls.run(store.looking((), widths, MAX_BYTES))
-        buckets = {
-            name: {data[at : at + widths[name]] for at in range(0, len(data), widths[name])}
-            for name, data in zip(widths, parts, strict=True)
-        }
-        for name in [
-            name for name, entries in buckets.items() if any(len(e) != widths[name] for e in entries)
-        ]:
-            yield f"the bucket {name.hex()} was cut"
+        buckets = list(dict.fromkeys(place.bucket for _, place in places))
+        _, _, _, *parts = store.calls.run(store.looking((), buckets, MAX_BYTES))
+        contents = dict(zip(buckets, parts, strict=True))
         for number, (name, entry) in places:
-            if entry + (number & 0xFFFFFFFF).to_bytes(4, "little") not in buckets[name] and (
-                sum(each.startswith(entry) for each in buckets[name]) < CAP
+            data, width = contents[name], len(entry) + 4
+            filed = [data[at : at + width] for at in range(0, len(data), width)]
+            if len(data) % width:
+                yield f"the bucket {name.hex()} was cut"
+            elif entry + (number & 0xFFFFFFFF).to_bytes(4, "little") not in filed and (
+                sum(each.startswith(entry) for each in filed) < CAP
             ):
                 yield f"document {number} is missing in the bucket {name.hex()}"

@@ -177,9 +177,6 @@ class Server:
         self._failures = 0
         #: When the server is asked again, by `time.monotonic`.
         self._closed_until = 0.0
-        #: Whether the server has ever answered. Until then whoever opens the index gets the error, and the
-        #: log has nothing to say.
-        self._has_answered = False
         #: Whether it was said that the server fails.
         self._said = False
         #: Calls that failed, and calls that were not made because others had failed.
@@ -191,10 +188,9 @@ class Server:
         return self._checked(self._execute, *command)
 
     def run(self, *arguments: bytes | str | int, anyway: bool = False) -> list[Any]:
-        """Run the script, whose *arguments* begin with the number of keys; return the answer of each step.
+        """Run the script; return the answer, or an `IndexUnavailable`, of each step.
 
-        In place of each error in the list stands an `IndexUnavailable`. With *anyway* the server is asked
-        although others have just failed.
+        With *anyway* the server is asked although others have just failed.
         """
         if not anyway:
             self._require_asked()
@@ -250,7 +246,6 @@ class Server:
         if errors:
             self._note(errors[0], is_alive=len(errors) < len(answer))
             return answer
-        self._has_answered = True
         self._failures = 0
         if self._said:
             self._said = False
@@ -264,16 +259,13 @@ class Server:
             raise IndexUnavailable(f"The index {self.address.shown} does not answer; it is tried again soon.")
 
     def _note(self, error: Exception, *, is_alive: bool = False) -> None:
-        """Count a failure, say so once, open the circuit if there were several.
-
-        *is_alive* says that the server has done another thing meanwhile.
-        """
+        """Count a failure, say so once; after several open the circuit, unless the server *is_alive*."""
         self.failed += 1
         self._failures = 0 if is_alive else self._failures + 1
         if self._failures >= FAILURES:
             doublings = min(self._failures - FAILURES, 10)
             self._closed_until = time.monotonic() + self._backoff.compute(doublings)
-        if self._has_answered and not self._said:
+        if not self._said:
             self._said = True
             logger.warning("%s Meanwhile pages pass without a verdict.", self._unavailable(error))
 

@@ -52,12 +52,7 @@ class Replaced(IndexUnavailable):
 def open_header(
     server: Server, wanted: Header | None, ignore: Collection[str], *, window: float, reset: bool
 ) -> Header:
-    """Return the header of the index. A new index gets the header *wanted*.
-
-    Raises `IndexMismatch` if the header differs from *wanted* in more than the parameters named in *ignore*,
-    `IndexCorrupted` if it cannot be read, `IndexUnavailable` if there is none and *wanted* is None,
-    `ConfigurationError` for a server that does not fit.
-    """
+    """Return the header of the index; a new one gets the header *wanted*. Raises what `open_index` does."""
     require_fit(server, window)
     if reset:
         _erase(server)
@@ -102,20 +97,10 @@ def read_header(server: Server) -> Header | None:
     return Header.from_json(text)
 
 
-def documents_added(server: Server) -> int:
-    """Return how many documents were ever filed in the index, which is there."""
-    newest, header = (server.call("GET", server.address.prefix + name) for name in (b"n", b"header"))
-    return int(newest) + 1 - int(json.loads(header)[2])
-
-
 def write_header(server: Server, header: Header, after: int = 0) -> Header:
-    """Make an index with *header*, unless somebody was faster; return the header that it has now.
-
-    Its documents have numbers from *after* on, and after those of any index that the server has lost.
-    """
+    """Make an index with *header*, unless somebody was faster; return the header that it has now."""
     prefix = server.address.prefix
-    # The clock runs ahead of the numbers that any index has given: no server is given a million documents in
-    # a second.
+    # The clock runs ahead of all numbers given: no server is given a million documents in a second.
     seconds, microseconds = map(int, server.call("TIME"))
     first = max(seconds * 1_000_000 + microseconds, after)
     data = json.dumps([VERSION, json.loads(header.to_json()), first])
@@ -165,12 +150,10 @@ class _Asked:
 class Calls:
     """Makes the calls of any threads, in one of these at a time: those of several go together.
 
-    What is asked while some calls are under way is asked in the next round, along with what was settled. If
-    nothing is asked, a thread writes that. *send* makes some calls, in their order; it returns their answers,
-    with an `IndexUnavailable` in place of that of one that has failed. Its second argument says whether to
-    ask a server that does not answer. *following* returns what has to be written after a write, given its
-    answer. At most so many writes wait for a server that is away. All methods but `settle` raise
-    `IndexUnavailable`.
+    What was settled goes along with what is asked; if nothing is, a thread writes it. *send* makes calls
+    (anyway, if its second argument says so) and returns answers or errors. *following* returns what to write
+    after a write, given its answer. So many writes wait for a server that is away. All methods but `settle`
+    raise `IndexUnavailable`.
     """
 
     def __init__(
@@ -203,10 +186,7 @@ class Calls:
         return answer
 
     def run_all(self, calls: Sequence[Call], *, reads: bool = False) -> list[Any]:
-        """Make some calls; return their answers. Raises if one of them fails.
-
-        With *reads* the answers show all that was settled before.
-        """
+        """Make some calls; return their answers. With *reads* these show all that was settled before."""
         answers = self._ask(calls, reads=reads).answers or []
         for answer in answers:
             if isinstance(answer, Exception):
@@ -229,10 +209,7 @@ class Calls:
                 raise failure
 
     def close(self, seconds: float) -> None:
-        """Write what was settled, which is tried for so many *seconds*.
-
-        Raises `IndexUnavailable` with the number and URLs of the documents that are not written.
-        """
+        """Write what was settled, tried for so many *seconds*. Raises an error that names what is not."""
         ends = time.monotonic() + seconds
         self._closing.set()
         self._wake.set()
@@ -313,9 +290,9 @@ class Calls:
                 at += len(each.calls)
 
     def _written(self, writes: Sequence[Write], answers: Sequence[Any]) -> tuple[Exception | None, bool]:
-        """Take in the *answers* to the first *writes*. Those that have failed are made again, after others.
+        """Take in the *answers* to the first *writes*: those that have failed are made again, after others.
 
-        Returns the error of one that has failed, else None, and whether more writes follow from these.
+        Returns the error of one that has failed, and whether more writes follow from these.
         """
         failure: Exception | None = None
         left: list[Write] = []
@@ -353,11 +330,7 @@ class Known(NamedTuple):
 
 
 class Store:
-    """The documents of the index that *server* has.
-
-    Those older than *window* seconds vanish, unless it is 0. All methods but those that only return a `Call`
-    take as long as the network does, and raise `IndexUnavailable`.
-    """
+    """The documents of an index; those older than *window* seconds vanish, unless it is 0."""
 
     def __init__(self, server: Server, header: Header, window: float) -> None:
         self.server = server
@@ -403,10 +376,7 @@ class Store:
         return answers
 
     def _restore(self) -> None:
-        """Begin an empty index with the header of this one: the server has lost it.
-
-        Raises `Replaced` if there is another one now.
-        """
+        """Begin an empty index: the server has lost this one. Raises `Replaced` if another one is there."""
         with suppress(IndexMismatch):  # it has another layout
             after = self.generations[-1].start + MOST_NUMBERS
             if write_header(self.server, self.header, after).uuid == self.header.uuid:
@@ -416,10 +386,7 @@ class Store:
         )
 
     def _following(self, write: Write, answer: int) -> Write | None:
-        """Return what has to be written after a *write*: a document that has gone meanwhile is filed again.
-
-        That is beside whatever is there. The *answer* is that of ``confirm`` or of ``file``.
-        """
+        """Return what to write after a *write*: a document that has gone is filed again beside others."""
         if write.kept is None or answer > 0:
             return None
         if answer < 0:
@@ -427,11 +394,7 @@ class Store:
         return Write(self.filing(write.kept), write.kept)
 
     def looking(self, equal: Sequence[tuple[bytes, bytes]], near: Iterable[bytes], most: int) -> Call:
-        """Return the call that reads buckets.
-
-        *equal* has, for each key that has to be equal, the bucket and the tag to look for in it. *near* are
-        the buckets of fingerprints; at most so many bytes of each are read.
-        """
+        """Return the call that looks for tags in buckets, *equal*, and reads *near* ones up to some bytes."""
         names = [*(name for name, _ in equal), *near]
         return Call("look", names, [len(equal), *(tag for _, tag in equal), most])
 
@@ -445,8 +408,7 @@ class Store:
     ) -> Call:
         """Return the call that files *document*, one row, in *places*: those of all its keys unless given.
 
-        It does so unless others were filed after the document *newest* where it was *looked_up*: in these
-        buckets, under these entries.
+        It does not if others were filed after the document *newest* in places where it was *looked_up*.
         """
         if places is None:
             places = self.layout.places(document, self.generations[-1])
@@ -475,11 +437,7 @@ class Store:
         return Write(Call("confirm", (), (number, start, value)), document)
 
     def removal(self, number: int, document: Documents, *, if_lapsed: bool = False) -> Write:
-        """Return the write that removes a *document*, one row.
-
-        The server compares how its value begins: a replica that has taken over may have given its number to
-        another one.
-        """
+        """Return the write that removes a *document*, one row, unless its number is another one's by now."""
         places = self.layout.places(document, self.generation_of(number))
         start = self.layout.values.start(document)
         entries = (place.entry for place in places)
