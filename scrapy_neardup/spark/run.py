@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.dataset
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.settings import AuditOptions
-from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable
 from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.index import Documents
 from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import filed_url, header_for
 
-from . import start_session
 from .clusters import ALONE, clustered, connected, ranked
 from .frames import Workspace, keys_of, numbers, records_of, texts
 from .output import SUMMARY, summarise, write_clusters, write_dropped, write_pages, write_pairs
@@ -28,15 +30,52 @@ from .pairs import REPEATS, candidates, firsts, judged
 from .reading import find_paths, read_frame, read_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from os import PathLike
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
+#: Of Java that lives for one audit. Its second compiler would take a third of the processor time of a small
+#: crawl. The first one alone would have less room for its code, and spend its time on clearing it.
+#: An array of half a region takes whole regions of the heap: without the last option a buffer of 1 MB, of
+#: which there is one for each spilled file, takes 2 MB of a heap of less than 4 GB.
+_ONE_AUDIT = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:G1HeapRegionSize=4m"
+#: Spilled files are merged with one buffer of 1 MB each, not three: Spark counts none of them as its memory.
+_READ_AHEAD = "spark.unsafe.sorter.spill.read.ahead.enabled"
+#: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
+_SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
 #: The names of what is kept, in the folder of an audit.
 SIGNATURES, SETTINGS = "signatures.parquet", "settings.json"
 #: Documents that are added to an index at a time.
 _ROWS = 1 << 14
+
+
+def start_session(master: str | None, settings: Mapping[str, str] | None) -> SparkSession:
+    """Return a session on *master*, with Spark's *settings*; the one that this process has stays as it is.
+
+    None stands for the master that Spark is set up for, or else for all processors of this machine. Raises
+    `DependencyUnavailable`.
+    """
+    builder = SparkSession.builder.appName("scrapy-neardup audit").config(_READ_AHEAD, "false")
+    if master is None and not _SET_UP & {*os.environ}:
+        master = "local[*]"
+    if master is not None:
+        builder = builder.master(master)
+        if master.startswith("local"):
+            # Tasks run this interpreter, not whichever is found first.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
+            builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+            builder = builder.config("spark.driver.defaultJavaOptions", _ONE_AUDIT)
+    for name, value in (settings or {}).items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # what PySpark raises without Java is no class of its own in all releases
+        if "JAVA_GATEWAY_EXITED" in str(error):
+            raise DependencyUnavailable(
+                "Spark needs Java 17 or newer: install it, and set JAVA_HOME."
+            ) from error
+        raise
 
 
 def _with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +96,7 @@ def _with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any
     return given
 
 
-def make_index(folder: str | PathLike[str], where: str) -> int:
+def make_index(folder: str | os.PathLike[str], where: str) -> int:
     """File the pages of the audit in *folder*, on this machine, in a new index; return how many.
 
     A crawl whose ``NEARDUP_DIR`` or ``NEARDUP_STORE`` is *where*, a directory or a URL, knows these pages

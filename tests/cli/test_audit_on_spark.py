@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,16 +34,24 @@ def test_options_that_do_not_go_together(tmp_path: Path, options: list[str], sai
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_package_is_named_with_the_extra_that_brings_it() -> None:
-    with pytest.raises(
-        DependencyUnavailable, match=r"needs pyspark: run `pip install 'scrapy-neardup\[spark\]'`"
-    ):
-        require_spark(lambda name: None)
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [
+        (None, r"needs pyspark: run `pip install 'scrapy-neardup\[spark\]'`"),
+        ("3.5.1", r"needs PySpark 4, and this is 3\.5\.1"),
+    ],
+)
+def test_a_missing_or_old_package_is_named(
+    release: str | None, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version(name: str) -> str:
+        if release is None:
+            raise PackageNotFoundError
+        return release
 
-
-def test_an_old_release_is_named_with_what_is_asked_for() -> None:
-    with pytest.raises(DependencyUnavailable, match=r"needs PySpark 4, and this is 3\.5\.1"):
-        require_spark(lambda name: name, lambda: "3.5.1")
+    monkeypatch.setattr("scrapy_neardup.spark.version", version)
+    with pytest.raises(DependencyUnavailable, match=said):
+        require_spark()
 
 
 def test_the_cause_of_a_failure_is_at_the_bottom_of_its_trace() -> None:
