@@ -50,7 +50,7 @@ class Some(Spider):
 
 process = AsyncCrawlerProcess({
     "ADDONS": {"scrapy_neardup.Addon": 700}, "ITEM_PIPELINES": {Copying: 100}, "NEARDUP_EXTRACTOR": "plain",
-    "NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_SCOPE": "host", "NEARDUP_DEBUG": True,
+    "NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_SCOPE": "host",
     "TWISTED_REACTOR_ENABLED": False,
 })
 crawler = process.create_crawler(Some)

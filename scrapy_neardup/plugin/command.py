@@ -12,10 +12,7 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyCommand):
-    """Runs ``scrapy-neardup`` on the index that the project's settings name.
-
-    Scrapy's own options, such as ``-s``, are taken wherever they stand. All other arguments are passed on.
-    """
+    """Runs ``scrapy-neardup`` on the project's index. Scrapy's own options are taken wherever they stand."""
 
     requires_project = False
     requires_crawler_process = False
@@ -30,10 +27,7 @@ class Command(ScrapyCommand):
         return "Near-duplicates: look after the index that remembers pages"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare Scrapy's own options, for those that come before the first argument.
-
-        `process_options` finds those that come after it.
-        """
+        """Declare Scrapy's own options before the first argument; `process_options` finds the others."""
         super().add_options(parser)
         parser.add_argument("-h", "--help", dest="show_help", action="store_true")
         parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

@@ -11,7 +11,7 @@ from scrapy_neardup.extraction import Page as ExtractedPage
 from scrapy_neardup.extraction.fair_queue import FairQueue
 from scrapy_neardup.matching.sites import site_key
 
-from .eventloop import result_of, wait_through_stop
+from .eventloop import result_of, wait_done
 from .extension import NearDupExtension
 from .outcome import clear_marks
 from .page import Page
@@ -32,15 +32,13 @@ GRACE_SECONDS = 5.0
 class NearDupDownloaderMiddleware:
     """Has the main text of each HTML page extracted and fingerprinted in a worker process.
 
-    This middleware decides nothing, and stores nothing in the index: the spider middleware does, with the
-    signature found here. There have to be two middlewares. Only a downloader middleware can wait for a worker
-    while the page still counts for ``CONCURRENT_REQUESTS``. But downloader middlewares also see robots.txt,
-    files of media pipelines, and pages that a callback downloads by itself, and none of these may be recorded
-    as a page of the crawl.
+    The spider middleware decides, with the signature found here. Only a downloader middleware can wait for a
+    worker while the page still counts for ``CONCURRENT_REQUESTS``; but it also sees robots.txt, media files
+    and pages that a callback downloads by itself, none of which is a page of the crawl.
     """
 
-    def __init__(self, extension: NearDupExtension) -> None:
-        self.extension = extension
+    def __init__(self, crawler: Crawler) -> None:
+        self.extension = extension = NearDupExtension.of(crawler)
         self._timeout = extension.config.extract_timeout
         # One page more than workers is handed out, so that a worker that is done has the next one at once.
         self._turns = FairQueue(extension.config.processes + 1, self._timeout)
@@ -48,7 +46,7 @@ class NearDupDownloaderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(NearDupExtension.of(crawler))
+        return cls(crawler)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         with self.extension.reporter.fails_open("extract", response.url):
@@ -72,11 +70,7 @@ class NearDupDownloaderMiddleware:
         return await self._extract(ExtractedPage(response.body, response.url, content_type))
 
     async def _extract(self, page: ExtractedPage) -> Extraction | str:
-        """Have a worker extract and fingerprint *page*, when it is its site's turn.
-
-        Returns the name of a stat if it is not: its site is too slow, or no worker has answered. Pages that
-        are done go on one in each turn of the event loop: all together would hold up everything else.
-        """
+        """Have a worker extract and fingerprint *page*, when it is its site's turn; else return a stat."""
         decided: Deferred[bool] = Deferred()
         turn = self._turns.ask(site_key(page.url), decided.callback)
         seconds, late = 0.0, False
@@ -84,11 +78,12 @@ class NearDupDownloaderMiddleware:
             if not await result_of(decided):
                 return "skipped/slow_site"
             future = self.extension.workers.submit(page)
-            if not await wait_through_stop(future.add_done_callback, GRACE_SECONDS + 3 * self._timeout):
+            if not await wait_done(future.add_done_callback, GRACE_SECONDS + 3 * self._timeout):
                 future.cancel()
                 return "error/extract/stuck"
             extraction = future.result()
             seconds, late = extraction.seconds, extraction.reason == "timeout"
+            # One page goes on in each turn of the event loop: all together would hold up everything else.
             await result_of(self._loop_lock.acquire())
             call_later(0, self._loop_lock.release)
             return extraction

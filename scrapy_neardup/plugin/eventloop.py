@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -18,16 +17,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: A timer that is so late shows that the process was stopped.
-STOPPED_SECONDS = 2.0
-
 
 async def wait_done(subscribe: Callable[[Callable[[object], None]], object], timeout_seconds: float) -> bool:
     """Wait until something is done, without holding up the event loop; return False after *timeout_seconds*.
 
-    *subscribe* is called with a function, and sees to it that this function is called, in any thread, when
-    the thing is done. The ``add_done_callback`` of a concurrent future or of a reservation is such a
-    *subscribe*.
+    *subscribe*, such as ``add_done_callback`` of a future or a reservation, is called with a function, which
+    it calls, in any thread, when the thing is done.
     """
     done: Deferred[bool] = Deferred()
 
@@ -54,18 +49,6 @@ async def wait_done(subscribe: Callable[[Callable[[object], None]], object], tim
         timer.cancel()
 
 
-async def wait_through_stop(
-    subscribe: Callable[[Callable[[object], None]], object], timeout_seconds: float
-) -> bool:
-    """Do what `wait_done` does, but once more if this process was stopped meanwhile, as by Ctrl-Z."""
-    started = time.monotonic()
-    if await wait_done(subscribe, timeout_seconds):
-        return True
-    if time.monotonic() < started + timeout_seconds + STOPPED_SECONDS:
-        return False
-    return await wait_done(subscribe, timeout_seconds)
-
-
 async def result_of(deferred: Deferred[T]) -> T:
     """Wait for the result of *deferred*. If it is there already, no turn of the event loop is taken."""
     if deferred.called and not isinstance(deferred.result, (Deferred, Failure)):
@@ -74,10 +57,7 @@ async def result_of(deferred: Deferred[T]) -> T:
 
 
 async def run_bounded(function: Callable[[], None], timeout_seconds: float) -> bool:
-    """Run *function* in a thread of its own; return False, and leave it running, after *timeout_seconds*.
-
-    If a limit allows no more threads it runs here, to its end. *function* must not raise.
-    """
+    """Run *function*, which must not raise, in a thread; return False after *timeout_seconds*."""
 
     def subscribe(done: Callable[[object], None]) -> None:
         def run() -> None:
@@ -88,7 +68,7 @@ async def run_bounded(function: Callable[[], None], timeout_seconds: float) -> b
 
         try:
             threading.Thread(target=run, name="neardup", daemon=True).start()
-        except RuntimeError:
+        except RuntimeError:  # a limit allows no more threads
             run()
 
     return await wait_done(subscribe, timeout_seconds)

@@ -1,17 +1,13 @@
-"""Reports what was decided and what failed: in stats, log, signals and the report file.
-
-Lines that would come with every page come once, or a few times.
-"""
+"""Reports what was decided and what failed: in stats, log, signals and the report file."""
 
 from __future__ import annotations
 
 import errno
 import json
 import logging
-import math
 import os
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,7 +20,7 @@ from . import signals
 from .outcome import NearDuplicateItem, describe
 
 if TYPE_CHECKING:
-    from io import FileIO
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy.crawler import Crawler
@@ -58,58 +54,24 @@ _SUMMARY = {
 
 logger = logging.getLogger("scrapy_neardup")
 
-#: How many failures of each kind are logged without NEARDUP_DEBUG; the stats count all.
+#: How many failures of each kind are logged; the stats count all.
 _SHOWN_FAILURES = 3
-_NO_MORE_FAILURES = (
-    " - no more failures of this kind will be shown (NEARDUP_DEBUG shows all); the stats count them as "
-    "neardup/error/…"
-)
-_NO_MORE_DUPLICATES = " - no more duplicates will be shown (NEARDUP_DEBUG shows all)"
-
-
-class FailsOpen:
-    """The block of `EventReporter.fails_open`. A page meets ten of them, so it is not made of a generator."""
-
-    __slots__ = ("_reporter", "_stage", "_subject")
-
-    def __init__(self, reporter: EventReporter, stage: str, subject: str) -> None:
-        self._reporter, self._stage, self._subject = reporter, stage, subject
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        self._reporter.failed(self._stage, self._subject)
-        return True
+_NO_MORE_FAILURES = " - no more failures of this kind will be shown; the stats count them as neardup/error/…"
 
 
 class EventReporter:
-    """Reports the events of one crawl.
-
-    No method but `require_report` raises, whatever the user's stats collector, logging handlers and signal
-    handlers do.
-    """
+    """Reports the events of a crawl. No method raises, whatever stats, logging and signal handlers do."""
 
     def __init__(self, crawler: Crawler, config: CrawlOptions) -> None:
         self.crawler = crawler
         self._config = config
-        self._report = ReportFile(config.report) if config.report is not None else None
+        #: Writing to the file of the report; None if there is to be none.
+        self.report = ReportFile(config.report) if config.report is not None else None
         self._said: set[str] = set()
         self._failures: Counter[str] = Counter()
-        self._duplicates = 0
-
-    def require_report(self) -> None:
-        """Raise `ConfigurationError` if there is to be a report and its file cannot be written."""
-        if self._report is not None:
-            self._report.require()
 
     def log(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
-        """Log *message* with *values* in it, and with *trace* the error that is being handled.
-
-        ``%(spider)s`` is the name of the spider: one process may have several crawls.
-        """
+        """Log *message* with *values* and ``%(spider)s`` in it, and with *trace* the error being handled."""
         # If a logging handler or filter of the user's raises, there is nowhere to report it.
         with suppress(Exception):
             values["spider"] = getattr(self.crawler.spider, "name", None)
@@ -136,9 +98,13 @@ class EventReporter:
         except Exception:  # noqa: BLE001
             self._log_failure("stats", f"neardup/{name} is not counted.", trace=True)
 
-    def fails_open(self, stage: str, subject: str) -> FailsOpen:
+    @contextmanager
+    def fails_open(self, stage: str, subject: str) -> Iterator[None]:
         """Report and swallow what the body of the ``with`` raises: no page is lost by a failure of ours."""
-        return FailsOpen(self, stage, subject)
+        try:
+            yield
+        except Exception:  # noqa: BLE001
+            self.failed(stage, subject)
 
     def failed(self, stage: str, message: str, *, trace: bool = True) -> None:
         """Count and log that *stage* has failed, so that a page or an item passes unjudged."""
@@ -154,7 +120,6 @@ class EventReporter:
                 names.append(f"duplicate/distance/{verdict.distance}")
         elif verdict.kind == "revisit":
             names.append(f"revisit/{'unchanged' if verdict.unchanged else 'changed'}")
-            names.append(f"revisit/similarity/{math.floor(10 * (verdict.similarity or 0)) / 10}")
         if verdict.bounded:
             names.append("bounded")
         if action == "tag":
@@ -165,7 +130,8 @@ class EventReporter:
         if dropped is not None:
             self.count(dropped)
         if action != "passed":
-            self._log_duplicate(url, verdict, action)
+            message = "<%(url)s> is %(match)s: %(action)s"
+            self.log(logging.DEBUG, message, url=url, match=describe(verdict), action=action)
         if verdict.kind != "unique":
             self._write(what, url, verdict, action)
 
@@ -191,14 +157,11 @@ class EventReporter:
             await self._send(signals.item_duplicate, item=item, verdict=verdict, policy=policy)
 
     def close(self) -> None:
-        """Log a line that sums up the crawl, and one of its items; close the report file."""
+        """Log a line that sums up the crawl, and one of its items."""
         with self.fails_open("close", "the sum of the stats"):
             self._sum_up("page")
             if self._config.item_fields:
                 self._sum_up("item")
-        if self._report is not None:
-            with self.fails_open("report", str(self._report.path)):
-                self._report.close()
 
     def _sum_up(self, what: What) -> None:
         prefix = f"neardup/{_PREFIXES[what]}"
@@ -225,9 +188,9 @@ class EventReporter:
     def _log_failure(self, stage: str, message: str, *, trace: bool) -> None:
         """Log that *stage* has failed; only the first times, since one fault often meets every page."""
         self._failures[stage] += 1
-        if self._failures[stage] > _SHOWN_FAILURES and not self._config.debug:
+        if self._failures[stage] > _SHOWN_FAILURES:
             return
-        last = self._failures[stage] == _SHOWN_FAILURES and not self._config.debug
+        last = self._failures[stage] == _SHOWN_FAILURES
         self.log(
             logging.WARNING,
             "Near-duplicate detection of spider %(spider)s failed (%(stage)s) and lets this pass: "
@@ -238,63 +201,42 @@ class EventReporter:
             more=_NO_MORE_FAILURES if last else "",
         )
 
-    def _log_duplicate(self, url: str, verdict: Verdict, action: Action) -> None:
-        """Log the first duplicate, as an example."""
-        self._duplicates += 1
-        if self._duplicates == 1 or self._config.debug:
-            more = "" if self._config.debug else _NO_MORE_DUPLICATES
-            message = "<%(url)s> is %(match)s: %(action)s%(more)s"
-            self.log(logging.DEBUG, message, url=url, match=describe(verdict), action=action, more=more)
-
     async def _send(self, signal: object, **arguments: Any) -> None:
         # Scrapy catches and logs what a handler raises, but its logging may raise, too.
         with self.fails_open("signal", "a signal"):
             await self.crawler.signals.send_catch_log_async(signal, spider=self.crawler.spider, **arguments)
 
     def _write(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
-        if self._report is None:
+        if self.report is None:
             return
-        try:
-            self._report.write(what, url, verdict, action)
-        except OSError as error:
-            message = f"cannot write {self._report.path} ({error.strerror}), which lacks a line."
-            self.failed("report", message, trace=False)
-        except Exception:  # noqa: BLE001
-            self.failed("report", f"{self._report.path} lacks a line.")
+        with self.fails_open("report", f"{self.report.path} lacks a line."):
+            try:
+                self.report.write(what, url, verdict, action)
+            except OSError as error:
+                message = f"cannot write {self.report.path} ({error.strerror}), which lacks a line."
+                self.failed("report", message, trace=False)
 
 
 class ReportFile:
-    """Appends JSON lines to a file, which is made where it is missing.
-
-    A line that cannot be written is lost. The next one is written if that is possible again by then.
-    """
+    """Appends JSON lines to a file, opened for each: a line that cannot be written is lost alone."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file: FileIO | None = None
+        self.path = path.absolute()
         #: Whether only the beginning of the last line was written.
         self._cut = False
 
     def require(self) -> None:
         """Raise `ConfigurationError` if the file cannot be opened for writing."""
         try:
-            self._open().close()
+            self.path.open("ab").close()
         except OSError as error:
             raise ConfigurationError(
-                f"NEARDUP_REPORT is {str(self.path)!r}, "
-                + (
-                    "whose folder does not exist: make it or name another."
-                    if isinstance(error, FileNotFoundError)
-                    else f"which cannot be written ({error.strerror}): set it to a file that can be."
-                )
+                f"NEARDUP_REPORT is {str(self.path)!r}, which cannot be written ({error.strerror}): set it "
+                "to a file that can be, in a folder that exists."
             ) from error
 
     def write(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
-        """Append one decision as a line of UTF-8.
-
-        A lone surrogate is written as a JSON escape, and a value that is no JSON as its ``str()``. Raises
-        OSError if the file cannot be written, TypeError or ValueError for a value that no line can hold.
-        """
+        """Append a line of UTF-8. Raises OSError, or TypeError and ValueError for what no line can hold."""
         line = {
             "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
             "type": what,
@@ -307,39 +249,12 @@ class ReportFile:
             "action": action,
             "why": {name: _rounded(value) for name, value in verdict.explanation.items()},
         }
-        text = json.dumps(line, ensure_ascii=False, default=str) + "\n"
-        try:
-            self._append(text.encode("utf-8", "backslashreplace"))
-        except OSError:
-            with suppress(OSError):
-                self.close()  # what is under this name later may be another file
-            raise
-
-    def close(self) -> None:
-        """Close the file, if a line was written."""
-        file, self._file = self._file, None
-        if file is not None:
-            file.close()
-
-    def _append(self, data: bytes) -> None:
-        if self._file is None:
-            self._file = self._open()
-        data = b"\n" * self._cut + data
-        written = self._file.write(data)
-        if written is None:  # a pipe that is full
-            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-        self._cut = written < len(data)
+        text = "\n" * self._cut + json.dumps(line, ensure_ascii=False, default=str) + "\n"
+        data = text.encode("utf-8", "backslashreplace")
+        with self.path.open("ab", buffering=0) as file:  # without a buffer each line is written whole
+            self._cut = file.write(data) < len(data)
         if self._cut:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def _open(self) -> FileIO:
-        # Without a buffer each line is written whole, and a full disk leaves nothing to write later.
-        return open(self.path, "ab", buffering=0, opener=_without_waiting)
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file. A pipe that nobody reads fails, or the crawl would stand still until somebody does."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
 
 
 def _rounded(value: object) -> object:

@@ -22,13 +22,11 @@ from scrapy_neardup.matching.items import ItemNotes
 from .eventloop import run_bounded
 from .events import EventReporter
 from .reservations import Reservations
-from .responses import page_url
 from .settings import POLICIES, CrawlOptions, is_enabled
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from typing_extensions import Self
 
     from .settings import Policy
@@ -45,10 +43,8 @@ REMEMBERED = 100_000
 class NearDupExtension:
     """Opens the index and starts the worker processes when a crawl begins, and closes both when it ends.
 
-    The two middlewares and the item pipeline do nothing without this extension. They find here what they
-    share. An error at start-up stops the crawl before its first request: a setting that cannot work, an index
-    that cannot be opened; see `scrapy_neardup.errors`. After that no error stops the crawl: the page passes,
-    and a stat counts why.
+    Middlewares and pipeline find here what they share. An error at start-up stops the crawl before its first
+    request, see `scrapy_neardup.errors`. After that the page passes, and a stat counts why.
     """
 
     #: How long the last fingerprints may take to reach the disk when the crawl ends.
@@ -62,11 +58,11 @@ class NearDupExtension:
         self.crawler = crawler
         self.config = CrawlOptions.from_settings(crawler.settings)
         self.reporter = EventReporter(crawler, self.config)
-        self.reporter.require_report()
+        if self.reporter.report is not None:
+            self.reporter.report.require()
         #: Tells which items say the same.
         self.item_notes = ItemNotes(self.config.item_ignore)
-        #: Which pages have named which as canonical, as Python's hashes of their URLs, which differ from
-        #: process to process: no site can craft one that collides.
+        #: Which pages have named which as canonical, by Python's hashes of URLs, which no site can guess.
         self.canonical: LocalCache[int, int] = LocalCache(REMEMBERED)
         #: URL and scope of the page that yielded an item, by the item's ``id()``, until the page is settled.
         self.item_origins: dict[int, tuple[str, str]] = {}
@@ -128,7 +124,10 @@ class NearDupExtension:
         _opened.pop(self.crawler, None)  # it closes its index when it ends
         with self.reporter.fails_open("start", "the extraction workers"):
             self.workers.start()
-        self._spare_garbage_collector()
+        # Most objects of now are modules, which no crawl frees: full collections would hold up the loop.
+        self._froze = not gc.get_freeze_count()
+        if self._froze:
+            gc.freeze()
 
     async def spider_closed(self) -> None:
         if self._froze:
@@ -141,11 +140,7 @@ class NearDupExtension:
         self.reporter.close()
 
     def policy_for(self, url: str, request: Request) -> tuple[Policy, bool]:
-        """Return the policy for a page, and whether it was named for this page rather than for the crawl.
-
-        The policy is the one that the request's meta ``neardup`` names, or else that of the rules or the
-        settings.
-        """
+        """Return the policy for a page, and whether its meta or a rule names it, not the settings."""
         value = request.meta.get("neardup")
         if value in POLICIES:
             return value, True
@@ -158,38 +153,25 @@ class NearDupExtension:
         return (rule.policy, True) if rule is not None and rule.policy else (self.config.policy, False)
 
     def scope_for(self, url: str, request: Request | None = None) -> str:
-        """Return the scope of the document at *url*.
-
-        It is the one that the meta ``neardup_scope`` of *request* names, or else that of the rules or the
-        settings.
-        """
+        """Return the scope of a document, which its meta, the rules or the settings name."""
         value = request.meta.get("neardup_scope") if request is not None else None
         if value is not None:
             return str(value)
         assert self.crawler.spider is not None
         rule = self.config.rules.find(url)
-        scope = (rule.scope if rule is not None else None) or self.config.scope
-        found = scope(url, self.crawler.spider)
+        found = ((rule.scope if rule is not None else None) or self.config.scope)(url, self.crawler.spider)
         if not isinstance(found, str):
-            raise TypeError(f"NEARDUP_SCOPE gives {found!r} for {url}: return a str")
+            raise ConfigurationError(f"NEARDUP_SCOPE gives {found!r} for {url}: let it return a str.")
         return found
-
-    def url_of(self, response: Response, request: Request) -> str:
-        """Return the URL that a page is filed under."""
-        fingerprinter = self.crawler.request_fingerprinter
-        assert fingerprinter is not None
-        return page_url(response, request, fingerprinter, keep_fragments=self.config.keep_fragments)
 
     def _require_scope(self) -> None:
         """Raise `ConfigurationError` if the function of NEARDUP_SCOPE returns no str for a page like any."""
         try:
-            found = self.config.scope("https://example.com/", self.crawler.spider)  # type: ignore[arg-type]
-        except Exception:  # noqa: BLE001
-            return  # it may ask for more of a URL than this one has
-        if not isinstance(found, str):
-            raise ConfigurationError(
-                f"NEARDUP_SCOPE names a function that returns {found!r}: let it return a str."
-            )
+            self.scope_for("https://example.com/")
+        except ConfigurationError:
+            raise
+        except Exception:  # noqa: BLE001, S110 - it may ask for more of a URL than this one has
+            pass
 
     def _open(self, extractor: str) -> Detector:
         """Open the index for texts of the *extractor* of that identity. Raises what `Detector.open` does."""
@@ -216,16 +198,6 @@ class NearDupExtension:
         if self.crawler.crawling:  # else it is none of Scrapy's crawls, so nobody says when it fails
             _opened[self.crawler] = detector
         return detector
-
-    def _spare_garbage_collector(self) -> None:
-        """Keep the objects of now out of all full collections of garbage, which hold up the event loop.
-
-        Most of them are modules, which no crawl frees; with the plugin they are twice as many as without it.
-        """
-        if not gc.get_freeze_count():
-            gc.collect()  # what is garbage already would stay
-            gc.freeze()
-            self._froze = True
 
     def _close(self) -> None:
         """Close workers and index. Runs in a thread, because the last commit to the disk may take long."""

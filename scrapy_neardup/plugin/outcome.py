@@ -60,12 +60,7 @@ def mark(response: Response, verdict: Verdict, policy: str) -> None:
 
 
 def describe(verdict: Verdict) -> str:
-    """Return a few words that say what a document is a copy of, for log lines and messages.
-
-    >>> from scrapy_neardup.verdict import Verdict
-    >>> describe(Verdict("near", url="https://a.example/1", distance=2, similarity=0.97))
-    'a near-duplicate of <https://a.example/1> (distance 2, similarity 0.97)'
-    """
+    """Return a few words that say what a document is a copy of, for log lines and messages."""
     kind = {"exact": "an exact copy", "revisit": "an unchanged revisit"}.get(verdict.kind, "a near-duplicate")
     found = []
     if verdict.distance is not None:
@@ -76,11 +71,7 @@ def describe(verdict: Verdict) -> str:
 
 
 class NearDuplicatePage(IgnoreRequest):
-    """The page repeats another one, or is an unchanged revisit, and the policy for that is ``drop_page``.
-
-    The request's errback is called with this exception. ``response`` is the page that is dropped; ``verdict``
-    says which page it repeats.
-    """
+    """The errback of a page that is dropped gets this: ``verdict`` says what ``response`` repeats."""
 
     def __init__(self, response: Response, verdict: Verdict) -> None:
         super().__init__(escaped(f"{response.url} is {describe(verdict)}"))
@@ -89,11 +80,9 @@ class NearDuplicatePage(IgnoreRequest):
 
 
 class NearDuplicateItem(DropItem):
-    """The item is dropped: its text repeats that of another item, or its page repeats another page.
+    """Listeners to Scrapy's signal ``item_dropped`` meet this: ``verdict`` says what is repeated.
 
-    Pipelines after `NearDupPipeline` and listeners to Scrapy's signal ``item_dropped`` meet this exception.
-    ``verdict`` says what is repeated. ``page`` is the response if the page is the duplicate, and None if the
-    item itself is.
+    ``page`` is the response if the page is the duplicate, and None if the item itself is.
     """
 
     def __init__(self, item: Any, url: str, verdict: Verdict, page: Response | None = None) -> None:

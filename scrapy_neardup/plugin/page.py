@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +14,7 @@ from scrapy_neardup.matching.decision import Preference
 from scrapy_neardup.matching.items import Described, Difference, Found, RepeatedItems, is_variant, pack
 
 from .outcome import NearDuplicatePage, clear_marks, mark
-from .responses import asks_again, browser_page, carries_item, carries_value, declared_canonical
+from .responses import asks_again, browser_page, carries_item, declared_canonical, page_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,12 +30,6 @@ if TYPE_CHECKING:
     from .extension import NearDupExtension
     from .settings import Policy
 
-#: Warning about pages whose callback is not called, shown once in a crawl.
-DROPPED_CARRIED = (
-    "<%(url)s> is dropped because it is a copy or an unchanged revisit; but its request carries values in "
-    "cb_kwargs or meta. If such pages complete items of earlier ones, name the policy for them, by a rule "
-    "{'url': …, 'policy': 'drop_items'} in NEARDUP_RULES or by meta; or pass the item itself on."
-)
 #: Message about a field that says nothing, shown once for each field.
 LEARNED = (
     "The field '%(field)s' of items changes from one URL of a page to another, so it no longer tells items "
@@ -49,13 +42,11 @@ class Page:
 
     `judge` is awaited before the page's callback, `pass_on` for each of its items, and `settle` is called
     when Scrapy is done with the page. *Export first, fingerprint second*: the index keeps a page only if its
-    output is stored, so no page is ever dropped as the copy of a page that was lost. The object must not
-    refer to the request or the response, which are the keys under which it is found.
+    output is stored. The object must not refer to the request or the response, the keys by which it is found.
 
-    A page whose text repeats a stored one is dropped or tagged by the policy. Under ``drop_items`` its items
-    decide: on one site an item is dropped only if an item of a page that it repeats says the same. On two
-    sites title, date and author differ by nature, so there the text decides, unless one of the pages has
-    several items, or several pages of one site share the text and have different items.
+    Under ``drop_items`` the items decide: on one site an item is dropped only if one of a page that it
+    repeats says the same. On two sites title, date and author differ by nature, so there the text decides,
+    unless a page has several items, or several pages of one site share the text and have different items.
     """
 
     #: The pages that Scrapy works on, by their requests.
@@ -65,51 +56,43 @@ class Page:
         self, extension: NearDupExtension, outcome: Extraction | str = "skipped/not_examined"
     ) -> None:
         self.extension = extension
-        #: What the downloader middleware has found: an extraction, or the name of the stat that counts why
-        #: there is none, which is empty if a failure was counted already.
+        #: What the downloader middleware has found: an extraction, or the stat that counts why there is none,
+        #: which is empty if it was counted already.
         self.outcome = outcome
-        #: Names of the callback's arguments that the request had before its response came. What components
-        #: put there later, such as the page objects of scrapy-poet, is made of the response.
+        #: The callback's arguments that the request had before its response came, of which components such as
+        #: scrapy-poet make others.
         self.arguments: frozenset[str] | None = None
-        #: Whether the page has come to the spider.
         self.begun = False
-        #: The URL that the page is filed under, and the part of the index that it is compared with.
+        #: Where the page is filed.
         self.url = self.scope = ""
-        #: The policy for this page, if it is a duplicate.
         self.policy: Policy = extension.config.policy
         #: The page's place in the index; None if it has none.
         self.reservation: Reservation | None = None
         #: The verdict on a page that repeats a stored one, or is an unchanged revisit.
         self.match: Verdict | None = None
-        #: The first item that is told from those of the repeated pages.
+        #: The first item that differs from those of the repeated pages.
         self.differing: Found | None = None
-        #: Whether the callback has come to its end, how many items it has yielded, and whether the page was
-        #: asked for again, as it is in place of one that was blocked.
+        #: Whether the callback has ended, how many items it has yielded, and whether it asked for the page
+        #: again.
         self.ended, self.yielded_items, self.asked_again = False, 0, False
-        #: How often output of this page was begun, and how many such iterations run now. More than one means
-        #: that another middleware has handled an exception.
+        #: How often output of this page was begun, and how many such iterations run now.
         self.outputs_begun = self.outputs_running = 0
         #: Items passed on, and how many of them Scrapy has stored or dropped.
         self.passed_items = self.stored_items = self.dropped_items = 0
-        #: Whether the callback or an item has failed.
         self.failed = False
-        #: Asks the index about the page; None if the page is not examined.
+        #: Asks the index; None if the page is not examined.
         self._reserve: Callable[..., Verdict] | None = None
         #: The items passed on by their ``id()``, and what each says; None once it is lost.
         self._passed: dict[int, tuple[Any, Described | None]] = {}
         #: An item of which only those that follow can tell whether it is dropped.
         self._held: Any = None
-        #: The items of the stored pages that this one repeats.
         self._repeated: RepeatedItems | None = None
-        self._reports_later = self._will_be_settled = False
+        self._will_be_settled = False
 
     # Before the callback
 
     async def judge(self, response: Response, request: Request) -> NearDuplicatePage | None:
-        """Judge the page, mark and report it; return the exception for the errback if it is dropped.
-
-        Waits if the answer hangs on another page in progress.
-        """
+        """Judge the page, mark and report it; return the exception for the errback if it is dropped."""
         verdict = await self._verdict(response, request)
         if verdict is not None:
             await self._decided(response, request, verdict)
@@ -135,7 +118,7 @@ class Page:
         signature = self._signature(response.url)
         if signature is None and not config.item_fields:
             return None
-        self.url = extension.url_of(response, request)
+        self.url = page_url(response, request, extension.crawler.request_fingerprinter)
         self.policy, named = extension.policy_for(response.url, request)
         self.scope = extension.scope_for(response.url, request)
         # The callback may have asked again, and gives up this time: then there is nothing to repeat.
@@ -172,10 +155,7 @@ class Page:
             action = "passed" if self.policy == "tag" else self.policy
         mark(response, verdict, "keep" if (verdict.kind, action) == ("revisit", "passed") else action)
         reporter = self.extension.reporter
-        if action == "drop_page" and carries_value(request, self.arguments):
-            reporter.warn_once(DROPPED_CARRIED, self.url)
-        self._reports_later = action == "drop_items"
-        if self._reports_later:
+        if action == "drop_items":  # it is reported in the end
             self._settle_in_the_end(request)
         else:
             reporter.decided("page", self.url, verdict, action)
@@ -211,14 +191,10 @@ class Page:
 
     def _preference(self) -> Preference | None:
         """Say which near-duplicates the page is better than; None if the settings do not ask for it."""
-        longer, canonical = self.extension.config.prefer_longer, self.extension.config.prefer_canonical
-        if longer is None and not canonical:
+        if not self.extension.config.prefer_canonical:
             return None
         named = self.extension.canonical
-        return Preference(
-            math.inf if longer is None else 1 + longer,
-            (lambda other: named.get(hash(other)) == hash(self.url)) if canonical else None,
-        )
+        return Preference(is_named_by=lambda other: named.get(hash(other)) == hash(self.url))
 
     # Its items
 
@@ -230,12 +206,10 @@ class Page:
         return [each for each in items if await self._passes(response, each, several=several)]
 
     async def end_output(self, response: Response) -> None:
-        """Drop the item that was held: the page has no further one, so its text decides. Report the page."""
+        """Drop the item that was held: the page has no further one, so its text decides."""
         held, self._held = self._held, None
         if held is not None:
             await self._drop(response, held)
-        with self.extension.reporter.fails_open("output", response.url):
-            self._report_items()
 
     async def _passes(self, response: Response, item: Any, *, several: bool) -> bool:
         """Whether *item* goes on. Does not raise: if anything fails, the item passes."""
@@ -293,10 +267,7 @@ class Page:
         return field is not None
 
     async def _file_beside(self, response: Response) -> bool:
-        """File the page beside those whose text it repeats, since its items say something else.
-
-        Returns whether the items have to be compared again: another copy may have come in meanwhile.
-        """
+        """File the page beside those that it repeats; return whether another copy has come in meanwhile."""
         assert isinstance(self._reserve, partial)
         assert self._repeated is not None
         beside = self._reserve.keywords.get("beside", frozenset()) | self._repeated.compared
@@ -336,10 +307,9 @@ class Page:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the page counts as stored, once Scrapy is done with it.
+        """Whether the page counts as stored: nothing has failed or vanished, and one item is stored.
 
-        It does if its callback was called and has ended without failure, if no item has vanished on its way,
-        and if at least one item is stored, or the page never had any and was not asked for again.
+        Or it never had any, and was not asked for again.
         """
         ended = self.ended and not self.failed and self.outputs_running == 0
         arrived = self.stored_items + self.dropped_items >= self.passed_items
@@ -352,7 +322,8 @@ class Page:
             items = [described for _, described in self._passed.values() if described is not None]
             for key in self._passed:
                 self.extension.item_origins.pop(key, None)
-            self._report_items()
+            if self.match is not None and self.policy == "drop_items":
+                self._report(self.match)
             if self.reservation is None:
                 return
             if self.is_stored:
@@ -361,17 +332,14 @@ class Page:
             else:
                 self.extension.reservations.release(self.reservation)
 
-    def _report_items(self) -> None:
-        """Report the page if it was to be judged by its items."""
-        if not self._reports_later or self.match is None:
+    def _report(self, match: Verdict) -> None:
+        """Report a page that was judged by its items."""
+        if self.differing is None:
+            self.extension.reporter.decided("page", self.url, match, "drop_items")
             return
-        self._reports_later = False
-        verdict = self.match
-        if self.differing is not None:
-            explain = partial(_told, self.match, self.differing)
-            verdict = replace(self.match, kind="items_differ", unchanged=False, explain=explain)
-        action: Action = "drop_items" if self.differing is None else "passed"
-        self.extension.reporter.decided("page", self.url, verdict, action)
+        explain = partial(_told, match, self.differing)
+        differing = replace(match, kind="items_differ", unchanged=False, explain=explain)
+        self.extension.reporter.decided("page", self.url, differing, "passed")
 
     def _take(self, verdict: Verdict, request: Request) -> None:
         """Give the page the reservation that came with *verdict*, if any, to be settled in the end."""

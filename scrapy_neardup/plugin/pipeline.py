@@ -23,13 +23,11 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.reservation import Reservation
     from scrapy_neardup.verdict import Verdict
 
-#: A text of more characters than this is fingerprinted in a thread. It takes half a millisecond, but one that
-#: was made to take long takes fifty times as much.
+#: A text of more characters than this is fingerprinted in a thread: it may be made to take long.
 _THREAD_CHARACTERS = 4_000
 
-#: The reservation of the item that is in the pipelines. Later pipelines may replace the item by another
-#: object, so the reservation cannot be found by the item. But the calls of all pipelines for one item, and of
-#: the handlers of its signal, share one context.
+#: The reservation of the item that is in the pipelines. Later ones may replace the item by another object,
+#: but the calls of all pipelines for one item, and of the handlers of its signal, share one context.
 _reservation: ContextVar[Reservation | None] = ContextVar("neardup_item", default=None)
 
 #: Warning about items that cannot be compared, shown once in a crawl.
@@ -42,10 +40,9 @@ NO_FIELDS = (
 class NearDupPipeline:
     """Drops or tags items that repeat the text of another item.
 
-    The text of an item is that of its fields named by ``NEARDUP_ITEM_FIELDS``; without this setting the
-    pipeline is off. Items are compared with items only, never with pages. Under the policy ``tag`` an item
-    that can hold a field ``neardup_match`` gets one. Under the other policies `NearDuplicateItem` is raised.
-    An item that repeats an item in the pipelines waits until the other one is stored or dropped.
+    The text of an item is that of its fields named by ``NEARDUP_ITEM_FIELDS``. Items are compared with items
+    only. Under the policy ``tag`` an item that can hold a field ``neardup_match`` gets one, under the others
+    `NearDuplicateItem` is raised. What repeats an item in the pipelines waits for the fate of that.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -112,7 +109,7 @@ class NearDupPipeline:
             scope = self.extension.scope_for(url)
         sign = self.extension.detector.fingerprinter.signature
         signature = await run_in_thread(sign, text) if len(text) > _THREAD_CHARACTERS else sign(text)
-        filed = filed_url(url) if own and not self.extension.config.keep_fragments else url
+        filed = filed_url(url) if own else url
         ask = partial(
             self.extension.detector.reserve, signature, filed, scope=f"item:{scope}", keep_fragment=True
         )

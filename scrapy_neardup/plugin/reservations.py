@@ -35,10 +35,9 @@ _POLL_SECONDS = 0.05
 class Reservations:
     """Reserves documents in the index, and settles each of these reservations exactly once.
 
-    A document that repeats one in progress can be judged only when that is stored or lost, so it waits, for
-    *timeout_seconds* at most. A confirmed document outlives a kill of this process no sooner than the items
-    that were exported for it: local feed files are flushed before. With *remote* the index is on another
-    machine, so that the event loop must not ask it.
+    A document that repeats one in progress waits, for *timeout_seconds* at most, until that is stored or
+    lost. Local feed files are flushed before a document is confirmed, so that it outlives no kill that its
+    items do not. With *remote* the index is on another machine, so that the event loop must not ask it.
     """
 
     def __init__(
@@ -60,9 +59,8 @@ class Reservations:
     ) -> Verdict | None:
         """Return the final verdict of *ask*; None if the index failed, or if there is none in time.
 
-        If the document that is repeated is stored, that verdict holds. If it is lost, the index is asked
-        again: the document may be the first of its kind now, or repeat a third one. With *revisits_wait*
-        unchanged revisits wait as duplicates do.
+        If the document that is repeated is lost, the index is asked again: this one may be the first of its
+        kind now, or repeat a third one. With *revisits_wait* unchanged revisits wait as duplicates do.
         """
         deadline = time.monotonic() + self.timeout_seconds
         verdict = await self._ask(ask, url, deadline, prefix)
@@ -109,10 +107,9 @@ class Reservations:
         return None
 
     def confirm(self, reservation: Reservation, *, note: bytes = b"") -> None:
-        """Keep the document, because its output is stored, with the *note* on its items.
+        """Keep the document with the *note* on its items, in the next turn of the event loop.
 
-        This happens in the next turn of the event loop. Handlers of the signal ``item_scraped`` run in no
-        defined order, so in this turn the feed may still lack the item.
+        Handlers of ``item_scraped`` run in no defined order: in this turn the feed may still lack the item.
         """
         if reservation not in self._open:
             return
@@ -127,10 +124,8 @@ class Reservations:
     def when_done(self, request: Request, function: Callable[[], None]) -> None:
         """Call *function*, which must not raise, when Scrapy is done with the response to *request*.
 
-        By then each item of the page is stored or lost. Scrapy sends no signal for this, and counting items
-        does not tell: a spider middleware nearer to the engine may drop items or make several of one, and may
-        never ask for a page's output. So this looks, again and again, at the set of requests that Scrapy
-        works on.
+        Scrapy sends no signal for this, and counting items does not tell: other middlewares may drop or add
+        items, or never ask for any. So this looks again and again at the requests that Scrapy works on.
         """
         if not self._waiting:
             call_later(_POLL_SECONDS, self._call_done)

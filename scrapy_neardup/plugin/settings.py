@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -54,9 +53,8 @@ SCOPES: dict[str, Scope] = {
     "host": lambda url, spider: host_of(url),
 }
 
-#: Seconds of this thread's processor time after which the search of a URL for all patterns is given up, at
-#: the next occasion. A pattern is the user's, but a URL is anybody's. Time spent waiting for a processor does
-#: not count: on a machine that is busy any search would take long.
+#: Seconds of this thread's processor time after which the search of a URL for all patterns is given up: a
+#: pattern is the user's, but a URL is anybody's.
 SEARCH_SECONDS = 0.02
 _REMEDY = (
     "set it to a list of rules such as "
@@ -104,10 +102,6 @@ def _path(name: str, value: object) -> Path:
     raise ConfigurationError(f"{name} is {value!r}: set it to a path.")
 
 
-def _absolute_path(name: str, value: object) -> Path:
-    return _path(name, value).absolute()
-
-
 def _store(name: str, value: object) -> str:
     if isinstance(value, str) and value.partition(":")[0].lower() in BACKENDS:
         return value
@@ -118,14 +112,10 @@ def _store(name: str, value: object) -> str:
 
 
 def _imported(name: str, value: object, remedy: str) -> object:
-    """Return the object at the import path *value*, or *value* itself if it is a class or a function.
-
-    Raises `ConfigurationError` for whatever the import raises. The user's code may even raise NotConfigured,
-    which Scrapy would take for the wish to crawl without detection.
-    """
+    """Return the object at the import path *value*, or *value* itself if it is a class or a function."""
     try:
         return load_object(value)  # type: ignore[arg-type]
-    except Exception as error:
+    except Exception as error:  # also NotConfigured, which Scrapy takes for the wish to do without
         raise ConfigurationError(
             f"{name} names {value!r}, which cannot be imported ({error!r}): {remedy}"
         ) from error
@@ -143,44 +133,24 @@ def _scope(name: str, value: object) -> Scope:
     return cast("Scope", function)
 
 
-def _share(name: str, value: object) -> float:
-    try:
-        share = float(str(value))
-    except ValueError:
-        share = 0.0
-    if not 0 < share <= 10:
-        raise ConfigurationError(f"{name} is {value!r}: set it to a share such as 0.1, for a tenth longer.")
-    return share
-
-
 def _item_fields(name: str, value: object) -> dict[type, tuple[str, ...]]:
-    """Read the names of the fields that are compared: a list, or a dict from item classes to lists.
-
-    In text a list is separated by commas, and a dict is JSON. The class ``object`` stands for every class.
-    """
+    """Read the fields that are compared: names, or a dict from item classes to these, which may be JSON."""
     remedy = "set it to a list of field names, or to {item class, its import path or '*': [field names]}."
     fail = ConfigurationError(f"{name} is {value!r}: {remedy}")
-    if isinstance(value, str):
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
-            value = json.loads(value) if value.lstrip()[:1] in ("{", "[") else value.split(",")
+            value = json.loads(value)
         except (ValueError, RecursionError):
             raise fail from None
-    if isinstance(value, (list, tuple)):
-        value = {"*": value}
-    if not isinstance(value, dict):
-        raise fail
     found: dict[type, tuple[str, ...]] = {}
-    for key, names in value.items():
+    for key, names in (value if isinstance(value, dict) else {"*": value}).items():
         item_class = object if key == "*" else _imported(name, key, remedy)
-        names = [names] if isinstance(names, str) else names
-        if (
-            not isinstance(item_class, type)
-            or not isinstance(names, (list, tuple))
-            or not names
-            or not all(isinstance(each, str) and each.strip() for each in names)
-        ):
+        try:
+            found[cast("type", item_class)] = fields = _names(name, names)
+        except ConfigurationError:
+            raise fail from None
+        if not isinstance(item_class, type) or not fields:
             raise fail
-        found[item_class] = tuple(each.strip() for each in names)
     return found
 
 
@@ -192,10 +162,6 @@ def _names(name: str, value: object) -> tuple[str, ...]:
     ):
         raise ConfigurationError(f"{name} is {value!r}: set it to a list of field names.")
     return tuple(each.strip() for each in names)
-
-
-def _named_scope(name: str, url: str, spider: Spider) -> str:
-    return name
 
 
 def read_rules(name: str, value: object) -> UrlRules:
@@ -228,7 +194,7 @@ def _rule(name: str, value: object) -> Rule:
     if scope is not None and not callable(scope):
         if not isinstance(scope, str) or not scope:
             raise ConfigurationError(f"{name}['scope'] is {scope!r}: {_SCOPE}")
-        scope = SCOPES.get(scope) or partial(_named_scope, scope)
+        scope = SCOPES.get(scope) or cast("Scope", lambda url, spider, name=scope: name)
     if scope is not None and not takes(scope, "", None):
         raise ConfigurationError(f"{name}['scope'] is {scope!r}, which takes other arguments: {_SCOPE}")
     return Rule(pattern, policy, scope)
@@ -236,7 +202,7 @@ def _rule(name: str, value: object) -> Rule:
 
 @dataclass(frozen=True)
 class CrawlOptions(DetectionOptions):
-    """The options of a crawl: those that it shares with an audit, and its own."""
+    """The options of a crawl; docs/scrapy.md says what each does."""
 
     policy: Policy = field(default="drop_items", metadata=parsed(choice, POLICIES))
     #: Folder of the index; None: a scratch index for this run.
@@ -245,34 +211,20 @@ class CrawlOptions(DetectionOptions):
     store: str | None = field(default=None, metadata=parsed(_store))
     reset: bool = field(default=False, metadata=parsed(boolean))
     scope: Scope = field(default=SCOPES["global"], metadata=parsed(_scope))
-    #: Policy and scope by URL.
     rules: UrlRules = field(default_factory=UrlRules, metadata=parsed(read_rules))
-    #: Whether pages that differ in the fragment of their URL alone are two.
-    keep_fragments: bool = field(default=False, metadata=parsed(boolean))
-    #: What happens to a page that is stored already, under its URL and with its text.
     revisits: Revisits = field(default="keep", metadata=parsed(choice, REVISITS))
-    #: The share by which a near-duplicate has to be longer to be kept; None: it is dropped however long.
-    prefer_longer: float | None = field(default=None, metadata=parsed(_share))
-    #: Whether a page is kept that its copy names as canonical.
     prefer_canonical: bool = field(default=False, metadata=parsed(boolean))
-    #: Seconds that a page or an item waits for those in progress that it repeats.
     pending_timeout: float = field(default=60.0, metadata=parsed(duration, "seconds"))
-    #: Days after which a stored document no longer counts.
     window: float | None = field(default=None, metadata=parsed(duration, "days"))
     #: Names of the fields of each item class that are compared; ``object`` stands for every class.
     item_fields: Mapping[type, tuple[str, ...]] = field(default_factory=dict, metadata=parsed(_item_fields))
     #: Names of fields that never tell items apart.
     item_ignore: tuple[str, ...] = field(default=(), metadata=parsed(_names))
-    #: File that gets a line for each decision.
-    report: Path | None = field(default=None, metadata=parsed(_absolute_path))
-    debug: bool = field(default=False, metadata=parsed(boolean))
+    report: Path | None = field(default=None, metadata=parsed(_path))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read the ``NEARDUP_*`` settings.
-
-        Raises `ConfigurationError` for a value that cannot work, and for a name that is none of them.
-        """
+        """Read the settings. Raises `ConfigurationError` for a value that cannot work or an unknown name."""
         for name in map(str, settings):
             misspelt = name not in SETTINGS and _LIKE_OURS.match(name)
             if misspelt:
@@ -302,20 +254,13 @@ SETTINGS = (_ENABLED, *CrawlOptions.settings())
 
 
 def is_enabled(settings: BaseSettings) -> bool:
-    """Tell whether detection is switched on; while it is off, no other setting matters.
-
-    Raises ConfigurationError.
-    """
+    """Tell whether detection is switched on; while it is off, no other setting matters."""
     value = settings.get(_ENABLED)
     return value is None or value == "" or boolean(_ENABLED, value)
 
 
 def _index_folder(named: Path | None, settings: BaseSettings) -> Path | None:
-    """Return the folder of the index; None for a scratch index.
-
-    A relative path *named* is below the folder of the project's data. If none is named, it is in the folder
-    of the job, if there is one.
-    """
+    """Return the folder of the index: in the project's data, or in the folder of the job; else None."""
     if named is None:
         job = job_dir(settings)
         return Path(job, "neardup") if job else None

@@ -119,10 +119,7 @@ class NearDupSpiderMiddleware:
             page.item_lost(item, failed=True)
 
     def _page(self, response: object) -> Page | None:
-        """Return the page of *response*; None for what is no page that is judged.
-
-        Scrapy's signals give None for items of ``start()``, and a Failure for items of an errback.
-        """
+        """Return the page of *response*; signals give None or a Failure for items of no callback."""
         if not isinstance(response, Response) or response.request is None:
             return None
         return Page.in_progress.get(response.request)
@@ -131,8 +128,8 @@ class NearDupSpiderMiddleware:
 def judge_before_callback(page: Page, response: Response, request: Request, spider: Spider) -> None:
     """Put a function in the place of the request's callback that has the page judged, then calls it.
 
-    ``process_spider_input`` cannot wait, and a spider middleware cannot see by itself whether the callback
-    comes to its end: others may keep the page from it, swallow what it raises, or filter its items.
+    ``process_spider_input`` cannot wait, and no spider middleware can see whether the callback comes to its
+    end.
     """
     callback: Callable[..., Any] = request.callback or spider._parse
     errback = request.errback

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from concurrent.futures import Future
@@ -18,7 +17,6 @@ from scrapy_neardup.matching.items import ItemNotes
 from scrapy_neardup.plugin import (
     NearDupDownloaderMiddleware,
     NearDupExtension,
-    NearDupPipeline,
     downloader,
     pipeline,
     reservations,
@@ -97,12 +95,6 @@ async def test_injected(crawl_five, monkeypatch, target, method, stat):
     assert stat is None or result[stat] >= 1
 
 
-async def test_index_that_does_not_close(crawl_five, monkeypatch):
-    original = Detector.close
-    monkeypatch.setattr(Detector, "close", lambda self: (original(self), fail()))
-    assert (await crawl_five())["error/close"] == 1
-
-
 async def test_index_closes_where_a_limit_allows_no_more_threads(crawl_five, monkeypatch):
     start = threading.Thread.start
 
@@ -114,11 +106,6 @@ async def test_index_closes_where_a_limit_allows_no_more_threads(crawl_five, mon
     monkeypatch.setattr(threading.Thread, "start", refused)
     result = await crawl_five()
     assert (result["index/documents"], result.errors) == (10, {})
-
-
-async def test_fingerprint_of_an_item_fails(crawl_five, monkeypatch):
-    monkeypatch.setattr(NearDupPipeline, "judge", fail)
-    assert (await crawl_five())["error/item"] == 5
 
 
 @pytest.mark.parametrize("reason", ["no_text", "not_text", "timeout", "crash", "memory", "failed"])
@@ -168,34 +155,6 @@ async def test_a_reservation_that_is_never_settled_by_others(site, crawl, pages,
     result = await crawl(Slow, settings, urls=site.copies(4))
     assert len(result.items) == 4
     assert result["error/reserve"] == 3
-
-
-async def test_few_warnings_and_all_with_debug(crawl_five, monkeypatch, caplog):
-    monkeypatch.setattr(Detector, "reserve", fail)
-    for debug, lines in ((False, 3), (True, 10)):
-        caplog.clear()
-        with caplog.at_level(logging.WARNING, "scrapy_neardup"):
-            result = await crawl_five({"NEARDUP_DEBUG": debug})
-        assert result["error/reserve"] == 10  # five pages, five items
-        shown = [record for record in caplog.records if "failed (reserve)" in record.getMessage()]
-        assert len(shown) == lines
-        assert shown[0].exc_info[0] is BrokenError
-
-
-async def test_a_signal_handler_that_fails(site, crawl, pages):
-    from scrapy_neardup.plugin.signals import page_duplicate
-
-    class Listening(pages):
-        @classmethod
-        def from_crawler(cls, crawler, *args, **kwargs):
-            spider = super().from_crawler(crawler, *args, **kwargs)
-            crawler.signals.connect(fail, page_duplicate)
-            return spider
-
-    urls = [site.article("/a"), site.article("/b")]
-    result = await crawl(Listening, {"NEARDUP_POLICY": "tag", "CONCURRENT_REQUESTS": 1}, urls=urls)
-    assert len(result.items) == 2
-    assert result["tagged"] == 1
 
 
 def _first(first, then):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from scrapy import signals as scrapy_signals
-from twisted.internet import defer
 
 from scrapy_neardup.plugin import signals
-from scrapy_neardup.plugin.outcome import NearDuplicateItem, NearDuplicatePage
+from scrapy_neardup.plugin.outcome import NearDuplicatePage
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
 SIX = {"CONCURRENT_REQUESTS": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 6}
@@ -56,21 +54,6 @@ async def test_coroutine_functions_end_before_the_callback_or_errback(site, craw
     assert result.errors == {}
 
 
-async def test_warnings_of_scrapy_name_the_callback_of_the_spider(site, crawl, pages, recwarn):
-    """Others than these would come with each page, since each would name another object."""
-
-    class Deferring(pages):
-        def parse(self, response):
-            return defer.succeed([*super().parse(response)])
-
-    result = await crawl(Deferring, urls=[site.article(f"/{number}", number) for number in range(3)])
-    assert len(result.items) == 3
-    told = [str(each.message) for each in recwarn if "returned a Deferred" in str(each.message)]
-    # Old releases of Scrapy say nothing.
-    assert all(each.startswith(f"{result.spider.parse} ") for each in told)
-    assert result.errors == {}
-
-
 async def test_a_coroutine_function_that_fails_is_logged(site, crawl, pages, caplog):
     async def handler():
         await asyncio.sleep(0)
@@ -100,24 +83,6 @@ async def test_coroutine_functions_hear_of_items(site, crawl, pages, text):
     assert len(result.items) == 1
 
 
-async def test_dropped_items_are_in_the_stats_of_scrapy(site, crawl, pages):
-    heard = []
-
-    async def handler(item, response, exception, spider):
-        await asyncio.sleep(0)
-        heard.append((item["url"], response.url, exception))
-
-    urls = [site.article("/a"), site.article("/b"), site.article("/other", seed=5)]
-    result = await crawl(listening(pages, scrapy_signals.item_dropped, handler), ONE_BY_ONE, urls=urls)
-    assert result.stats["item_dropped_count"] == result["dropped/item"] == 1
-    assert result.stats["item_dropped_reasons_count/NearDuplicateItem"] == 1
-    assert result.stats["item_scraped_count"] == len(result.items) == 2
-    ((item, page, error),) = heard
-    assert item == page == error.page.url == urls[1]
-    assert isinstance(error, NearDuplicateItem)
-    assert error.verdict.url == urls[0]
-
-
 class BrowserPage:
     """Stands for a page of scrapy-playwright, which opens no more than its limit (*places*) at once."""
 
@@ -130,26 +95,6 @@ class BrowserPage:
         await asyncio.sleep(1000 if self.hangs else 0.01)
         self.closed += 1
         self.places.release()
-
-
-@pytest.mark.parametrize("with_errback", [False, True])
-async def test_a_page_that_a_later_middleware_refuses(site, crawl, pages, with_errback):
-    """Its errback is called, as it would be without the add-on, and the page is not stored."""
-
-    class Refusing:
-        def process_spider_input(self, response):
-            raise ValueError("not this page")
-
-    class Asking(pages):
-        async def start(self):
-            async for request in super().start():
-                yield request.replace(errback=self.failed if with_errback else None)
-
-    settings = {"SPIDER_MIDDLEWARES": {Refusing: 500}}
-    result = await crawl(Asking, settings, urls=[site.article("/a")])
-    assert [str(failure.value) for failure in result.spider.failures] == ["not this page"] * with_errback
-    assert (result["checked"], result["index/documents"], result.items) == (0, 0, [])
-    assert result.stats.get("spider_exceptions/ValueError", 0) == (not with_errback)
 
 
 @pytest.mark.parametrize("in_flight", [False, True])

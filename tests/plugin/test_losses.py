@@ -14,8 +14,6 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
 
-from scrapy_neardup.plugin.responses import asks_again
-
 POLICIES = ("tag", "drop_items", "drop_page")
 #: The copies of each story, in the order in which they are asked for. The first comes to grief.
 COPIES = ("bad", "good", "other")
@@ -392,27 +390,3 @@ async def test_a_page_that_was_given_up_is_repeated_by_none(site, crawl, pages, 
         site.pages[f"/{story}"] = first_a_wait(story)
     result = await crawl(Persistent, {"NEARDUP_POLICY": policy}, urls=[f"{site.url}/0"])
     assert result.urls == [f"{site.url}/{story}" for story in range(1, 4)]
-
-
-FIRST = Request("https://a.example/1")
-
-
-@pytest.mark.parametrize(
-    ("again", "first", "same"),
-    [
-        (FIRST.replace(dont_filter=True), FIRST, True),
-        (FIRST, FIRST.replace(dont_filter=True), True),
-        (FIRST, FIRST, False),  # Scrapy does not send it
-        (Request("https://a.example/1#part", dont_filter=True), FIRST, True),
-        (Request("https://a.example/2", dont_filter=True), FIRST, False),
-        (FIRST.replace(method="POST", dont_filter=True), FIRST, False),
-        (FIRST.replace(body=b"q=1", dont_filter=True), FIRST, False),
-        (
-            Request("https://a.example/form", method="POST", body=b"q=1", dont_filter=True),
-            FIRST.replace(meta={"redirect_urls": ["https://a.example/form"]}),
-            True,
-        ),
-    ],
-)
-def test_what_asks_for_the_same_page(again: Request, first: Request, same: bool) -> None:
-    assert asks_again(again, first) is same

@@ -1,72 +1,197 @@
-"""A page counts as stored only if all of its output is."""
+"""When a page counts as stored; what its response and request say of it; what its verdict leaves on it."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 
-from hypothesis import example, given
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
+from scrapy import Request
+from scrapy.http import HtmlResponse, Response, TextResponse
+from scrapy.http.request import NO_CALLBACK
+from scrapy.settings import Settings
+from scrapy.utils.request import RequestFingerprinter
 
+from scrapy_neardup.plugin import NearDuplicateItem, NearDuplicatePage
+from scrapy_neardup.plugin.outcome import clear_marks, describe, mark, match_of
 from scrapy_neardup.plugin.page import Page
+from scrapy_neardup.plugin.responses import (
+    asks_again,
+    declared_canonical,
+    is_for_spider,
+    page_url,
+    skip_reason,
+)
 from scrapy_neardup.plugin.settings import CrawlOptions
+from scrapy_neardup.verdict import Verdict
 
+URL = "https://a.example/page"
+CONFIG = CrawlOptions.from_settings(
+    Settings({
+        "NEARDUP_MAX_BODY_SIZE": 2000,
+        "NEARDUP_RULES": [{"url": "/off/", "policy": False}, {"url": "/tagged/", "policy": "tag"}],
+    })
+)  # fmt: skip
 COUNTS = st.integers(0, 3)
-
-
-def page(**fields):
-    state = Page(SimpleNamespace(config=CrawlOptions()))
-    for name, value in fields.items():
-        setattr(state, name, value)
-    return state
 
 
 @given(
     ended=st.booleans(),
     failed=st.booleans(),
+    again=st.booleans(),
     running=st.integers(0, 2),
     yielded=COUNTS,
     passed=COUNTS,
     stored=COUNTS,
     dropped=COUNTS,
 )
-@example(True, False, 0, 0, 0, 0, 0)  # a list of links
-@example(True, False, 0, 1, 1, 1, 0)
-@example(True, False, 0, 2, 2, 1, 1)  # a pipeline has dropped one
-@example(True, False, 0, 1, 1, 0, 1)  # or the only one
-@example(True, False, 0, 2, 2, 1, 0)  # one is still on its way, or was swallowed
-@example(True, False, 0, 1, 0, 0, 0)  # another middleware has kept it
-@example(True, False, 0, 0, 1, 1, 0)  # or has put one in
-@example(True, False, 0, 1, 1, 2, 0)  # or made two of one
-@example(True, False, 1, 1, 1, 1, 0)
-def test_when_a_page_is_stored(ended, failed, running, yielded, passed, stored, dropped):
-    state = page(
-        ended=ended,
-        failed=failed,
-        outputs_running=running,
-        yielded_items=yielded,
-        passed_items=passed,
-        stored_items=stored,
-        dropped_items=dropped,
-    )
+def test_when_a_page_is_stored(ended, failed, again, running, yielded, passed, stored, dropped):
+    state = Page(SimpleNamespace(config=CrawlOptions()))
+    assert not state.is_stored
+    state.ended, state.failed, state.asked_again, state.outputs_running = ended, failed, again, running
+    state.yielded_items, state.passed_items = yielded, passed
+    state.stored_items, state.dropped_items = stored, dropped
     over = ended and not failed and running == 0
     none_vanished = stored + dropped >= passed
-    never_had_any = yielded == 0 and passed == 0
+    never_had_any = yielded == 0 and passed == 0 and not again
     assert state.is_stored == (over and none_vanished and (stored > 0 or never_had_any))
 
 
-def test_a_new_page_is_not_stored():
-    assert not page().is_stored
-    assert page(ended=True).is_stored
+@pytest.mark.parametrize(
+    ("fields", "meta", "reason"),
+    [
+        ({}, {}, None),
+        ({"status": 199}, {}, "status"),
+        ({"status": 299}, {}, None),
+        ({"status": 404, "body": b""}, {}, "status"),
+        ({"kind": TextResponse}, {}, "not_html"),
+        ({"kind": TextResponse, "headers": {"Content-Type": "text/html; charset=utf-8"}}, {}, None),
+        ({"kind": Response, "headers": {"Content-Type": "Application/XHTML+XML"}}, {}, None),
+        ({"kind": Response, "headers": {"Content-Type": "text/htmlx"}}, {}, "not_html"),
+        (
+            {"kind": Response, "headers": {"Content-Type": "text/html", "Content-Encoding": "dcb"}},
+            {},
+            "not_html",
+        ),
+        ({"body": b""}, {}, "empty"),
+        ({"body": bytes(CONFIG.max_body_size)}, {}, None),
+        ({"body": bytes(CONFIG.max_body_size + 1)}, {}, "too_large"),
+        ({"url": "https://a.example/off/1"}, {}, "rule"),
+        ({"url": "https://a.example/tagged/1"}, {}, None),
+        ({"url": "https://a.example/off/1"}, {"neardup": "tag"}, None),
+        ({}, {"neardup": False}, "meta"),
+        ({}, {"neardup": 0}, None),  # only False itself says so
+        ({"status": 404}, {"neardup": False}, "meta"),
+    ],
+)
+def test_why_a_response_is_not_examined(fields, meta, reason):
+    fields = {"url": URL, "body": b"<p>words", **fields}
+    response = fields.pop("kind", HtmlResponse)(**fields)
+    assert skip_reason(Request(URL, meta=meta), response, CONFIG) == reason
 
 
-def test_a_page_that_was_asked_for_again_is_stored_only_with_an_item():
-    assert not page(ended=True, asked_again=True).is_stored
-    counts = dict.fromkeys(("yielded_items", "passed_items", "stored_items"), 1)
-    assert page(ended=True, asked_again=True, **counts).is_stored
+def test_what_goes_to_a_callback():
+    assert is_for_spider(Request(URL))
+    assert not is_for_spider(Request(URL, callback=NO_CALLBACK))
 
 
-def test_a_page_of_which_an_item_has_vanished_is_not_stored():
-    state = page(ended=True, yielded_items=2, passed_items=2, stored_items=1)
-    assert not state.is_stored
-    state.dropped_items += 1
-    assert state.is_stored
+def test_pages_that_were_asked_for_otherwise_are_told_apart():
+    fingerprinter, answer = RequestFingerprinter(), Response(f"{URL}#top")
+    for method in ("GET", "HEAD"):
+        assert page_url(answer, Request(f"{URL}#top", method=method), fingerprinter) == URL
+    asked = [
+        Request(f"{URL}#top", method="POST", body=b"page=1"),
+        Request(f"{URL}#top", method="POST", body=b"page=2"),
+        Request(f"{URL}#top", method="POST"),
+        Request(f"{URL}#top", method="PUT"),
+        Request(f"{URL}#top", method="GET", body=b"page=1"),
+    ]
+    filed = [page_url(answer, each, fingerprinter) for each in asked]
+    assert len({*filed}) == len(asked)
+    assert all(url.startswith(f"{URL}#{each.method}-") for each, url in zip(asked, filed, strict=True))
+
+
+FIRST = Request("https://a.example/1")
+
+
+@pytest.mark.parametrize(
+    ("again", "first", "same"),
+    [
+        (FIRST.replace(dont_filter=True), FIRST, True),
+        (FIRST, FIRST.replace(dont_filter=True), True),
+        (FIRST, FIRST, False),  # Scrapy does not send it
+        (Request("https://a.example/1#part", dont_filter=True), FIRST, True),
+        (Request("https://a.example/2", dont_filter=True), FIRST, False),
+        (FIRST.replace(body=b"q=1", dont_filter=True), FIRST, False),
+        (
+            Request("https://a.example/form", method="POST", body=b"q=1", dont_filter=True),
+            FIRST.replace(meta={"redirect_urls": ["https://a.example/form"]}),
+            True,
+        ),
+    ],
+)
+def test_what_asks_for_the_same_page(again, first, same):
+    assert asks_again(again, first) is same
+
+
+@pytest.mark.parametrize(
+    ("body", "canonical"),
+    [
+        ("<LINK rel='alternate Canonical' href=/b?a=1&amp;b=2#x>", "https://a.example/b?a=1&b=2"),
+        ("<link rel='canonical' href='//c.example/ü'>", "https://c.example/%C3%BC"),
+        ('<link\nhref="x" title="y"\nrel="canonical"/>', "https://a.example/x"),
+        ("<link rel=canonical href='javascript:x'>", None),
+        ("<link rel=canonical href='http://[x'>", None),
+        ("<link rel=canonical>", None),
+        ("<link rel=alternate href=/b>", None),
+        ("</HEAD><link rel=canonical href=/b>", None),
+        ("<p></p><body class=x><textarea><link rel=canonical href=/b>", None),
+        (f"{' ' * (1 << 17)}<link rel=canonical href=/b>", None),  # nobody reads on for ever
+        (f"{'<link ' * 20000}", None),
+        ("", None),
+    ],
+)
+def test_the_canonical_url_that_a_page_declares(body, canonical):
+    assert declared_canonical(HtmlResponse("https://a.example/a", body=body.encode())) == canonical
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (Verdict("exact", url=URL), f"an exact copy of <{URL}>"),
+        (
+            Verdict("near", url=URL, distance=2, similarity=0.916),
+            f"a near-duplicate of <{URL}> (distance 2, similarity 0.92)",
+        ),
+        (Verdict("revisit", url=URL), f"an unchanged revisit of <{URL}>"),
+    ],
+)
+def test_what_is_said(verdict, said):
+    assert describe(verdict) == said
+    response = HtmlResponse("https://a.example/")
+    page = NearDuplicatePage(response, verdict)
+    item = NearDuplicateItem({"a": 1}, "https://a.example/", verdict, response)
+    assert str(page) == str(item) == f"https://a.example/ is {said}"
+    assert (page.response, page.verdict) == (item.page, item.verdict) == (response, verdict)
+
+
+def test_marks_and_that_those_of_an_earlier_page_are_removed():
+    near = Verdict("near", url=f"{URL}\udc80", distance=2, similarity=0.5)
+    match = {"url": f"{URL}\\udc80", "kind": "near", "distance": 2, "similarity": 0.5, "policy": "tag"}
+    assert match_of(near, "tag") == match
+    for unchanged in (False, True):
+        revisit = Verdict("revisit", url=URL, unchanged=unchanged)
+        response = HtmlResponse(URL, request=Request(URL))
+        mark(response, revisit, "keep")
+        assert response.meta == {
+            "neardup_verdict": "revisit",
+            "neardup_revisit": {**match_of(revisit, "keep"), "changed": not unchanged},
+        }
+    response = HtmlResponse(URL, request=Request(URL, meta={"mine": 1, "neardup": "tag"}), flags=["cached"])
+    for verdict in (near, Verdict("preferred", url=URL), revisit):
+        mark(response, verdict, "tag")
+    assert len(response.meta) == 6
+    clear_marks(response.request, response)
+    assert response.meta == {"mine": 1, "neardup": "tag"}
+    assert response.flags == ["cached"]

@@ -155,19 +155,6 @@ async def test_callback_kinds(site, crawl, pages, policy, kind):
     assert "log_count/ERROR" not in result.stats
 
 
-async def test_latecomer_failing_in_its_own_callback_is_an_ordinary_error(site, crawl, pages):
-    class Failing(pages):
-        def parse(self, response):
-            self.note(response)
-            if "neardup_match" in response.meta:
-                raise ValueError("broken")
-            yield {"url": response.url}
-
-    result = await crawl(Failing, {**SIX, "NEARDUP_POLICY": "tag"}, urls=site.copies(6))
-    assert result.stats["spider_exceptions/ValueError"] == 5
-    assert len(result.items) == 1
-
-
 @pytest.mark.parametrize("way", ["yields", "raises", "returns_failure", "raises_other"])
 async def test_errback_of_a_latecomer(site, crawl, pages, way):
     class Errback(pages):

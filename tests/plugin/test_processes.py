@@ -9,12 +9,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import suppress
 
 import pytest
-
-from scrapy_neardup.index import open_index
-from tests.index.redis_server import running
 
 pytestmark = pytest.mark.slow
 
@@ -101,9 +98,13 @@ def run(site, tmp_path, environment):
 
 
 @pytest.mark.parametrize("how", ["asyncio", "select", "reactorless"])
-@pytest.mark.parametrize("policy", ["tag", "drop_items", "drop_page"])
-def test_every_event_loop(site, run, how, policy):
+@pytest.mark.parametrize(
+    ("policy", "on_server"), [("tag", 0), ("drop_items", 0), ("drop_page", 0), ("drop_page", 1)]
+)
+def test_every_event_loop(site, run, how, policy, on_server, request):
     settings = {"NEARDUP_POLICY": policy, "NEARDUP_ITEM_FIELDS": {"*": ["text"]}}
+    if on_server:
+        settings["NEARDUP_STORE"] = request.getfixturevalue("redis_url")
     code, (stats,), log = run([how, "1"], site.copies(6), **settings)
     assert code == 0
     assert "Traceback" not in log
@@ -225,47 +226,3 @@ def test_other_commands_record_nothing(site, run, tmp_path, command):
     assert site.hits["/a"] == 1, log
     assert "Traceback" not in log
     assert not (tmp_path / ".scrapy" / "index").exists()
-
-
-def test_core_does_not_import_scrapy(environment):
-    code = "import sys, scrapy_neardup.detector; assert 'scrapy' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
-
-
-@pytest.fixture
-def store(tmp_path):
-    pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
-    with running(tmp_path / "redis") as server:
-        yield server.url()
-
-
-@pytest.mark.parametrize("how", ["asyncio", "select", "reactorless"])
-def test_every_event_loop_with_an_index_on_a_server(site, run, how, store):
-    settings = {"NEARDUP_POLICY": "drop_page", "NEARDUP_ITEM_FIELDS": {"*": ["text"]}, "NEARDUP_STORE": store}
-    code, (stats,), log = run([how, "1"], site.copies(6), **settings)
-    assert code == 0
-    assert "Traceback" not in log
-    assert (stats["neardup/unique"], stats["neardup/duplicate"], stats["neardup/confirmed"]) == (1, 5, 1)
-    assert stats["item_scraped_count"] == stats["neardup/item/confirmed"] == 1
-    assert not [name for name in stats if name.startswith("neardup/error")]
-
-
-@pytest.mark.parametrize("policy", ["drop_items", "drop_page"])
-def test_two_crawls_share_an_index_on_a_server(site, run, policy, store, tmp_path):
-    shared = site.copies(12)
-    own = [
-        [site.article(f"/{crawl}/{number}", 100 * crawl + number) for number in range(5)] for crawl in (1, 2)
-    ]
-    settings = {"NEARDUP_POLICY": policy, "NEARDUP_STORE": store}
-    crawls = [
-        run.start(["asyncio", "1"], [*shared[start : start + 6], *pages], **settings)
-        for start, pages in zip((0, 6), own, strict=True)
-    ]
-    assert [crawl.wait(timeout=90) for crawl in crawls] == [0, 0]
-    both = [json.loads(line) for line in (tmp_path / "stats.jsonl").read_text().splitlines()]
-    count = lambda name: sum(stats.get(name, 0) for stats in both)
-    assert (count("neardup/unique"), count("neardup/duplicate/exact")) == (11, 11)
-    assert count("item_scraped_count") == 11
-    with closing(open_index(store, None)) as index:
-        assert index.gauges()["documents"] == 11
-    assert not [name for stats in both for name in stats if name.startswith("neardup/error")]

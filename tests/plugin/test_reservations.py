@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +14,6 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.asyncio import call_later
 
 from scrapy_neardup.index.reservation import Reservation
-from scrapy_neardup.plugin.eventloop import wait_done, wait_through_stop
 from scrapy_neardup.plugin.events import EventReporter
 from scrapy_neardup.plugin.reservations import Reservations
 from scrapy_neardup.plugin.settings import CrawlOptions
@@ -118,14 +116,6 @@ async def test_the_last_verdict_counts(crawl):
     assert crawl.asked == 3
 
 
-async def test_a_document_that_is_never_settled_is_waited_for_so_long():
-    crawl = Crawl(seconds=0.2)
-    started = time.monotonic()
-    assert await crawl.judge(Verdict("near", url="u", pending=pending_one()), prefix="item/") is None
-    assert 0.15 < time.monotonic() - started < 5
-    assert crawl.counts == {"item/waited": 1, "error/pending_timeout": 1}
-
-
 async def test_an_index_that_fails(crawl):
     other = pending_one()
     other.release()
@@ -214,27 +204,3 @@ async def test_a_reservation_that_cannot_be_settled_stops_no_other(crawl):
     await asyncio.sleep(0.05)
     assert ("a", "confirmed") in crawl.happened
     assert crawl.counts == {"confirmed": 1, "error/settle": 1}
-
-
-async def test_a_time_that_has_passed_is_no_error_with_any_reactor(monkeypatch):
-    def strict(delay, function, *arguments):
-        assert delay >= 0  # as Twisted's reactors do
-        return call_later(delay, function, *arguments)
-
-    monkeypatch.setattr("scrapy_neardup.plugin.eventloop.call_later", strict)
-    assert not await wait_done(lambda _: None, -1.0)
-
-
-@pytest.mark.parametrize(("stopped", "known"), [(False, False), (True, True)])
-async def test_what_is_done_while_the_process_was_stopped_is_not_given_up(monkeypatch, stopped, known):
-    now = [0.0]
-    monkeypatch.setattr("scrapy_neardup.plugin.eventloop.time", SimpleNamespace(monotonic=lambda: now[0]))
-    subscribed = []
-
-    def subscribe(done):
-        if subscribed:
-            done(None)
-        subscribed.append(done)
-        now[0] += 60.0 if stopped else 0.01
-
-    assert await wait_through_stop(subscribe, 0.01) is known

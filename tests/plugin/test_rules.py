@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 
 import pytest
 from scrapy import Request
-from scrapy.http import FormRequest, HtmlResponse, JsonRequest, TextResponse
+from scrapy.http import FormRequest
 from scrapy.linkextractors import LinkExtractor
 from scrapy.settings import Settings
-from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
+from scrapy.spiders import CrawlSpider, Rule
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.plugin.settings import SEARCH_SECONDS, CrawlOptions, UrlRules
-from scrapy_neardup.plugin.settings import Rule as UrlRule
+from scrapy_neardup.plugin.settings import CrawlOptions
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
 #: What backtracks without end: two ways to read each letter.
@@ -82,39 +80,6 @@ def test_a_url_cannot_make_a_pattern_take_long(pattern):
     assert time.perf_counter() - started < 1  # `SEARCH_SECONDS`
 
 
-def test_a_search_that_has_to_wait_for_a_processor_is_not_given_up():
-    class Waiting:
-        """A pattern during whose search another process has the processor."""
-
-        def search(self, url, **options):
-            time.sleep(3 * SEARCH_SECONDS)
-
-    found = UrlRules([UrlRule(Waiting(), "tag", None), *rules([{"url": "/news/", "policy": False}]).rules])
-    assert found.find("https://x.example/news/1").policy is False
-
-
-def test_threads_that_keep_the_interpreter_busy_do_not_make_a_search_take_long():
-    """As the signing of long items does: its time is none of the search."""
-    found = rules([{"url": "^$"}, {"url": "", "policy": False}])
-    done = threading.Event()
-
-    def keep_busy():
-        while not done.is_set():
-            sum(range(3_000_000))  # one call, in which no other thread gets a turn
-
-    threads = [threading.Thread(target=keep_busy) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    try:
-        ends = time.monotonic() + 1.5
-        while time.monotonic() < ends:
-            assert found.find("https://x.example/news/1").policy is False
-    finally:
-        done.set()
-        for thread in threads:
-            thread.join()
-
-
 async def test_rules_in_a_crawl(site, crawl, pages):
     urls = [site.article(path) for path in ("/a", "/tagged/b", "/out/c", "/page/d", "/e")]
     settings = {
@@ -174,12 +139,6 @@ async def test_a_url_that_takes_too_long_passes(site, crawl, pages):
     assert result.errors == {"neardup/error/rules": 1}
 
 
-async def test_a_bad_rule_stops_at_start(site, crawl, pages):
-    with pytest.raises(ConfigurationError, match=r"NEARDUP_RULES\[0\]"):
-        await crawl(pages, {"NEARDUP_RULES": [{"url": "["}]}, urls=[site.article("/a")])
-    assert not site.hits
-
-
 async def test_a_crawl_spider(site, crawl, page):
     """Nobody sets the meta of its requests: listings are left out by a rule, stories are compared."""
 
@@ -206,29 +165,6 @@ async def test_a_crawl_spider(site, crawl, page):
     assert (result["skipped/rule"], result["unique"], result["duplicate"]) == (2, 2, 2)
 
 
-async def test_a_sitemap_spider(site, crawl):
-    class Stories(SitemapSpider):
-        name = "stories"
-        sitemap_urls = (site.url + "/sitemap.xml",)
-        sitemap_rules = (("/story/", "story"), ("/en/", "story"))
-
-        def story(self, response):
-            return {"url": response.url}
-
-    urls = [site.article(path) for path in ("/story/a", "/story/b", "/en/c", "/en/d")]
-    locations = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
-    site.pages["/sitemap.xml"] = (
-        200,
-        {"Content-Type": "application/xml"},
-        f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{locations}</urlset>'.encode(),
-    )
-    settings = {**ONE_BY_ONE, "NEARDUP_RULES": [{"url": "/en/", "scope": "english"}]}
-    result = await crawl(Stories, settings)
-    assert len(result.items) == 2
-    assert len({item["url"].split("/")[3] for item in result.items}) == 2  # one of each
-    assert result["duplicate"] == 2
-
-
 async def test_pages_of_one_url_are_told_apart_by_the_body_of_the_request(site, crawl, pages, text, tmp_path):
     """A search page answers two forms with one text, and one with another text."""
 
@@ -247,35 +183,3 @@ async def test_pages_of_one_url_are_told_apart_by_the_body_of_the_request(site, 
     assert line["url"].startswith(site.url + "/search#POST-")
     again = await crawl(Forms, {**ONE_BY_ONE, "NEARDUP_DIR": "seen"})
     assert (again["revisit"], again["duplicate"]) == (2, 1)
-
-
-async def test_pages_of_one_url_and_its_fragment(site, crawl, pages, text, page):
-    """As a browser's download handler gives them back: other text for each fragment."""
-
-    class Fragments:
-        def process_request(self, request):
-            _, _, fragment = request.url.partition("#")
-            body = page(text({"!/1": 1, "!/2": 1, "!/3": 3}[fragment]))
-            return HtmlResponse(request.url.partition("#")[0], body=body, encoding="utf-8")
-
-    urls = [f"{site.url}/app#!/{number}" for number in (1, 2, 3)]
-    settings = {**ONE_BY_ONE, "DOWNLOADER_MIDDLEWARES": {Fragments: 1}}
-    result = await crawl(pages, settings, urls=urls)
-    assert (result["unique"], result["revisit"], result["duplicate"]) == (1, 2, 0)
-    result = await crawl(pages, {**settings, "NEARDUP_KEEP_FRAGMENTS": True}, urls=urls)
-    assert (result["unique"], result["revisit"], result["duplicate"]) == (2, 0, 1)
-    assert [match["url"] for match in result.spider.matches.values()] == [urls[0]]
-
-
-async def test_what_is_no_html_of_a_post_is_left_alone(site, crawl, pages):
-    class Api(pages):
-        async def start(self):
-            yield JsonRequest(site.url + "/api", self.parse, data={"page": 1})
-
-        def parse(self, response):
-            assert isinstance(response, TextResponse)
-            yield {"url": response.url}
-
-    site.answer = lambda path, body: (200, {"Content-Type": "application/json"}, b"{}")
-    result = await crawl(Api)
-    assert (len(result.items), result["skipped/not_html"]) == (1, 1)

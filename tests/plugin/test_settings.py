@@ -1,4 +1,4 @@
-"""Settings are read and checked once; a bad one stops the crawl before it starts, with one sentence."""
+"""Settings are read and checked once; what is wrong stops the crawl before it starts, with one sentence."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections import OrderedDict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from scrapy import Request, Spider
+from scrapy.commands.parse import Command as ParseCommand
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
 
-from scrapy_neardup.detector import Detector
+from scrapy_neardup.addon import Addon
 from scrapy_neardup.errors import ConfigurationError, ExtractorUnavailable, IndexMismatch, NearDupError
-from scrapy_neardup.fingerprint import SCHEMES, Features
+from scrapy_neardup.fingerprint import SCHEMES
+from scrapy_neardup.plugin import NearDupDownloaderMiddleware, NearDupExtension
 from scrapy_neardup.plugin import settings as settings_module
-from scrapy_neardup.plugin.settings import CrawlOptions, is_enabled
+from scrapy_neardup.plugin.settings import CrawlOptions
 
 DOCS = Path(__file__).parents[2] / "docs" / "scrapy.md"
 
@@ -28,32 +34,11 @@ def config(**settings):
     )
 
 
-def test_defaults():
-    default = config()
-    assert (default.policy, default.distance, default.tables) == ("drop_items", 3, 4)
-    assert (default.dir, default.reset, default.window, default.report, default.debug) == (
-        None, False, None, None, False,
-    )  # fmt: skip
-    assert default.scope("https://a.example/x", None) == ""
-    assert (default.scheme, default.threshold, default.verified) == ("simhash+anchors", 0.5, True)
-    assert default.features == Features()
-    assert (default.extractor, default.extract_timeout, default.min_tokens) == ("segment", 10.0, 40)
-    assert (default.extract_memory, default.max_body_size) == (1 << 30, 5 << 20)
-    assert default.processes >= 1
-    assert not default.item_fields
-    assert default.pending_timeout == 60.0
-    assert (default.revisits, default.prefer_longer, default.prefer_canonical) == ("keep", None, False)
-    assert not default.keep_fragments
-
-
 @pytest.mark.parametrize(
     ("name", "value", "attribute"),
     [
         ("policy", "drop_page", "drop_page"),
-        ("features", "", Features()),
-        ("reset", "True", True),
         ("window", "0.5", 0.5),
-        ("distance", "5", 5),
         ("dir", "/absolute/dir", Path("/absolute/dir")),
         ("report", "/x/report.jsonl", Path("/x/report.jsonl")),
         ("report", "", None),
@@ -64,9 +49,6 @@ def test_defaults():
         ("item_fields", '{"*": "a"}', {object: ("a",)}),
         ("item_fields", {"collections.OrderedDict": ["a"]}, {OrderedDict: ("a",)}),
         ("item_fields", {dict: ("a",)}, {dict: ("a",)}),
-        ("item_fields", {"*": (" a ",)}, {object: ("a",)}),
-        ("prefer_longer", "0.1", 0.1),
-        ("prefer_longer", 10, 10.0),
         ("store", "Redis://server:6379/0?name=news", "Redis://server:6379/0?name=news"),
     ],
 )
@@ -82,13 +64,9 @@ def test_values(name, value, attribute):
         ("window", 0, "days above 0"),
         ("window", "nan", "days above 0"),
         ("dir", 7, "path"),
-        ("dir", b"x", "path"),
         ("dir", "a\0b", "path"),
         ("dir", "\ud800", "path"),
-        ("report", 7, "path"),
-        ("report", "/x/\0", "path"),
         ("scope", "hosts", "'host'"),
-        ("scope", ["host"], "'host'"),
         ("scope", "no.such.function", "import path"),
         ("scope", "scrapy_neardup.plugin.settings.POLICIES", "not a function"),
         ("scope", "json.dumps", "takes other arguments"),
@@ -101,13 +79,8 @@ def test_values(name, value, attribute):
         ("item_fields", [1], "list of field names"),
         ("item_fields", [" "], "list of field names"),
         ("item_fields", {"scrapy_neardup.plugin.settings.POLICIES": ["a"]}, "list of field names"),
-        ("prefer_longer", 0, "a share such as 0.1"),
-        ("prefer_longer", 10.5, "a share such as 0.1"),
-        ("prefer_longer", "nan", "a share such as 0.1"),
-        ("prefer_longer", "longer", "a share such as 0.1"),
         ("store", "index", "redis://"),
         ("store", "ftp://server/", "redis://"),
-        ("store", 7, "redis://"),
     ],
 )
 def test_bad_values(name, value, remedy):
@@ -122,13 +95,6 @@ def test_bad_values(name, value, remedy):
 def test_an_index_has_one_place():
     with pytest.raises(ConfigurationError, match="NEARDUP_STORE and NEARDUP_DIR both name an index"):
         config(store="redis://server:6379/0?name=news", dir="/index")
-
-
-def test_switched_on_or_off():
-    for value, on in ((True, True), ("1", True), ("False", False), (0, False), (None, True)):
-        assert is_enabled(Settings({"NEARDUP_ENABLED": value})) is on
-    with pytest.raises(ConfigurationError, match=r"^NEARDUP_ENABLED is 'maybe': set it to True or False"):
-        is_enabled(Settings({"NEARDUP_ENABLED": "maybe"}))
 
 
 @pytest.fixture
@@ -161,16 +127,6 @@ async def test_not_configured_by_code_of_the_user_stops_at_start(site, crawl, pa
     assert not site.hits
 
 
-async def test_not_configured_by_anything_else_stops_at_start(site, crawl, pages, monkeypatch):
-    def open_(*args, **kwargs):
-        raise NotConfigured("some other reason")
-
-    monkeypatch.setattr(Detector, "open", open_)
-    with pytest.raises(ConfigurationError, match="some other reason"):
-        await crawl(pages, urls=[site.article("/a")])
-    assert not site.hits
-
-
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
@@ -190,18 +146,6 @@ def test_a_misspelt_name_stops_the_crawl(name, hint):
 def test_every_setting_is_documented():
     documented = set(re.findall(r"^\| `(NEARDUP_\w+)`", DOCS.read_text(), re.MULTILINE))
     assert documented == set(settings_module.SETTINGS)
-
-
-def test_every_stat_is_documented():
-    """Each literal name that the code counts under has its row."""
-    text = DOCS.read_text()
-    names = set()
-    for module in DOCS.parents[1].joinpath("scrapy_neardup", "plugin").glob("*.py"):
-        code = module.read_text()
-        names.update(re.findall(r'\.count\(\s*"([\w/]+)"', code))
-        names.update(f"error/{stage}" for stage in re.findall(r'(?:failed|fails_open)\(\s*"([\w/]+)"', code))
-    assert len(names) > 15
-    assert not [name for name in sorted(names) if f"`{name}`" not in text]
 
 
 def test_relative_dir_is_in_the_data_folder_of_the_project(tmp_path, monkeypatch):
@@ -224,19 +168,7 @@ class Some(scrapy.Spider):
     def parse(self, response):
         yield {"url": response.url}
 """
-PROCESS = """
-from scrapy.crawler import AsyncCrawlerProcess
-from scrapy.utils.project import get_project_settings
-from some import Some
-
-process = AsyncCrawlerProcess(get_project_settings())
-crawler = process.create_crawler(Some)
-done = process.crawl(crawler)
-process.start()
-done.result()
-"""
 SCRAPY = [sys.executable, "-m", "scrapy", "runspider", "some.py"]
-PROGRAM = [sys.executable, "program.py"]
 
 
 @pytest.fixture
@@ -246,7 +178,6 @@ def without_cfg(tmp_path, environment):
     Runs a command there.
     """
     (tmp_path / "some.py").write_text(SPIDER)
-    (tmp_path / "program.py").write_text(PROCESS)
     (tmp_path / "deployed.py").write_text('BOT_NAME = "deployed"\nNEARDUP_DIR = "seen"\n')
     environment["SCRAPY_SETTINGS_MODULE"] = "deployed"
 
@@ -265,36 +196,13 @@ def without_cfg(tmp_path, environment):
     return run
 
 
-@pytest.mark.parametrize("command", [SCRAPY, PROGRAM])
-def test_relative_dir_without_a_project_folder_stops_the_crawl(without_cfg, command):
-    ended = without_cfg(*command)
+def test_relative_dir_without_a_project_folder_stops_the_crawl(without_cfg):
+    ended = without_cfg(*SCRAPY)
     assert ended.returncode == 1
     assert "NEARDUP_DIR is 'seen'" in ended.stderr.splitlines()[-1]
     assert ended.stderr.rstrip().endswith("set it to an absolute path.")
     assert "Disabled scrapy_neardup" not in ended.stderr
     assert "item_scraped_count" not in ended.stderr
-
-
-@pytest.mark.slow
-def test_a_crawl_without_a_project_folder(without_cfg, tmp_path):
-    """With an absolute path, without a project, and where detection is off or there is no crawl."""
-    for setting, where in ((tmp_path / "index", "index"), ("seen", ".scrapy/seen")):
-        ended = without_cfg(*SCRAPY, "-s", f"NEARDUP_DIR={setting}", SCRAPY_SETTINGS_MODULE="")
-        assert ended.returncode == 0, ended.stderr
-        assert "'neardup/checked': 1" in ended.stderr
-        assert (tmp_path / where / "data.mdb").is_file()
-    off = without_cfg(*SCRAPY, "-s", "NEARDUP_ENABLED=0")
-    assert (off.returncode, "'item_scraped_count': 1" in off.stderr) == (0, True), off.stderr
-
-
-def test_fields_of_the_nearest_base_class():
-    class Item(dict):
-        pass
-
-    fields = config(item_fields={"*": ["any"], dict: ["of dict"]})
-    assert fields.fields_of(Item()) == ("of dict",)
-    assert fields.fields_of(object()) == ("any",)
-    assert config(item_fields={dict: "a"}).fields_of(object()) == ()
 
 
 @pytest.mark.parametrize(
@@ -358,3 +266,127 @@ async def test_index_of_other_parameters_stops_at_start(site, crawl, pages, tmp_
         with pytest.raises(IndexMismatch, match=f"{named}: index .*NEARDUP_RESET = True"):
             await crawl(pages, {**settings, **changed}, urls=[site.url + "/a"])
     assert sum(site.hits.values()) == hits
+
+
+def test_components_and_orders_are_those_of_the_docs():
+    rows = re.findall(
+        r"^\| `(\w+)` \| `(scrapy_neardup\.[\w.]+)` \| (\d+) \|", DOCS.read_text(), re.MULTILINE
+    )
+    assert len(rows) == 4
+    settings = Settings()
+    before = {name: dict(settings[name]) for name, _, _ in rows}
+    Addon().update_settings(settings)
+    for name, path, order in rows:
+        assert dict(settings[name]) == {**before[name], load_object(path): int(order)}
+
+
+def test_addon_puts_components_and_leaves_those_of_the_user():
+    settings = Settings(
+        {"DOWNLOADER_MIDDLEWARES": {NearDupDownloaderMiddleware: 800}, "EXTENSIONS": {NearDupExtension: None}}
+    )
+    Addon().update_settings(settings)
+    assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {NearDupDownloaderMiddleware: 800}
+    assert dict(settings["EXTENSIONS"]) == {NearDupExtension: None}
+    assert list(settings["SPIDER_MIDDLEWARES"].values()) == [60]
+    assert list(settings["ITEM_PIPELINES"].values()) == [750]
+
+
+WRONG = {"NEARDUP_DISTANCE": 9}
+
+
+class Some(Spider):
+    name = "some"
+
+
+class OfACommand(Some):
+    async def start(self):
+        yield
+
+
+OfACommand.start.__module__ = ParseCommand.__module__
+
+
+def crawler(spider, settings):
+    return SimpleNamespace(spider=spider and spider(), settings=Settings(settings))
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [
+        ("/bin/scrapy", SystemExit),
+        ("/usr/lib/python3/scrapy/__main__.py", SystemExit),
+        ("crawl.py", ConfigurationError),
+        ("/a/scrapy/b/__main__.py", ConfigurationError),
+        ("", ConfigurationError),
+    ],
+)
+def test_the_scrapy_command_says_in_one_line_why_it_cannot_start(program, error, monkeypatch):
+    monkeypatch.setattr("sys.argv", [program, "crawl", "some"])
+    with pytest.raises(error, match="NEARDUP_DISTANCE"):
+        NearDupExtension.from_crawler(crawler(Some, WRONG))
+
+
+@pytest.mark.parametrize(
+    ("spider", "settings", "variables"),
+    [
+        (Some, {"NEARDUP_ENABLED": False}, {}),
+        (None, {}, {}),  # as for `scrapy shell`
+        (OfACommand, {}, {}),  # `scrapy fetch`, `view` and `parse` replace the spider's start
+        (Some, {}, {"SCRAPY_CHECK": "true"}),
+    ],
+)
+def test_where_there_is_no_crawl_no_setting_matters(spider, settings, variables, monkeypatch):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(NotConfigured):
+        NearDupExtension.from_crawler(crawler(spider, {**WRONG, **settings}))
+
+
+@pytest.fixture
+def extension():
+    """What the methods for one page need."""
+    rules = [{"url": "/tagged/", "policy": "tag", "scope": "host"}, {"url": "/plain/"}]
+    config = CrawlOptions.from_settings(Settings({"NEARDUP_RULES": rules, "NEARDUP_SCOPE": "spider"}))
+    failed = []
+    return SimpleNamespace(
+        config=config,
+        crawler=SimpleNamespace(spider=Some()),
+        failures=failed,
+        reporter=SimpleNamespace(failed=lambda stage, message, trace: failed.append((stage, message, trace))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "meta", "policy", "named", "wrong"),
+    [
+        ("/", None, "drop_items", False, False),
+        ("/", "drop_page", "drop_page", True, False),
+        ("/", "drop", "drop_items", False, True),
+        ("/tagged/", None, "tag", True, False),
+        ("/tagged/", "drop_page", "drop_page", True, False),
+        ("/tagged/", "drop", "tag", True, True),
+        ("/plain/", None, "drop_items", False, False),
+    ],
+)
+def test_the_policy_for_a_page(extension, path, meta, policy, named, wrong):
+    url = f"https://a.example{path}"
+    request = Request(url, meta={} if meta is None else {"neardup": meta})
+    assert NearDupExtension.policy_for(extension, url, request) == (policy, named)
+    assert [(stage, trace) for stage, _, trace in extension.failures] == [("meta", False)] * wrong
+
+
+class Broken:
+    @classmethod
+    def from_crawler(cls, crawler):
+        raise ValueError("broken")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_crawl_that_fails_before_it_begins_leaves_no_index_open(site, crawl, pages, tmp_path, kept):
+    settings = {"NEARDUP_DIR": str(tmp_path / "index")} if kept else {}
+    for _ in range(3):
+        with pytest.raises(ValueError, match="broken"):
+            await crawl(pages, {**settings, "SPIDER_MIDDLEWARES": {Broken: 100}})
+    result = await crawl(pages, {**settings, "NEARDUP_RESET": True}, urls=[site.article("/story")])
+    assert (result["unique"], result.errors) == (1, {})
+    assert sum(thread.name == "neardup-index" for thread in threading.enumerate()) == 0

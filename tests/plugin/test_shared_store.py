@@ -1,29 +1,129 @@
-"""Crawls give the same verdicts with an index on a server as with one here, and outlive its troubles."""
+"""An index on another machine is asked in threads: verdicts are the same, and its troubles lose nothing."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy import Request
+from scrapy.utils.asyncio import run_in_thread
 
-from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.plugin.settings import CrawlOptions
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index import LmdbIndex
 from tests.index.redis_server import DelayingProxy
 
-pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
-
-if TYPE_CHECKING:
-    from tests.index.redis_server import RedisServer
-
-pytestmark = pytest.mark.slow
+SIX = {"CONCURRENT_REQUESTS": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 6}
 
 
+@pytest.fixture
+def reserving(monkeypatch):
+    """Return a decorator of what is done before an index is asked; the thread that asked is noted."""
+    monkeypatch.setattr(LmdbIndex, "remote", True)
+    reserve, threads = Detector.reserve, set()
+
+    def use(before):
+        def asked(detector, *arguments, **options):
+            threads.add(threading.current_thread())
+            before()
+            return reserve(detector, *arguments, **options)
+
+        monkeypatch.setattr(Detector, "reserve", asked)
+        return threads
+
+    return use
+
+
+@pytest.mark.parametrize("policy", ["tag", "drop_items", "drop_page"])
+async def test_six_at_once(site, crawl, pages, reserving, policy):
+    threads = reserving(lambda: time.sleep(0.02))
+    result = await crawl(pages, {**SIX, "NEARDUP_POLICY": policy}, urls=site.copies(6))
+    assert threading.main_thread() not in threads
+    assert (result["unique"], result["duplicate"], result["confirmed"]) == (1, 5, 1)
+    assert len(result.spider.seen) == (1 if policy == "drop_page" else 6)
+    assert len(result.items) == (6 if policy == "tag" else 1)
+    assert len(result.spider.failures) == (5 if policy == "drop_page" else 0)
+    assert result.errors == {}
+
+
+async def test_the_event_loop_goes_on_meanwhile(site, crawl, pages, reserving):
+    """An index that answers once the event loop has made ten turns is not waited for by that loop."""
+    turns, more = [], threading.Semaphore(0)
+
+    def ten_turns():
+        while more.acquire(blocking=False):
+            pass  # turns before the index was asked
+        turns.append(all(more.acquire(timeout=30) for _ in range(10)))
+
+    reserving(ten_turns)
+
+    class Watching(pages):
+        async def start(self):
+            self.ticking = asyncio.create_task(tick())
+            async for each in super().start():
+                yield each
+
+    async def tick():
+        while True:
+            more.release()
+            await asyncio.sleep(0.01)
+
+    await crawl(Watching, urls=[site.article("/a"), site.article("/b", 2)])
+    assert turns == [True, True]
+
+
+async def test_an_index_that_fails_lets_all_pages_pass(site, crawl, pages, reserving):
+    def fail():
+        raise IndexUnavailable("The server is gone: start it.")
+
+    reserving(fail)
+    result = await crawl(pages, {"NEARDUP_POLICY": "drop_page"}, urls=site.copies(3))
+    assert len(result.spider.seen) == len(result.items) == 3
+    assert result["error/reserve"] == 3
+    assert (result["unique"], result["checked"]) == (0, 0)
+
+
+@pytest.mark.parametrize(("fails", "errors", "judged"), [(False, 1, 1), (True, 2, 0)])
+async def test_an_index_that_does_not_answer_is_not_waited_for(
+    site, crawl, pages, reserving, caplog, fails, errors, judged
+):
+    """What it answers later is released: nobody knows whether the page is stored. A late error is nothing."""
+    answers, in_time = threading.Event(), []
+
+    def late():
+        in_time.append(answers.wait(60))
+        if fails:
+            raise IndexUnavailable("The server is gone: start it.")
+
+    reserving(late)
+
+    class Late(pages):
+        async def parse(self, response):
+            self.note(response)
+            yield {"url": response.url}
+            if response.url.endswith("/a"):
+                answers.set()
+                await run_in_thread(time.sleep, 0.5)
+                yield Request(f"{site.url}/b", self.parse)
+
+    site.article("/b")
+    result = await crawl(Late, {"NEARDUP_PENDING_TIMEOUT": 0.3}, urls=[site.article("/a")])
+    assert in_time == [True, True]
+    assert f"no answer of the index for {site.url}/a" in caplog.text
+    assert "exception calling callback" not in caplog.text
+    assert {name: count for name, count in result.errors.items() if count} == {
+        "neardup/error/reserve": errors
+    }
+    assert (len(result.items), result["checked"], result["unique"]) == (2, judged, judged)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["drop_items", "drop_page", "tag"])
 async def test_a_crawl_gives_the_same_verdicts_as_with_an_index_on_disk(
-    site: Any, crawl: Any, pages: Any, redis_url: str, policy: str
-) -> None:
+    site, crawl, pages, redis_url, policy
+):
     urls = [site.article(f"/{number}", seed=number % 7) for number in range(21)]
     settings = {"NEARDUP_POLICY": policy, "CONCURRENT_REQUESTS": 1}
     here = await crawl(pages, {**settings, "NEARDUP_DIR": "seen"}, urls=urls)
@@ -46,68 +146,16 @@ async def test_a_crawl_gives_the_same_verdicts_as_with_an_index_on_disk(
     assert (again["unique"], again["index/documents"]) == (0, 7)
 
 
-async def test_of_copies_in_flight_one_is_kept(site: Any, crawl: Any, pages: Any, redis_url: str) -> None:
-    result = await crawl(
-        pages, {"NEARDUP_STORE": redis_url, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}, urls=site.copies(6)
-    )
-    assert result.errors == {}
-    assert (result["unique"], result["duplicate/exact"], len(result.items)) == (1, 5, 1)
-
-
-async def test_items_are_compared_on_the_server_too(
-    site: Any, crawl: Any, pages: Any, redis_url: str
-) -> None:
-    class Texts(pages):  # type: ignore[misc]
-        def parse(self, response: Any) -> Any:
-            yield {"url": response.url, "text": response.css("p::text").get()}
-
-    urls = [site.article(f"/{number}", seed=number % 2) for number in range(6)]
-    settings = {"NEARDUP_STORE": redis_url, "NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": "drop_items"}
-    result = await crawl(Texts, settings, urls=urls, meta={"neardup": False})
-    assert result.errors == {}
-    assert (result["item/unique"], result["item/dropped"], len(result.items)) == (2, 4, 2)
-
-
-async def test_a_slow_server_slows_pages_and_not_the_event_loop(
-    site: Any, crawl: Any, pages: Any, redis_server: RedisServer
-) -> None:
-    urls = [site.article(f"/{number}", seed=number) for number in range(6)]
-    gaps: list[float] = []
-
-    async def watch() -> None:
-        while True:
-            before = time.monotonic()
-            await asyncio.sleep(0.01)
-            gaps.append(time.monotonic() - before)
-
-    with DelayingProxy(redis_server.port) as proxy:
-        watcher: list[asyncio.Task[None]] = []
-
-        class Watched(pages):  # type: ignore[misc]
-            async def start(self) -> Any:
-                proxy.seconds = 1.5
-                watcher.append(asyncio.ensure_future(watch()))
-                async for request in super().start():
-                    yield request
-
-        redis_url = f"redis://127.0.0.1:{proxy.port}/0?name=slow"
-        result = await crawl(Watched, {"NEARDUP_STORE": redis_url}, urls=urls)
-        watcher[0].cancel()
-    assert result.errors == {}
-    assert (result["unique"], len(result.items)) == (6, 6)
-    # A call that the event loop made would hold it up for at least that; a busy machine does for much less.
-    assert max(gaps) < 1.5, max(gaps)
-
-
+@pytest.mark.slow
 async def test_pages_pass_while_the_server_is_away_and_it_is_used_again_when_it_is_back(
-    site: Any, crawl: Any, pages: Any, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
-) -> None:
+    site, crawl, pages, redis_server, caplog
+):
     urls = [site.article(f"/{number}", seed=number % 4) for number in range(8)]
 
     with DelayingProxy(redis_server.port) as proxy:
 
-        class Cut(pages):  # type: ignore[misc]
-            async def start(self) -> Any:
+        class Cut(pages):
+            async def start(self):
                 requests = [request async for request in super().start()]
                 for request in requests[:4]:
                     proxy.cut()
@@ -130,33 +178,3 @@ async def test_pages_pass_while_the_server_is_away_and_it_is_used_again_when_it_
     said = [record.getMessage() for record in caplog.records if record.name.startswith("scrapy_neardup")]
     assert sum("cannot be used" in message for message in said) == 1
     assert sum("in use again" in message for message in said) == 1
-
-
-async def test_pages_pass_while_the_server_is_full(
-    site: Any, crawl: Any, pages: Any, redis_server: RedisServer, redis_url: str
-) -> None:
-    urls = [site.article(f"/{number}", seed=number) for number in range(5)]
-
-    class Full(pages):  # type: ignore[misc]
-        async def start(self) -> Any:
-            redis_server.send("CONFIG SET maxmemory 1")
-            async for request in super().start():
-                yield request
-
-    try:
-        result = await crawl(Full, {"NEARDUP_STORE": redis_url}, urls=urls)
-    finally:
-        redis_server.send("CONFIG SET maxmemory 0")
-    assert (len(result.items), result["error/reserve"]) == (5, 5)
-
-
-def test_only_the_url_of_a_server_names_a_store_and_nothing_else_names_an_index() -> None:
-    from scrapy.settings import Settings
-
-    url = "redis://host/0?name=news"
-    assert CrawlOptions.from_settings(Settings({"NEARDUP_STORE": url})).store == url
-    for value in ("seen", "http://host", 6379):
-        with pytest.raises(ConfigurationError, match="NEARDUP_STORE is not the URL of an index"):
-            CrawlOptions.from_settings(Settings({"NEARDUP_STORE": value}))
-    with pytest.raises(ConfigurationError, match="set one of them"):
-        CrawlOptions.from_settings(Settings({"NEARDUP_STORE": url, "NEARDUP_DIR": "seen"}))

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import os
-import time
-import timeit
-
 import pytest
 from scrapy import Request
 from scrapy.pipelines.files import FilesPipeline
-from scrapy.utils.asyncio import run_in_thread
 
-from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.index.reservation import Reservation
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
@@ -44,15 +36,6 @@ async def test_retries_and_error_pages_are_not_recorded(site, crawl, pages, page
     result = await crawl(pages, ONE_BY_ONE, urls=[site.url + "/flaky", site.url + "/gone"])
     assert result["checked"] == result["unique"] == 1
     assert result.spider.seen == [site.url + "/flaky"]
-
-
-async def test_error_pages_that_a_spider_asks_for_are_skipped(site, crawl, pages, page, text):
-    for path in ("/gone", "/lost"):
-        site.pages[path] = (404, {}, page(text(1)))
-    urls = [site.url + "/gone", site.url + "/lost"]
-    result = await crawl(pages, ONE_BY_ONE, urls=urls, meta={"handle_httpstatus_list": [404]})
-    assert len(result.items) == 2
-    assert result["skipped/status"] == 2
 
 
 async def test_what_is_not_html_passes(site, crawl, pages, page, text):
@@ -98,14 +81,6 @@ async def test_robots_txt_media_and_inline_downloads_are_not_recorded(site, craw
     assert "log_count/ERROR" not in result.stats
 
 
-async def test_contract_checks_record_nothing(site, crawl, pages, monkeypatch, tmp_path):
-    monkeypatch.setitem(os.environ, "SCRAPY_CHECK", "true")
-    await crawl(
-        pages, {"NEARDUP_DIR": str(tmp_path / "index")}, urls=[site.article("/a"), site.article("/b")]
-    )
-    assert not (tmp_path / "index").exists()
-
-
 async def test_http_cache(site, crawl, pages):
     settings = {**ONE_BY_ONE, "HTTPCACHE_ENABLED": True}
     urls = [site.article("/a"), site.article("/b")]
@@ -115,42 +90,6 @@ async def test_http_cache(site, crawl, pages):
     assert site.hits["/a"] == 1
     for result in (first, second):
         assert (result["unique"], result["duplicate"], len(result.items)) == (1, 1, 1)
-
-
-@pytest.mark.slow
-async def test_event_loop_is_free_while_a_page_is_extracted(site, crawl, pages, text):
-    gaps = []
-
-    class Watching(pages):
-        async def start(self):
-            self.watch = asyncio.ensure_future(self.ticks())
-            async for request in super().start():
-                yield request
-
-        async def ticks(self):
-            # The thread's own time: what else keeps the machine busy is not our doing.
-            last = time.thread_time()
-            while True:
-                await asyncio.sleep(0.002)
-                now = time.thread_time()
-                gaps.append(now - last)
-                last = now
-
-        def closed(self, reason):
-            self.watch.cancel()
-
-    urls = []
-    for number in range(60):
-        sentences = (f"<li>{text(number * 1000 + place, 12)} <b>so</b></li>" for place in range(300))
-        site.pages[f"/{number}"] = f"<html><body><ul>{''.join(sentences)}</ul></body></html>".encode()
-        urls.append(f"{site.url}/{number}")
-    result = await crawl(Watching, {"NEARDUP_EXTRACTOR": "trafilatura"}, urls=urls)
-    assert result["unique"] == 60
-    extract = load_extractor("trafilatura")
-    body = site.pages["/0"].decode()
-    extraction = min(timeit.repeat(lambda: extract(body, None), timer=time.thread_time, number=1, repeat=5))
-    # Each of the extractions would have held up this loop once.
-    assert sum(gap > extraction / 2 for gap in gaps) < len(urls) / 4
 
 
 @pytest.mark.parametrize("policy", ["tag", "drop_items", "drop_page"])
@@ -196,26 +135,3 @@ async def test_feed_is_on_disk_before_the_fingerprint(site, crawl, pages, tmp_pa
     assert len(sizes) == 3
     for lines, url in sizes:
         assert url in "".join(feed.read_text().splitlines(True)[:lines])
-
-
-async def test_async_listeners_and_slow_pipelines(site, crawl, pages):
-    class Slow:
-        async def process_item(self, item):
-            await run_in_thread(lambda: None)
-            return dict(item)  # another object
-
-    urls = [site.article("/a"), site.article("/b")]
-    result = await crawl(pages, {**ONE_BY_ONE, "ITEM_PIPELINES": {Slow: 900}}, urls=urls)
-    assert (result["confirmed"], result["duplicate"]) == (1, 1)
-
-
-async def test_logs_one_duplicate_unless_debugging(site, crawl, pages, caplog):
-    urls = [site.article(f"/{number}") for number in range(5)]
-    for debug, lines in ((False, 1), (True, 4)):
-        caplog.clear()
-        with caplog.at_level(logging.DEBUG, "scrapy_neardup"):
-            await crawl(pages, {**ONE_BY_ONE, "NEARDUP_DEBUG": debug}, urls=urls)
-        assert sum("is an exact copy" in m for m in caplog.messages) == lines
-        assert caplog.messages[-1] == (
-            "Near-duplicate detection of spider pages: 5 pages judged, 1 unique, 4 exact"
-        )
