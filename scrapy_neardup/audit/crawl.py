@@ -45,9 +45,8 @@ class Crawl:
     #: Whether the text reads like a wall, and whether it is long enough to be judged; bool[n] each.
     wall: NDArray[np.bool_]
     long: NDArray[np.bool_]
-    #: How many revisits of pages that are not in the crawl, and pages not to be indexed, were left out.
+    #: How many revisits were left out, because the page that they refer to is not in the crawl.
     elsewhere: int = 0
-    not_indexable: int = 0
     #: What tells the pages of a site apart; None as long as that was not looked for.
     names: Names | None = None
 
@@ -62,26 +61,14 @@ class Crawl:
 
 
 def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
-    """Read what is stored; a revisit becomes a copy of the page that it refers to, under its own URL.
-
-    With *indexable_only* among the settings, pages that ask search engines not to index them, or to index
-    another URL, are left out.
-    """
+    """Read what is stored; a revisit becomes a copy of the page that it refers to, under its own URL."""
     columns = store.load(settings.header)
     contents = content_rows(columns)
     # A page has a row of the store, and a row with its content, which for a revisit is another one. What
     # could not be extracted is no page: it is listed as a problem.
     sound = np.array([reason in (None, "no_text") for reason in columns.reason], bool)
-    rows = pages = np.flatnonzero((contents >= 0) & sound[contents])
-    if settings.indexable_only:
-        rows = np.array(
-            [row for row in pages.tolist() if _is_indexable(columns, row, contents[row])], np.int64
-        )
-    return replace(
-        _sorted_crawl(columns, rows.tolist(), contents, settings),
-        elsewhere=int((contents < 0).sum()),
-        not_indexable=len(pages) - len(rows),
-    )
+    rows = np.flatnonzero((contents >= 0) & sound[contents]).tolist()
+    return replace(_sorted_crawl(columns, rows, contents, settings), elsewhere=int((contents < 0).sum()))
 
 
 def content_rows(columns: SimpleNamespace) -> NDArray[np.int64]:
@@ -160,9 +147,3 @@ def _sorted_crawl(
         wall=columns.wall[contents],
         long=documents.records["tokens"] >= max(settings.min_tokens, 1),
     )
-
-
-def _is_indexable(columns: SimpleNamespace, row: int, content: int) -> bool:
-    """Tell whether search engines are to index the page in *row*; its *content* may be in another row."""
-    declared = columns.declared[content]
-    return not columns.noindex[content] and declared in ("", columns.url[row].partition("#")[0])

@@ -49,7 +49,7 @@ class Input(NamedTuple):
 
     #: The path as the user gave it. For a pattern with wildcards it is a path that the pattern matches.
     name: str
-    #: Such as "json lines", "warc", "folder", "index".
+    #: Such as "json lines", "warc", "folder".
     kind: str
 
 

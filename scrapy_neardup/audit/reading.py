@@ -15,15 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from scrapy_neardup import extraction
-from scrapy_neardup.index import Documents, Stored
-from scrapy_neardup.index.tables import NO_KEY
-from scrapy_neardup.matching.records import DIGEST, TEMPLATE, URL, url_keys
 
-from .arrays import places
-from .signing import Filed, Filer, Unsigned, spread
+from .signing import Filer, Unsigned, spread
 from .sources import BrokenRecord, CrawledPage, Options, Origin, find_sources, read_source
 from .sources.head import read_head
 from .store import StoredPage
@@ -31,11 +25,6 @@ from .store import StoredPage
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
     from concurrent.futures import Future
-
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.index import Header
-    from scrapy_neardup.index.lmdb.snapshot import Snapshot
 
     from .model import Input
     from .settings import AuditOptions
@@ -130,10 +119,7 @@ class Reader:
 
         HTML is handed to the extracting processes, and what is no page is noted.
         """
-        for name, kind in inputs:
-            if kind == "index":
-                self._copy_index(name)
-                continue
+        for name, _ in inputs:
             (source,) = find_sources([name])
             yield from self._sort_records(name, read_source(source, self._options))
 
@@ -202,76 +188,3 @@ class Reader:
                 [done.signature], [done.text], [page.record.title], [page.of_site]
             )
         return page
-
-    def _copy_index(self, name: str) -> None:
-        with reading_index(Path(name)) as (header, snapshot):
-            numbers, documents = all_documents(header, snapshot)
-        times = documents.records["time"].tolist()
-        for field in ("scope", "time"):  # they are of no account in an audit
-            documents.records[field] = 0
-        documents.records["flags"] &= ~TEMPLATE & 0xFF  # nor are these
-        rows = zip(numbers.tolist(), documents.urls, times, documents.keys.T, documents.records, strict=True)
-        for number, url, time, keys, own in rows:
-            origin = Origin(name, f"document {number}")
-            if not self._has(origin, header.uuid):
-                filed = Filed("", keys.tobytes(), own.tobytes())
-                record = CrawledPage(url, None, None, None, time or None, origin)
-                self._store.add(StoredPage(name, header.uuid, record, filed=filed))
-
-
-@contextlib.contextmanager
-def reading_index(path: Path) -> Iterator[tuple[Header, Snapshot]]:
-    """Open the index in *path* beside its other users.
-
-    Raises `IndexUnavailable`, `IndexCorrupted`, and `IndexMismatch` for an index of bare fingerprints.
-    """
-    from scrapy_neardup.index.lmdb.commands import opened
-    from scrapy_neardup.index.lmdb.snapshot import reading
-    from scrapy_neardup.matching.records import require_pages
-
-    with opened(path) as (environment, header):
-        require_pages(header, "sketch", "tokens")
-        with reading(environment, header) as reader:
-            yield header, reader
-
-
-def all_documents(header: Header, reader: Snapshot) -> tuple[NDArray[np.int64], Documents]:
-    """Return the numbers of all documents, ascending, and the documents with their keys.
-
-    Permuted keys are left out. Keys are nowhere but in the tables, so they are put together from these. Takes
-    about 400 bytes a document.
-    """
-    from scrapy_neardup.index.lmdb.snapshot import live_documents
-
-    parts = list(live_documents(reader, lambda done, total: None))
-    numbers = np.concatenate([np.empty(0, np.int64), *(part for part, _ in parts)])
-    empty = Stored(np.empty(0, header.dtype), [], [])
-    stored = Stored.concatenate([empty, *(part for _, part in parts)])
-    keys = np.full((header.keys, len(numbers)), NO_KEY)
-    keys[header.rows[URL]] = url_keys(stored.urls, header.seed)
-    for family in (DIGEST, *range(URL + 1, len(header.families))):
-        rows = header.rows[family]
-        if header.families[family].equal:
-            keys[rows] = _keys(reader, family, numbers)
-        else:
-            keys[rows] = stored.records["fingerprint"]
-    for first, documents in reader.log(reader.state.flushed, check=True):
-        among = np.flatnonzero((numbers >= first) & (numbers < first + len(documents.urls)))
-        keys[:, among] = documents.keys[:, numbers[among] - first]
-    return numbers, Documents(keys, *stored)
-
-
-def _keys(reader: Snapshot, family: int, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the keys of the documents *numbers* (int64[n]) in a family of equal keys: uint64[keys, n]."""
-    described, table = reader.header.families[family], reader.header.first_table[family]
-    keys = np.full((described.keys, len(numbers)), NO_KEY)
-    for run in reader.state.runs:
-        cut = run.cut(described)
-        entries = [reader.partition(run, cut, table, part).entries for part in range(1 << cut)]
-        documents = np.concatenate([each.documents for each in entries]).astype(np.int64)
-        filed = np.concatenate([each.keys for each in entries])
-        order = np.argsort(documents, kind="stable")
-        documents, filed = documents[order], filed[order]
-        known = np.isin(documents, numbers)
-        keys[places(documents)[known], np.searchsorted(numbers, documents[known])] = filed[known]
-    return keys

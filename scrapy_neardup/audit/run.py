@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.arguments import require_path, require_type
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.index.lmdb.directory import is_index
 
 from .boilerplate import leave_out_boilerplate
 from .clustering import cluster
@@ -21,14 +20,12 @@ from .crawl import load_crawl
 from .model import Audit, Input
 from .output import files as results
 from .output.report import write_report
-from .reading import fill, reading_index
+from .reading import fill
 from .settings import VERSION, AuditOptions
 from .sources import SourceUnavailable, find_sources
 from .store import FILE, Store, encodable
 
 if TYPE_CHECKING:
-    from scrapy_neardup.index import Header
-
     from .sources import Origin
 
 #: Sources that a message names.
@@ -38,29 +35,12 @@ _NAMED = 3
 Watch = Callable[["str", "int", "Origin | None"], None]
 
 
-def find_inputs(paths: Sequence[str | os.PathLike[str]], settings: AuditOptions) -> list[Input]:
+def find_inputs(paths: Sequence[str | os.PathLike[str]]) -> list[Input]:
     """Return the sources that *paths* name, sorted by name.
 
     Raises `SourceUnavailable` if one is missing or unknown.
     """
-    found = {Input(os.fspath(path), "index") for path in paths if is_index(Path(path))}
-    sources = find_sources([path for path in paths if not is_index(Path(path))])
-    return sorted(found | {Input(str(source.path), source.kind) for source in sources})
-
-
-def _header_of(inputs: Sequence[Input]) -> Header | None:
-    """Return the header of the indexes among *inputs*, None if there is none.
-
-    Raises `IndexMismatch` if headers differ.
-    """
-    header: Header | None = None
-    for name, kind in inputs:
-        if kind == "index":
-            with reading_index(Path(name)) as (own, _):
-                if header is not None:
-                    header.require(own, name)
-                header = header or own
-    return header
+    return sorted(Input(str(source.path), source.kind) for source in find_sources(paths))
 
 
 def _require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any]) -> None:
@@ -111,7 +91,7 @@ def audit(
     watch: Watch = _nobody,
     **settings: Any,
 ) -> Audit:
-    """Find the duplicates among the pages of *sources*: feeds, archives, caches, folders, indexes.
+    """Find the duplicates among the pages of *sources*: feeds, archives, caches, folders.
 
     The results are written to the directory *out*, if one is given; *formats* names formats for the tables
     beside JSON lines. What was read is stored in *out*, too, so the next audit there signs only pages that
@@ -132,8 +112,7 @@ def audit(
         require_path(path)
     options = AuditOptions(**settings)
     results.require(formats)
-    inputs = find_inputs(paths, options)
-    options = replace(options, index=_header_of(inputs))
+    inputs = find_inputs(paths)
     with _opened(out) as store:
         with store.trusting():
             stored = store.meta("identity") or {}
@@ -235,8 +214,7 @@ def _judge(
     crawl, boilerplate = leave_out_boilerplate(crawl, store, settings)
     found = cluster(crawl, settings, lambda done: watch("Comparing", done, None))
     counts, ids = Counter(crawl.roots), crawl.ids
-    left_out = {"revisit_of_another_crawl": crawl.elsewhere, "not_indexable": crawl.not_indexable}
-    skipped = store.skipped() | {reason: count for reason, count in left_out.items() if count}
+    skipped = store.skipped() | ({"revisit_of_another_crawl": crawl.elsewhere} if crawl.elsewhere else {})
     audited = Audit(
         *found,
         settings,

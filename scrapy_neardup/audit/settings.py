@@ -13,7 +13,7 @@ from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.fingerprint import Features, load_scheme
 from scrapy_neardup.index import Header
 from scrapy_neardup.matching.matcher import Matcher
-from scrapy_neardup.matching.records import families, fingerprinter_of, record, scheme_of
+from scrapy_neardup.matching.records import families, fingerprinter_of, record
 from scrapy_neardup.matching.rules import JACCARDS
 from scrapy_neardup.options import LEAST_MEMORY, MOST_WORKERS, DetectionOptions
 
@@ -54,13 +54,10 @@ class AuditOptions(DetectionOptions):
     urls: tuple[str, ...] = ()
     #: Least similarity to its canonical page of a near-duplicate that is listed in drop.txt, 0 to 1.
     drop_similarity: float = 0.9
-    #: Whether to leave out pages that ask search engines not to index them, or to index another URL.
-    indexable_only: bool = False
     #: As `sources.Options` has them.
     text_field: str | None = None
     url_field: str | None = None
     base_url: str | None = None
-    index: Header | None = None
 
     def __post_init__(self) -> None:
         for name in ("min_similarity", "drop_similarity", "extract_timeout"):
@@ -85,15 +82,11 @@ class AuditOptions(DetectionOptions):
     @cached_property
     def loaded_scheme(self) -> Scheme:
         """The scheme, with its options."""
-        if self.index is not None:
-            return scheme_of(self.index, distance=self.distance, threshold=self.threshold)
         return scheme_named(self)
 
     @cached_property
     def header(self) -> Header:
         """How documents are filed."""
-        if self.index is not None:
-            return self.index
         scheme = self.loaded_scheme
         parameters = {**scheme.parameters, "features": asdict(self.features)}
         assert self.seed is not None  # it has been drawn
@@ -120,19 +113,13 @@ class AuditOptions(DetectionOptions):
     def to_json(self) -> dict[str, Any]:
         """Return all settings as values that JSON can write."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        index = None if self.index is None else self.index.to_json().decode()
-        return values | {"features": asdict(self.features), "index": index}
+        return values | {"features": asdict(self.features)}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> AuditOptions:
         """Return the settings that `to_json` wrote."""
-        index = values["index"]
         lists = {name: None if values[name] is None else tuple(values[name]) for name in _LISTS}
-        restored = {
-            "features": Features(**values["features"]),
-            "index": None if index is None else Header.from_json(index.encode()),
-        }
-        return cls(**{**values, **restored, **lists})
+        return cls(**{**values, **lists, "features": Features(**values["features"])})
 
     def identity(self) -> dict[str, Any]:
         """Return all that signatures depend on: stored ones of another identity are of no use."""

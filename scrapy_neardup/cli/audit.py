@@ -57,11 +57,6 @@ _JUDGING = (
         type=_share,
         help="Least similarity of a near-duplicate that drop.txt lists.  [default: 0.9]",
     ),
-    click.option(
-        "--indexable-only/--all-pages",
-        default=None,
-        help="Leave out pages that ask search engines not to index them, or to index another URL.",
-    ),
     set_option,
     click.option("--rules", metavar="NAMES", help="Rules for canonical pages, in order, with commas."),
     click.option("--prefer-host", "hosts", multiple=True, help="Keep pages of this host; repeatable."),
@@ -158,7 +153,7 @@ def audit(
     """Find the duplicates of a finished crawl, and write a report.
 
     SOURCES are feeds (.jl .jsonl .json .csv, also .gz .bz2), Parquet, WARC and WACZ files, Scrapy's HTTP
-    cache, folders of HTML files and indexes; patterns such as 'archive/*.warc.gz' are expanded. What was read
+    cache and folders of HTML files; patterns such as 'archive/*.warc.gz' are expanded. What was read
     is kept in the directory of the results: an audit that was interrupted goes on when run again, and one
     that is run again later, with more sources if need be, reads what is new. The exit status is 3 if some
     records could not be read; they are in problems.jsonl.

@@ -102,11 +102,6 @@ def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> tup
     pages, elsewhere = resolved(signed.where("kind = 'page'"), space, settings)
     left_out = {"revisit_of_another_crawl": elsewhere} if elsewhere else {}
     pages = pages.where("reason is null or reason = 'no_text'")
-    if settings.indexable_only:
-        indexable = "not noindex and declared in ('', substring_index(url, '#', 1))"
-        if count := pages.where(f"not ({indexable})").count():
-            left_out["not_indexable"] = count
-        pages = pages.where(indexable)
     described = mapped(pages.select(*_KEPT, "moved"), describe, PAGES, settings)
     return space.numbered(described, _ORDER, "work/pages"), left_out
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.reading import Reader
 from scrapy_neardup.audit.run import find_inputs
-from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources import BrokenRecord, CrawledPage, Options, Origin
 from scrapy_neardup.audit.sources.feeds import Fields, item_of
 from scrapy_neardup.audit.store import COLUMNS, encodable, row_of
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from scrapy_neardup.audit.settings import AuditOptions
     from scrapy_neardup.audit.store import StoredPage
 
 
@@ -63,11 +63,7 @@ def find_paths(paths: Sequence[str]) -> Sources:
             found.tables.append(_url(path))
         else:
             here.append(path)
-    for each in find_inputs(here, AuditOptions()) if here else ():
-        if each.kind == "index":
-            raise ConfigurationError(
-                f"{each.name} is an index: an audit on Spark reads pages. Run it without --engine spark."
-            )
+    for each in find_inputs(here) if here else ():
         if each.kind == "json lines" and _is_plain(each.name):
             found.lines.append(_url(each.name))
         else:

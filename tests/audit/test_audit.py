@@ -278,48 +278,6 @@ def test_another_threshold_needs_no_sources(tmp_path: Path) -> None:
         rethreshold(tmp_path)
 
 
-def test_an_index_is_a_source(tmp_path: Path) -> None:
-    rows = [row for row in crawl() if row["url"].split("/")[2] != "b.example"]
-    with Detector.open(tmp_path / "index") as detector:
-        for row in rows:
-            if detector.check(row["text"], row["url"]).kind not in ("too_short", "wall"):
-                signature = detector.signature(row["text"])
-                detector.add(signature, row["url"])
-        half = detector.gauges()["documents"]
-        detector.index.compact()  # type: ignore[attr-defined]
-        for row in crawl(40)[-60:]:
-            detector.add(text(row["url"]), row["url"].replace("://", "://later."))
-        documents = detector.gauges()["documents"]
-    assert documents > half
-    copies = [{"url": f"https://z.example/{n}", "text": text(n)} for n in range(5)]
-    with audit([tmp_path / "index", feed(tmp_path / "a.jl", copies)]) as found:
-        assert len(found.pages) == documents + 5
-        said = verdicts(found)
-        assert {said[f"https://z.example/{n}"] for n in range(5)} == {"exact"}
-        assert found.text(0) is None
-        assert [each.kind for each, _ in found.inputs] == ["json lines", "index"]
-
-
-def test_pages_of_an_index_are_compared_as_their_texts_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What an index says of a text counts, too: here, that two of its characters are a token."""
-    monkeypatch.setattr("scrapy_neardup.detector.secrets.randbits", lambda bits: 7)
-    letters = random.Random(5).choices([chr(0x4E00 + n) for n in range(2000)], k=900)
-    edited = [*letters]
-    for place in range(100, 900, 160):
-        edited[place] = "\u6c34"
-    rows = [
-        {"url": f"https://a.example/{n}", "text": "".join(each)} for n, each in enumerate((letters, edited))
-    ]
-    with Detector.open(tmp_path / "index") as detector:
-        for row in rows:  # in scopes of their own, so that both are stored
-            assert detector.add(row["text"], row["url"], scope=row["url"]).kind == "unique"
-    for source in (feed(tmp_path / "a.jl", rows), tmp_path / "index"):
-        with audit(source, seed=7) as found:
-            assert sorted(verdicts(found).values()) == ["near", "unique"], source
-
-
 def test_two_audits_at_once_and_other_files_in_the_way(tmp_path: Path) -> None:
     path = feed(tmp_path / "a.jl", crawl())
     with audit(path, tmp_path / "out"), pytest.raises(ConfigurationError, match="in use"):
@@ -464,9 +422,6 @@ def test_what_search_engines_know_already_is_told_from_what_is_to_fix(tmp_path: 
     assert [page["noindex"] for page in pages] == [False, False, False, True, False, False]
     assert pages[4]["declared"] == "https://a.example/1"
     assert json.loads(pages[2]["hreflang"]) == {"en-gb": "https://a.example/1"}
-    with rethreshold(tmp_path / "out", indexable_only=True) as found:
-        assert found.pages["url"].tolist() == [f"https://a.example/{n}" for n in (1, 3, 6)]
-        assert found.skipped == {"not_indexable": 3}
 
 
 def test_nothing_goes_for_a_page_that_may_not_be_indexed(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ _ROWS = 10_000
 PROBLEMS, LARGEST = 100, 20
 #: Settings that the summary shows as they are.
 _SHOWN = (
-    "distance", "min_similarity", "drop_similarity", "indexable_only", "verified", "extractor", "min_tokens",
+    "distance", "min_similarity", "drop_similarity", "verified", "extractor", "min_tokens",
 )  # fmt: skip
 #: Made once: `json.dumps` would make an encoder for each row.
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
